@@ -1,8 +1,8 @@
 /** Imports go one way: core <- platform <- services <- (activities | api | agent-bridge) <- bin, dev <- test. */
-const { server, tools } = require("./dev/rooms.json");
-const rooms = [...server, ...tools];
+const { server, tools } = require("./dev/source-folders.json");
+const folders = [...server, ...tools];
 
-/** A room may import itself and what is listed; everything else in the house is forbidden to it. */
+/** A folder may import itself and the listed folders. All other imports are forbidden. */
 const allowed = {
   core: [],
   platform: ["core"],
@@ -13,42 +13,42 @@ const allowed = {
   "agent-bridge": ["core", "platform", "services"],
   bin: ["core", "platform", "services", "activities", "api", "agent-bridge"],
   dev: ["core", "platform", "services", "activities", "workflows", "bin"],
-  test: rooms,
+  test: folders,
 };
 
-const roomRules = Object.entries(allowed).map(([room, others]) => ({
-  name: `${room}-imports`,
-  comment: `${room}/ may import only itself${others.length ? ` and ${others.join(", ")}` : ""}`,
+const folderRules = Object.entries(allowed).map(([folder, others]) => ({
+  name: `${folder}-imports`,
+  comment: `${folder}/ may import only itself${others.length ? ` and ${others.join(", ")}` : ""}`,
   severity: "error",
-  from: { path: `^${room}/`, pathNot: "\\.test\\.ts$" },
+  from: { path: `^${folder}/`, pathNot: "\\.test\\.ts$" },
   to: {
-    path: `^(${rooms.filter((other) => other !== room && !others.includes(other)).join("|")})/`,
-    // Types of activities are the one exception; that nothing else comes with them, the next rule says.
-    ...(room === "workflows" ? { pathNot: "^activities/index\\.ts$" } : {}),
+    path: `^(${folders.filter((other) => other !== folder && !others.includes(other)).join("|")})/`,
+    // The only exception is the types of activities. The next rule forbids anything else from them.
+    ...(folder === "workflows" ? { pathNot: "^activities/index\\.ts$" } : {}),
   },
 }));
 
 module.exports = {
   forbidden: [
-    ...roomRules.filter((rule) => rule.from.path !== "^test/"),
+    ...folderRules.filter((rule) => rule.from.path !== "^test/"),
     {
       name: "workflows-run-alone",
       comment:
-        "seen in the built code: whatever a workflow imports by value is core's or Temporal's",
+        "checked in the built code: a workflow may import values only from core and Temporal",
       severity: "error",
       from: { path: "^dist/workflows/" },
       to: { path: "^dist/", pathNot: "^dist/(workflows|core)/" },
     },
     {
       name: "sdk-stands-alone",
-      comment: "the SDK for TypeScript has no dependencies, of ours or of others",
+      comment: "the SDK for TypeScript has no dependencies",
       severity: "error",
       from: { path: "^sdk/typescript/src/" },
       to: { pathNot: "^(sdk/typescript/(src|dist)/|#)", dependencyTypesNot: ["core"] },
     },
     {
       name: "sdk-runs-in-browsers",
-      comment: "only what `#platform` and `#disk` are in Node may use Node",
+      comment: "only the Node implementations of `#platform` and `#disk` may use Node",
       severity: "error",
       from: {
         path: "^sdk/typescript/src/",
@@ -65,7 +65,7 @@ module.exports = {
     {
       name: "core-is-pure",
       comment:
-        "core/ is the domain: schemas, exact decimals, expressions, and nothing that touches the world",
+        "core/ is the domain: schemas, exact decimals and expressions, without any input or output",
       severity: "error",
       from: { path: "^core/", pathNot: "\\.test\\.ts$" },
       to: {

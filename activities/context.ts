@@ -3,7 +3,7 @@ import { NOT_YET } from "../core/workflow-ids";
 import type { Logger } from "../platform/logger";
 import type { Context } from "../services/context";
 
-/** One attempt of a job, as a workflow names it to its activities. */
+/** Input of the activities of one attempt. */
 export interface AttemptInput {
   jobId: string;
   attempt: number;
@@ -11,20 +11,20 @@ export interface AttemptInput {
 }
 
 /**
- * What a workflow works for is not in the database, which came back with less than it had: no other try finds
- * it, and the workflow fails. Rows are written before their workflows start, and stay.
+ * Non-retryable: a row that the workflow needs is missing. Rows are committed before their workflow
+ * starts, so the database must have lost it, for example by a restore. The workflow fails.
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
 
-/** What an activity fails with that is tried until something else has happened: nothing is wrong. */
+/** Retryable: the activity waits for another event. It does not indicate an error. */
 export const notYet = (what: string): ApplicationFailure =>
   ApplicationFailure.retryable(what, NOT_YET);
 
 export const isNotYet = (error: unknown): boolean =>
   error instanceof ApplicationFailure && error.type === NOT_YET;
 
-/** A logger that says which job, which attempt and whose request a line belongs to. */
+/** A logger with the fields of the job, the attempt, the request and the activity. */
 export function activityLogger(ctx: Context, job: AttemptInput): Logger {
   const { activityId, activityType, workflowExecution } = ActivityContext.current().info;
   return ctx.logger.child({
@@ -39,10 +39,13 @@ export function activityLogger(ctx: Context, job: AttemptInput): Logger {
 
 const HEARTBEAT_MS = 10_000;
 
-/** Long work of an activity: Temporal hears that it goes on, and it hears when nobody waits for it. */
-export async function whileAlive<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Runs long work with heartbeats to Temporal. The signal aborts when the activity is cancelled or
+ * timed out.
+ */
+export async function withHeartbeats<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const activity = ActivityContext.current();
-  // A local activity has nobody to tell.
+  // Local activities can't heartbeat.
   const heartbeat = setInterval(() => {
     if (!activity.info.isLocal) activity.heartbeat();
   }, HEARTBEAT_MS);

@@ -6,7 +6,7 @@ import { createFinalActivities } from "./jobs/finish";
 import { createStepActivities } from "./pipelines/pipeline-steps";
 import { createPipelineActivities } from "./pipelines/pipelines";
 
-/** Everything that workflows may do to the world. */
+/** All activities. Their names are part of workflow histories. */
 export function createActivities(ctx: Context) {
   return {
     ...createAttemptActivities(ctx),

@@ -1,49 +1,49 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
 import type { Context } from "../services/context";
-import { forgetStuckWrites, noteStuckWrite } from "../services/jobs/stuck-writes";
+import { deleteStuckWrites, recordStuckWrite } from "../services/jobs/stuck-writes";
 import { isNotYet } from "./context";
 
-/** Half a page of an error says what is wrong. */
-const MOST_CHARACTERS = 2_000;
-/** Most writes take some milliseconds. */
+/** Longer error texts are truncated. */
+const MAX_ERROR_CHARACTERS = 2_000;
+/** Most writes take a few milliseconds. */
 const SLOW_MS = 2_000;
 
 /**
- * Notes the activities that fail again and again, and are still tried: an outage passes, but what can never
- * be written would otherwise be tried for ever and be seen by nobody.
+ * Records activities that keep failing while Temporal retries them. Without it, a write that can
+ * never succeed would be retried forever and stay unnoticed.
  */
-export function notingStuckWrites(ctx: Context): ActivityInterceptorsFactory {
+export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
   return ({ info }) => {
     const workflowId = info.workflowExecution?.workflowId;
     const write = { workflow_id: workflowId ?? "", activity: info.activityType };
-    // A local one is followed by a regular one, whose tries are counted anew.
+    // A regular activity follows a failed local one, and its attempts are counted from 1.
     const isStuck = !info.isLocal && info.attempt >= ctx.config.temporal.stuckAfterTries;
 
-    async function note(error: unknown): Promise<void> {
+    async function record(error: unknown): Promise<void> {
       const failing = {
         ...write,
-        error: String(error).slice(0, MOST_CHARACTERS),
+        error: String(error).slice(0, MAX_ERROR_CHARACTERS),
         tries: info.attempt,
         since: new Date(info.scheduledTimestampMs),
       };
       ctx.logger.error({ ...failing, error: undefined, err: failing.error }, "a write is stuck");
-      await noteStuckWrite(ctx.pool, failing);
+      await recordStuckWrite(ctx.pool, failing);
     }
 
     /**
-     * A try that hangs, or ends its process, never fails: so it is noted while it goes on.
+     * Records a slow try while it runs, because a try that hangs or kills its process never fails.
      *
-     * @returns ends that; what was begun is written then.
+     * @returns stops recording; waits for a write that has started.
      */
-    function noteIfSlow(): () => Promise<void> {
-      let noted = Promise.resolve();
+    function recordIfSlow(): () => Promise<void> {
+      let written = Promise.resolve();
       const timer = setTimeout(() => {
-        noted = note(`try ${info.attempt} has not answered yet`).catch(() => undefined);
+        written = record(`try ${info.attempt} has not answered yet`).catch(() => undefined);
       }, SLOW_MS);
       return async () => {
         clearTimeout(timer);
-        await noted;
+        await written;
       };
     }
 
@@ -51,18 +51,18 @@ export function notingStuckWrites(ctx: Context): ActivityInterceptorsFactory {
       inbound: {
         async execute(input, next) {
           if (!isStuck || workflowId === undefined) return await next(input);
-          const worked = () => forgetStuckWrites(ctx.pool, workflowId, info.activityType);
-          const endNoting = noteIfSlow();
-          // With the database away there is nothing to be noted; the next try notes it.
+          const clear = () => deleteStuckWrites(ctx.pool, workflowId, info.activityType);
+          const stopRecording = recordIfSlow();
+          // If the database is down, nothing is recorded; the next try records it.
           try {
             const result = await next(input);
-            await endNoting();
-            await worked().catch(() => undefined);
+            await stopRecording();
+            await clear().catch(() => undefined);
             return result;
           } catch (error) {
-            await endNoting();
-            const isWell = error instanceof CompleteAsyncError || isNotYet(error);
-            await (isWell ? worked() : note(error)).catch(() => undefined);
+            await stopRecording();
+            const isExpected = error instanceof CompleteAsyncError || isNotYet(error);
+            await (isExpected ? clear() : record(error)).catch(() => undefined);
             throw error;
           }
         },

@@ -6,17 +6,17 @@ import type { Component } from "../platform/service";
 import { registerSearchAttributes } from "../platform/temporal/client";
 import type { Context } from "../services/context";
 import { createActivities } from "./index";
-import { notingStuckWrites } from "./stuck-writes";
+import { recordStuckWrites } from "./stuck-writes";
 
 const RETRY_MS = 1_000;
 const DRAIN_MS = 5_000;
 
-/** Its native part takes 50 MB, which a process that only serves the API need not have. */
+/** Loaded on demand: its native part takes 50 MB, which API-only processes don't need. */
 const loadTemporal = () => import("@temporalio/worker");
 
 /**
- * Sends Temporal's own log lines, workflow logs among them, through ours. A process has one runtime, which
- * ends with its last worker: after an outage there is none.
+ * Sends Temporal's log lines, including workflow logs, to our logger. A process has at most one
+ * runtime. It ends with its last worker, so it is installed again after an outage.
  */
 async function installRuntime({ logger, metrics }: Context): Promise<void> {
   const { DefaultLogger, Runtime } = await loadTemporal();
@@ -35,8 +35,11 @@ async function installRuntime({ logger, metrics }: Context): Promise<void> {
   });
 }
 
-/** The Temporal worker as a part of a server: starts with Temporal away, and outlives its absence. */
-export class TemporalWorkerPart implements Component {
+/**
+ * Runs the Temporal workers of a server. Starts while Temporal is down, and reconnects after
+ * outages.
+ */
+export class TemporalWorkerComponent implements Component {
   readonly name = "temporal-worker";
   private workers: Worker[] = [];
   private running: Promise<void> = Promise.resolve();
@@ -58,21 +61,21 @@ export class TemporalWorkerPart implements Component {
   }
 
   private shutdown(): void {
-    // A task that is given to a worker which stops would wait for its time-out.
+    // Tasks assigned to a worker that is stopping would wait for their timeout.
     this.ctx.workerTemporal.client = undefined;
     for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }
 
   private async keepRunning(): Promise<void> {
-    let told = false;
+    let isWarned = false;
     while (!this.stopped) {
       try {
         await this.runOnce(() => {
-          told = false;
+          isWarned = false;
         });
       } catch (error) {
-        if (!told) this.ctx.logger.warn({ err: String(error) }, "Temporal worker is waiting");
-        told = true;
+        if (!isWarned) this.ctx.logger.warn({ err: String(error) }, "Temporal worker is waiting");
+        isWarned = true;
         await sleep(RETRY_MS);
       }
     }
@@ -91,7 +94,7 @@ export class TemporalWorkerPart implements Component {
         activities: createActivities(this.ctx),
         shutdownGraceTime: DRAIN_MS,
         shutdownForceTime: 2 * DRAIN_MS,
-        interceptors: { activity: [notingStuckWrites(this.ctx)] },
+        interceptors: { activity: [recordStuckWrites(this.ctx)] },
       };
       const worker = await Worker.create({
         ...common,
@@ -101,7 +104,7 @@ export class TemporalWorkerPart implements Component {
         maxConcurrentActivityTaskExecutions: 50,
         maxConcurrentLocalActivityExecutions: 50,
       });
-      // Steps on machines take an hour, and may hang: they have slots of their own.
+      // Bootstrap steps may take an hour or hang, so they have their own slots.
       const steps = await Worker.create({
         ...common,
         taskQueue: bootstrapTaskQueue(taskQueue),
@@ -112,7 +115,7 @@ export class TemporalWorkerPart implements Component {
       this.ctx.workerTemporal.client = new Client({ connection, namespace });
       onRunning();
       this.ctx.logger.info({ address, taskQueue }, "Temporal worker runs");
-      // One that fails must not leave the other behind.
+      // If one worker fails, stop the other one too.
       await Promise.all(this.workers.map((each) => each.run().finally(() => this.shutdown())));
     } finally {
       this.workers = [];

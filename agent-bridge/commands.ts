@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { HeartbeatState } from "../services/fleet/heartbeats";
 
-/** What the control plane asks of a worker, in answers to its heartbeats and polls (contract.md, Workers). */
+/** A command to a worker, in responses to its heartbeats and polls (contract.md, Workers). */
 export const commandSchema = z
   .discriminatedUnion("type", [
     z.object({
@@ -26,28 +26,30 @@ export const commandSchema = z
 
 export type Command = z.infer<typeof commandSchema>;
 
-/** What a worker tells of its job. */
+/** The attempt that a worker reports. */
 interface Running {
   job_id?: string | null | undefined;
   attempt?: number | null | undefined;
 }
 
 /**
- * Commands for a worker that was just heard; `toStop` are deployments that it serves and should not.
+ * Commands for a worker after its heartbeat.
+ *
+ * @param toStop deployments that it serves and should not.
  */
-export function commandsFor(heard: HeartbeatState, running: Running, toStop: string[]): Command[] {
+export function commandsFor(state: HeartbeatState, running: Running, toStop: string[]): Command[] {
   const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));
-  if (heard.draining) commands.push({ type: "drain" });
-  if (heard.held_cancelled && heard.held_job_id !== null) {
-    commands.push({ type: "cancel_job", job_id: heard.held_job_id });
+  if (state.draining) commands.push({ type: "drain" });
+  if (state.held_cancelled && state.held_job_id !== null) {
+    commands.push({ type: "cancel_job", job_id: state.held_job_id });
   }
-  if (running.job_id && !holds(heard, running)) {
+  if (running.job_id && !holds(state, running)) {
     const { job_id, attempt } = running;
     commands.push({ type: "job_lost", job_id, ...(attempt == null ? {} : { attempt }) });
   }
   return commands;
 }
 
-/** Whether the worker holds the attempt that it says it runs. */
-export const holds = (heard: HeartbeatState, { job_id, attempt }: Running): boolean =>
-  heard.held_job_id === job_id && (attempt == null || heard.held_attempt === attempt);
+/** Whether the worker holds the attempt that it reports. */
+export const holds = (state: HeartbeatState, { job_id, attempt }: Running): boolean =>
+  state.held_job_id === job_id && (attempt == null || state.held_attempt === attempt);

@@ -1,76 +1,81 @@
 import type { Context } from "../services/context";
 import {
   listUnexpectedDeployments,
-  notePlacements,
   type PlacementReport,
+  recordPlacementReports,
 } from "../services/deployments/placements";
 import type { HeartbeatState, LivePlacement } from "../services/fleet/heartbeats";
 
-/** What a heartbeat tells of the models that its worker serves; what is undefined it does not tell. */
-interface Told {
+/** The deployments in a heartbeat. Workers that don't report them omit the fields. */
+interface HealthReport {
   deployments?: string[] | undefined;
   unhealthy_deployments?: string[] | undefined;
 }
 
 /**
- * Compares what a worker says that it serves with what it should serve. Most heartbeats say nothing new,
- * and cost nothing here.
+ * Compares the deployments that a worker reports with those it should serve. Most heartbeats report
+ * no change, and need no query here.
  *
- * @returns what the worker should stop.
+ * @returns the deployments that the worker should stop.
  */
 export async function compareDeploymentHealth(
   ctx: Context,
-  heard: HeartbeatState,
-  told: Told,
+  state: HeartbeatState,
+  report: HealthReport,
 ): Promise<string[]> {
-  const live = heard.placements ?? [];
-  const listed = told.deployments ?? [];
+  const live = state.placements ?? [];
+  const listed = report.deployments ?? [];
   const toStop = live
     .filter(({ stopping, served_as: id }) => {
-      return stopping && (told.deployments === undefined || listed.includes(id));
+      return stopping && (report.deployments === undefined || listed.includes(id));
     })
     .map(({ served_as: id }) => id);
   const unknown = listed.filter((id) => !live.some((one) => one.served_as === id));
-  const strays =
-    unknown.length > 0 ? await listUnexpectedDeployments(ctx.pool, heard.worker_id, unknown) : [];
+  const unexpected =
+    unknown.length > 0 ? await listUnexpectedDeployments(ctx.pool, state.worker_id, unknown) : [];
 
-  const news = live.flatMap((placement) => {
-    const seen = sight(placement, told);
-    return isNews(placement, seen) ? [seen] : [];
+  const changes = live.flatMap((placement) => {
+    const reported = reportOf(placement, report);
+    return isChange(placement, reported) ? [reported] : [];
   });
-  if (news.length > 0 && (await isClockRight(ctx, live))) {
+  if (changes.length > 0 && (await isClockRight(ctx, live))) {
     const { deployments: graces } = ctx.config;
-    const changed = await notePlacements(ctx.pool, heard.worker_id, news, graces);
+    const changed = await recordPlacementReports(ctx.pool, state.worker_id, changes, graces);
     for (const id of changed) ctx.signals.emit("deployment", id);
   }
-  return [...new Set([...toStop, ...strays])];
+  return [...new Set([...toStop, ...unexpected])];
 }
 
-/** A step of the clock that is not noticed yet would take the grace of what is missing; then the next heartbeat tells. */
+/**
+ * False while a step of the database's clock may be unnoticed: it would end the grace of a missing
+ * deployment early. Then the next heartbeat reports the change.
+ */
 async function isClockRight(
   { clockWatch }: Pick<Context, "clockWatch">,
   live: LivePlacement[],
 ): Promise<boolean> {
   if (!live.some((placement) => placement.is_due)) return true;
-  return await clockWatch.holdsSince(clockWatch.doubts);
+  return await clockWatch.isUnchangedSince(clockWatch.revision);
 }
 
-/** A worker that never names what it serves is believed as long as it lives. */
-function sight(placement: LivePlacement, told: Told): PlacementReport {
+/** Without a report, the placement's last known state is kept. */
+function reportOf(placement: LivePlacement, report: HealthReport): PlacementReport {
   const { deployment_id: deploymentId, served_as: id, missing, healthy } = placement;
   return {
     deploymentId,
-    isListed: told.deployments ? told.deployments.includes(id) : !missing,
-    isUnhealthy: told.unhealthy_deployments ? told.unhealthy_deployments.includes(id) : !healthy,
+    isListed: report.deployments ? report.deployments.includes(id) : !missing,
+    isUnhealthy: report.unhealthy_deployments
+      ? report.unhealthy_deployments.includes(id)
+      : !healthy,
   };
 }
 
-function isNews(placement: LivePlacement, seen: PlacementReport): boolean {
-  if (placement.stopping) return !seen.isListed;
-  const isBad = !seen.isListed || seen.isUnhealthy;
+function isChange(placement: LivePlacement, reported: PlacementReport): boolean {
+  if (placement.stopping) return !reported.isListed;
+  const isBad = !reported.isListed || reported.isUnhealthy;
   return (
-    seen.isListed === placement.missing ||
-    seen.isUnhealthy === placement.healthy ||
+    reported.isListed === placement.missing ||
+    reported.isUnhealthy === placement.healthy ||
     (isBad && placement.is_due)
   );
 }

@@ -7,33 +7,33 @@ import {
   listRegistered,
   recordHeartbeats,
 } from "../services/fleet/heartbeats";
-import { noteDenials } from "../services/fleet/overdue-attempts";
+import { recordDenials } from "../services/fleet/overdue-attempts";
 import type { WorkerSamples } from "../services/fleet/samples-writer";
-import { reportProgress } from "../services/jobs/jobs";
+import { recordProgress } from "../services/jobs/jobs";
 import type { JobMetrics } from "../services/jobs/metrics-writer";
 import { holds } from "./commands";
 
-/** Nobody waits for a heartbeat's answer, so many of them share one write. */
+/** A heartbeat's response is not urgent, so many heartbeats share one write. */
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
 
-/** For so long a heartbeat goes into one batch after the other while another transaction holds its worker's row. */
-const HELD_MS = 3_000;
-const HELD = Symbol("held");
-type Outcome = HeartbeatState | undefined | typeof HELD;
+/** How long a heartbeat is retried while another transaction holds its worker's row. */
+const LOCK_RETRY_MS = 3_000;
+const ROW_LOCKED = Symbol("row locked");
+type Outcome = HeartbeatState | undefined | typeof ROW_LOCKED;
 
 export interface JobHeartbeat extends Heartbeat {
-  /** What the worker says it runs, and how far it is. */
+  /** The job that the worker says it runs. */
   jobId: string | null;
-  /** It says that it runs nothing; one that does not tell says neither. */
+  /** The worker explicitly says that it runs no job. False if it omits the field. */
   saysNoJob: boolean;
   attempt: number | null;
   progress: number | null;
-  /** Numbers that the job has reported. */
+  /** Metrics that the job reported. */
   metrics: Record<string, number>;
 }
 
-/** Writes the heartbeats of all workers that this process hears, a batch at a time. */
+/** Writes the heartbeats that this process receives, in batches. */
 export class HeartbeatWriter {
   private readonly heartbeats: Batcher<JobHeartbeat, Outcome>;
 
@@ -42,38 +42,45 @@ export class HeartbeatWriter {
     private readonly samples: WorkerSamples,
     private readonly jobMetrics: JobMetrics,
   ) {
-    this.heartbeats = new Batcher((heartbeats) => this.record(heartbeats), WINDOW_MS, MAX_BATCH);
-  }
-
-  /**
-   * How the worker stands now; undefined when its owner has not registered it.
-   *
-   * @throws Unavailable where a process that stands still holds the worker's row, as one may that takes its result.
-   */
-  async hear(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
-    const until = performance.now() + HELD_MS;
-    do {
-      const heard = await this.heartbeats.add(heartbeat);
-      if (heard !== HELD) return heard;
-    } while (performance.now() < until);
-    throw new Unavailable(
-      `worker "${heartbeat.workerId}" is being changed: send the heartbeat again`,
+    this.heartbeats = new Batcher(
+      (heartbeats) => this.recordBatch(heartbeats),
+      WINDOW_MS,
+      MAX_BATCH,
     );
   }
 
-  private async record(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
+  /**
+   * Records a heartbeat. Returns the worker's state after it; undefined if its owner has not
+   * registered it.
+   *
+   * @throws Unavailable if another transaction, for example of a process that hangs, holds the
+   * worker's row.
+   */
+  async record(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
+    const until = performance.now() + LOCK_RETRY_MS;
+    do {
+      const outcome = await this.heartbeats.add(heartbeat);
+      if (outcome !== ROW_LOCKED) return outcome;
+    } while (performance.now() < until);
+    throw new Unavailable(
+      `worker "${heartbeat.workerId}" is locked by another transaction; send the heartbeat again`,
+    );
+  }
+
+  private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
-    // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
-    // not for this worker must not take the place of the worker's own.
-    const latest = new Map(heartbeats.map((heartbeat) => [callOf(heartbeat), heartbeat]));
+    // If a worker has several heartbeats in the batch, the last one counts, and all get the same
+    // response. A heartbeat whose key is not bound to this worker must not replace the worker's
+    // own.
+    const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
     const rows = await recordHeartbeats(
       this.ctx.pool,
       [...latest.values()],
       this.ctx.config.deployments,
     );
-    const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
+    const states = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
     const rowOf = (heartbeat: JobHeartbeat): HeartbeatState | undefined => {
-      const row = heard.get(keyOf(heartbeat.workerId, heartbeat.userId));
+      const row = states.get(keyOf(heartbeat.workerId, heartbeat.userId));
       return heartbeat.boundKeyId === null || heartbeat.boundKeyId === row?.bound_key_id
         ? row
         : undefined;
@@ -93,7 +100,7 @@ export class HeartbeatWriter {
         { workerId: heartbeat.workerId, jobId: heartbeat.jobId, progress: heartbeat.progress },
       ];
     });
-    if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
+    if (progress.length > 0) await recordProgress(this.ctx.pool, progress);
     const denials = [...latest.values()].flatMap((heartbeat) => {
       const row = rowOf(heartbeat);
       if (!row || row.held_job_id === null || row.held_denials === null) return [];
@@ -103,21 +110,22 @@ export class HeartbeatWriter {
         { workerId: heartbeat.workerId, jobId: row.held_job_id, isDenied: heartbeat.saysNoJob },
       ];
     });
-    if (denials.length > 0) await noteDenials(this.ctx.pool, denials);
-    // Alive again, and perhaps parked all the while.
+    if (denials.length > 0) await recordDenials(this.ctx.pool, denials);
+    // A worker is alive again, and its poll may be waiting already.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
       this.ctx.signals.queueChanged();
     }
     const missing = [...latest.values()].filter((heartbeat) => !rowOf(heartbeat));
-    // They were not recorded, so their rows are held.
+    // A registered worker whose heartbeat was not recorded has a locked row.
     const registered = missing.length > 0 ? await listRegistered(this.ctx.pool, missing) : [];
-    const held = new Set(registered.map(callOf));
+    const locked = new Set(registered.map(callKeyOf));
     return heartbeats.map(
-      (heartbeat) => rowOf(heartbeat) ?? (held.has(callOf(heartbeat)) ? HELD : undefined),
+      (heartbeat) =>
+        rowOf(heartbeat) ?? (locked.has(callKeyOf(heartbeat)) ? ROW_LOCKED : undefined),
     );
   }
 
-  /** What a worker reports of the job that it holds is kept, over time. */
+  /** Keeps the metrics that a worker reports for the job it holds. */
   private addMetrics(heartbeat: JobHeartbeat, row: HeartbeatState): void {
     const { jobId, attempt, workerId, progress, metrics } = heartbeat;
     const isEmpty = progress === null && Object.keys(metrics).length === 0;
@@ -128,8 +136,11 @@ export class HeartbeatWriter {
   }
 }
 
-/** Another tenant may name a worker of this id too, in vain. */
+/**
+ * Includes the tenant: another tenant may send a heartbeat with the same worker id, which is
+ * rejected.
+ */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 
-const callOf = ({ workerId, userId, boundKeyId }: JobHeartbeat): string =>
+const callKeyOf = ({ workerId, userId, boundKeyId }: JobHeartbeat): string =>
   `${keyOf(workerId, userId)}/${boundKeyId}`;

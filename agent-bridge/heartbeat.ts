@@ -11,19 +11,21 @@ import type { HeartbeatWriter } from "./heartbeat-writer";
 
 const amount = z.number().min(0).nullish();
 
-/** The most that a GPU reports: means and sums over many workers must stay numbers. */
-const MOST = 1_000_000;
+/**
+ * The upper bound of a reported GPU value, so that means and sums over many workers stay finite.
+ */
+const MAX_GPU_VALUE = 1_000_000;
 const bounded = (value: number | null | undefined): number | null =>
-  value == null ? null : Math.min(value, MOST);
+  value == null ? null : Math.min(value, MAX_GPU_VALUE);
 
-/** spec.md 2.4. `timestamp` is never judged, and `status` informs, but for `error`. */
+/** spec.md 2.4. `timestamp` is ignored. Of `status`, only `error` has an effect. */
 const heartbeat = z.object({
   worker_id: z.string().min(1).max(128),
   gpu: z.object({ util: amount, mem_used: amount, mem_total: amount }).optional(),
   status: z.string().max(64).optional(),
   timestamp: z.unknown().optional(),
   reason: z.string().max(1024).optional(),
-  /** What the worker runs and how far it is, where it tells. */
+  /** The attempt that the worker runs, and its progress. Workers may omit these fields. */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
@@ -36,17 +38,17 @@ const heartbeat = z.object({
     .describe("of those, what does not answer right now"),
 });
 
-export function heartbeatRoute(ctx: Context, pulse: HeartbeatWriter): Route {
+export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
     waits: true,
     unlimited: true,
-    patient: true,
+    batchedKeyLookup: true,
     operationId: "heartbeat",
     tag: "Worker protocol",
-    summary: "Tell that a worker lives, and hear what it should do",
+    summary: "Send a heartbeat and receive commands",
     body: {
       schema: heartbeat,
       examples: {
@@ -70,7 +72,7 @@ export function heartbeatRoute(ctx: Context, pulse: HeartbeatWriter): Route {
     },
     refusals: { 404: ["worker_not_registered"] },
     async handle({ body: given, principal }) {
-      const heard = await pulse.hear({
+      const state = await writer.record({
         workerId: given.worker_id,
         userId: principal.userId,
         boundKeyId: bindingOf(principal),
@@ -84,18 +86,18 @@ export function heartbeatRoute(ctx: Context, pulse: HeartbeatWriter): Route {
         progress: given.progress ?? null,
         metrics: reportedMetrics(given.metrics),
       });
-      if (!heard) throw notRegistered(given.worker_id);
-      const toStop = await compareDeploymentHealth(ctx, heard, given);
+      if (!state) throw notRegistered(given.worker_id);
+      const toStop = await compareDeploymentHealth(ctx, state, given);
       return {
         worker_id: given.worker_id,
-        status: heard.status,
-        commands: commandsFor(heard, given, toStop),
+        status: state.status,
+        commands: commandsFor(state, given, toStop),
       };
     },
   });
 }
 
-/** The agent answers this by registering again. */
+/** The agent registers again when it gets this error. */
 export function notRegistered(workerId: string): ForgeError {
   const message = `worker "${workerId}" is not registered, or not with this key`;
   return new ForgeError(404, "worker_not_registered", message, "worker_id");

@@ -10,7 +10,7 @@ import { jobUploadRoutes } from "./job-uploads";
 import { nextJobRoute } from "./next-job";
 import { registerRoute } from "./register";
 
-/** What workers call. */
+/** The routes that workers call. */
 export const createAgentBridge = (ctx: Context, loops: Loops): Route[] => [
   registerRoute(ctx),
   heartbeatRoute(ctx, new HeartbeatWriter(ctx, loops.samples, loops.metrics)),

@@ -6,7 +6,7 @@ import { type Route, route } from "../platform/http/route";
 import type { Context } from "../services/context";
 import { findCheckpointBefore, type Lease } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
-import { type Input, type InputFile, type Naming, resolveInputs } from "./resolve-inputs";
+import { type Input, type InputFile, type JobReferences, resolveInputs } from "./resolve-inputs";
 
 const fileSchema = z.object({
   path: z.string(),
@@ -41,21 +41,23 @@ export const resumeSchema = fileSchema.omit({ path: true }).extend({
 const pathOf = (jobId: string, param: string, path: string): string =>
   `/worker/jobs/${jobId}/inputs/${param}/${path.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Where a worker reads an object of the store: there, if it may, else through us. */
+/**
+ * Where a worker reads an object: directly in the store if that signs URLs, else through this API.
+ */
 async function urlsOf(
   { store: own, config }: Context,
   { store, key }: Pick<InputFile, "store" | "key">,
   path: string,
 ): Promise<{ url: string; fallback_url?: string }> {
-  // A tenant's bucket is where our server may reach it, which need not go for its workers.
+  // The server can reach a tenant's bucket, but the tenant's workers may not.
   if (store !== own || !store.signDownload || !config.store.signsUrls) return { url: path };
   return { url: await store.signDownload(key), fallback_url: path };
 }
 
-/** The same for a worker: it learns no key of the store. */
+/** The inputs as a worker receives them: with URLs instead of object keys. */
 export async function presentInputs(
   ctx: Context,
-  job: Naming & Pick<Lease, "job_id">,
+  job: JobReferences & Pick<Lease, "job_id">,
 ): Promise<z.infer<typeof inputSchema>[]> {
   const inputs = await resolveInputs(ctx, job);
   return await Promise.all(
@@ -84,7 +86,7 @@ async function presentFiles(
   );
 }
 
-/** The file that this attempt goes on from; null for none. */
+/** The checkpoint that this attempt resumes from; null for none. */
 export async function presentResume(
   ctx: Context,
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
@@ -99,7 +101,7 @@ export async function presentResume(
   };
 }
 
-/** In place of a param's name: what next_job calls `resume_from`. */
+/** Takes the place of a parameter name for the checkpoint, as in next_job's `resume_from`. */
 const RESUME = "resume_from";
 
 export function jobInputRoute(ctx: Context): Route {
@@ -111,7 +113,7 @@ export function jobInputRoute(ctx: Context): Route {
     unlimited: true,
     operationId: "downloadJobInput",
     tag: "Worker protocol",
-    summary: "Download a file that a running attempt reads",
+    summary: "Download an input file of a running attempt",
     description: "The files are those that next_job named, `resume_from` among them.",
     query: leaseQuery,
     headers: {
@@ -141,11 +143,11 @@ export function jobInputRoute(ctx: Context): Route {
         param === RESUME
           ? await resumeFile(ctx, lease, path)
           : (await resolveInputs(ctx, lease, param))[0]?.files?.find((one) => one.path === path);
-      // Only what was named: the path is compared, never resolved.
+      // The path must equal one that next_job sent: it is never resolved.
       if (!file || (await file.store.sizeOf(file.key)) !== file.sizeBytes) {
         throw new NotFound("file", path, "path");
       }
-      ctx.waitingRequests.park(call.request, call.principal, reply);
+      ctx.waitingRequests.register(call.request, call.principal, reply);
       reply.type("application/octet-stream");
       return sendObject(file.store, file, headers.Range, reply);
     },

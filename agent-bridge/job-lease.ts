@@ -5,13 +5,13 @@ import type { Context } from "../services/context";
 import { findLease, type Lease } from "../services/jobs/leases";
 import { notRegistered } from "./heartbeat";
 
-/** Who sends or fetches files of a job, and for which attempt: every such request carries it. */
+/** Every request for files of a job carries the worker and the attempt. */
 export const leaseQuery = z.object({
   worker_id: z.string().min(1).max(128),
   attempt: z.coerce.number().int().min(1).max(1_000),
 });
 
-/** A secret, so no part of the address. */
+/** A header, as a secret must not be in the URL. */
 const LEASE_TOKEN = "X-Forge-Lease-Token";
 
 export const leaseHeaders = {
@@ -35,9 +35,9 @@ interface LeasedCall {
 }
 
 /**
- * The attempt that the call is about, if it runs on the caller's worker.
+ * The attempt in the call, if it runs on the caller's worker.
  *
- * @throws 409 `stale_attempt` when it does not, any more or at all, or its lease token is missing.
+ * @throws 409 `stale_attempt` if it does not run there, or the lease token is missing or wrong.
  */
 export async function requireLease(
   ctx: Context,
@@ -48,7 +48,7 @@ export async function requireLease(
   const { userId } = principal;
   const boundKeyId = bindingOf(principal);
   const token = headers[LEASE_TOKEN] ?? null;
-  const found = await ctx.connectionQueues.worker.take(userId, () =>
+  const found = await ctx.connectionQueues.worker.run(userId, () =>
     findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId, token }),
   );
   if (found.worker_id === null) throw notRegistered(workerId);
@@ -60,5 +60,5 @@ export async function requireLease(
 export const staleLease = (jobId: string, attempt: number, workerId: string): Conflict =>
   new Conflict(
     "stale_attempt",
-    `attempt ${attempt} of job "${jobId}" does not run on worker "${workerId}", or this is not its lease token`,
+    `attempt ${attempt} of job "${jobId}" does not run on worker "${workerId}", or the lease token is wrong`,
   );

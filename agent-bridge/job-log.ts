@@ -6,7 +6,7 @@ import { type Route, route } from "../platform/http/route";
 import { readSentRange, sentBytes } from "../platform/http/sent-body";
 import type { ByteRange } from "../platform/store/object-store";
 import type { Context } from "../services/context";
-import { noteLog } from "../services/jobs/leases";
+import { recordLog } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
 
 export function jobLogRoute(ctx: Context): Route {
@@ -47,17 +47,17 @@ export function jobLogRoute(ctx: Context): Route {
       const length = (await ctx.store.sizeOf(key)) ?? 0;
       if (range.start > length) {
         if (length > 0) reply.header("range", `bytes=0-${length - 1}`);
-        const message = `the log has ${length} bytes; go on from there`;
+        const message = `the log has ${length} bytes; continue from there`;
         throw new ForgeError(416, "range_not_satisfiable", message, "Content-Range");
       }
       if (range.end >= ctx.config.jobs.maxLogBytes) {
-        const message = `a log may have ${ctx.config.jobs.maxLogBytes} bytes`;
+        const message = `a log may have at most ${ctx.config.jobs.maxLogBytes} bytes`;
         throw new ForgeError(413, "log_too_large", message, "Content-Range");
       }
-      ctx.waitingRequests.park(request, call.principal, reply);
+      ctx.waitingRequests.register(request, call.principal, reply);
       const sent = { length: range.end + 1 - range.start, skipped: length - range.start };
       await ctx.store.append(key, length, sentBytes(request, sent));
-      if (lease.logs_uri === null) await noteLog(ctx.pool, lease, storeUri(key));
+      if (lease.logs_uri === null) await recordLog(ctx.pool, lease, storeUri(key));
       return { length: Math.max(length, range.end + 1), cancelled };
     },
   });

@@ -15,13 +15,13 @@ import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
 import { type Route, route } from "../platform/http/route";
 import { newId } from "../platform/ids";
 import type { Queryable } from "../platform/postgres/pool";
-import type { OutboxRow } from "../platform/signals";
+import type { OutcomeKey } from "../platform/signals";
 import { reserveArtifact } from "../services/artifacts/artifacts";
 import type { Context } from "../services/context";
 import { strikeWorker } from "../services/fleet/strikes";
 import { lockWorker, releaseWorker } from "../services/fleet/workers";
 import { type AttemptRow, lockAttemptOf } from "../services/jobs/attempts";
-import { type Conclusion, endAttempt } from "../services/jobs/end-attempt";
+import { type AttemptEndDetails, endAttempt } from "../services/jobs/end-attempt";
 import { type JobRow, lockJob } from "../services/jobs/jobs";
 import { notRegistered } from "./heartbeat";
 import { staleLease } from "./job-lease";
@@ -41,7 +41,7 @@ const common = {
     ),
 };
 
-/** spec.md 4.3, and what contract.md adds; unknown fields are ignored. */
+/** spec.md 4.3, with the additions of contract.md. Unknown fields are ignored. */
 const jobResult = z.discriminatedUnion("status", [
   z.object({
     ...common,
@@ -126,13 +126,16 @@ export function jobResultRoute(ctx: Context): Route {
   });
 }
 
-/** One transaction: the lease is checked, the outcome stored, the worker freed, the debt noted. */
+/**
+ * In one transaction: checks the lease, stores the outcome, frees the worker, and adds the outbox
+ * entry.
+ */
 async function accept(
   db: Queryable,
   given: JobResult,
   principal: Principal,
   { leaseS, offerS }: { leaseS: number; offerS: number },
-): Promise<OutboxRow | undefined> {
+): Promise<OutcomeKey | undefined> {
   const { worker_id: workerId, job_id: jobId } = given;
   const job = await lockJob(db, jobId);
   const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
@@ -143,7 +146,7 @@ async function accept(
     throw new NotFound("job", jobId, "job_id");
   }
   const digest = digestOf(given);
-  // The answer to its first sending was lost on the way.
+  // The worker did not receive the response to its first request.
   if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
   if (attempt?.state !== "running") throw staleAttempt(given, attempt);
   if (attempt.lease_token !== null && attempt.lease_token !== given.lease_token) {
@@ -157,12 +160,12 @@ async function accept(
   });
   await releaseWorker(db, workerId, { succeeded: outcome === "completed", offerS });
   if (outcome === "failed") await strikeWorker(db, workerId, jobId);
-  return { jobId, attempt: attempt.attempt, outcome };
+  return { topic: "outcome", jobId, attempt: attempt.attempt, outcome };
 }
 
 /**
- * From `metrics`, else from the result that a completed one has. What a failed attempt used is known but
- * seldom billed; numbers that make no sense are no reason to refuse its end.
+ * The usage in `metrics`, else in the result of a completed attempt. The usage of a failed attempt
+ * is seldom billed, so invalid numbers are no reason to reject its result.
  */
 const usageOf = (given: JobResult): ReportedUsage =>
   given.status === "completed"
@@ -170,19 +173,20 @@ const usageOf = (given: JobResult): ReportedUsage =>
     : readUsageLeniently(given.metrics);
 
 /**
- * Each number may make sense, and what they come to at the job's prices not. GPU hours are bounded by what
- * was measured, and a deployment's days are not its worker's to tell.
+ * Limits the bill: plausible numbers may still add up to an absurd cost. GPU hours are left out, as
+ * they are bounded by what was measured, and so are deployment days, as the worker does not report
+ * them.
  *
- * @returns the usage; of a failed attempt that tells nonsense, nothing.
- * @throws InvalidRequest for a completed one.
+ * @returns the usage; for a failed attempt over the limit, only its GPU hours.
+ * @throws InvalidRequest for a completed attempt over the limit.
  */
-function refuseAbsurdBill(usage: ReportedUsage, given: JobResult, job: JobRow): ReportedUsage {
+function limitUsage(usage: ReportedUsage, given: JobResult, job: JobRow): ReportedUsage {
   const counted = { ...NO_USAGE, ...usage, gpu_hours: 0, deployment_lifetime_days: 0 };
   const bill = priceJob(job.job_type, [{ usage: counted, gpu_tokens: [] }], job.rate_card);
   if (Number(bill.totalCostUsd) <= MAX_BILL_USD) return usage;
   if (given.status === "failed") return { ...NO_USAGE, gpu_hours: usage.gpu_hours };
   throw new InvalidRequest(
-    `the usage comes to ${bill.totalCostUsd} USD, which no job costs`,
+    `the usage costs ${bill.totalCostUsd} USD, over the limit of ${MAX_BILL_USD} USD for a job`,
     "metrics",
   );
 }
@@ -190,8 +194,8 @@ function refuseAbsurdBill(usage: ReportedUsage, given: JobResult, job: JobRow): 
 function staleAttempt(given: JobResult, attempt: AttemptRow | undefined): Conflict {
   const which = attempt
     ? `attempt ${attempt.attempt} of job "${given.job_id}" has ended`
-    : `job "${given.job_id}" was not handed to worker "${given.worker_id}" under that attempt`;
-  return new Conflict("stale_attempt", `${which}; this result changes nothing`);
+    : `job "${given.job_id}" was not dispatched to worker "${given.worker_id}" with that attempt`;
+  return new Conflict("stale_attempt", `${which}; the result was ignored`);
 }
 
 async function endingOf(
@@ -199,9 +203,9 @@ async function endingOf(
   given: JobResult,
   job: JobRow,
   attempt: AttemptRow,
-): Promise<Conclusion> {
+): Promise<AttemptEndDetails> {
   const base = { metrics: given.metrics, logsUri: given.logs_uri ?? null };
-  const usage = refuseAbsurdBill(usageOf(given), given, job);
+  const usage = limitUsage(usageOf(given), given, job);
   if (given.status === "failed" || job.cancel_requested_at !== null) {
     const failed = given.status === "failed" ? given : undefined;
     return {
@@ -213,16 +217,16 @@ async function endingOf(
     };
   }
   if (job.deployment_id !== null) {
-    // Placed again: the artifact is the first one's, and nothing of it changes.
+    // A repeated placement: the artifact of the first one stays as it is.
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }
   const { idField } = ARTIFACT_FORMS[job.job_type];
   const { artifactId, minted } = nameArtifact(given.result, job, attempt);
-  // Under one that was minted for another attempt lies what that has uploaded, or will.
+  // An id generated for another attempt is the folder of that attempt's uploads.
   const isForeign = MINTED_ID.test(artifactId) && artifactId !== minted;
-  // A folder has its artifact's id (spec.md 2.6). Tenants choose the same ids, and share the store: where
-  // another tenant has the folder of that name, the minted one is taken.
+  // A folder is named by its artifact's id (spec.md 2.6). Tenants share the store and may choose
+  // the same id. If another tenant already has that folder, the generated id names it.
   for (const storageId of isForeign ? [] : new Set([artifactId, minted])) {
     const uri = uriOf(given.artifacts_uri, storeUri(artifactPrefix(job.job_type, storageId)));
     if (await reserve(db, { artifactId, storageId, uri }, job, attempt)) {
@@ -234,9 +238,9 @@ async function endingOf(
   return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
 }
 
-/** In our own store an artifact has its own folder, whatever its worker says. */
-const uriOf = (said: string | null | undefined, own: string): string =>
-  /^(forge|file):/i.test(said ?? "") ? own : (said ?? own);
+/** In Forge's own store an artifact always has its own folder, so a reported URI is ignored. */
+const uriOf = (reported: string | null | undefined, own: string): string =>
+  /^(forge|file):/i.test(reported ?? "") ? own : (reported ?? own);
 
 async function reserve(
   db: Queryable,
@@ -257,7 +261,7 @@ async function reserve(
   });
 }
 
-/** The artifact's id is the one that its worker chose, else the one minted for this attempt. */
+/** The artifact's id: the one that the worker chose, else the one generated for this attempt. */
 function nameArtifact(
   result: Record<string, unknown>,
   job: JobRow,
@@ -285,6 +289,6 @@ function refuseLargeResult(given: JobResult, maxBytes: number): void {
   }
 }
 
-/** Equal for equal results, whatever the order of their keys, and whatever their worker does next. */
+/** Equal for equal results: ignores the order of keys, the lease token and `leaving`. */
 const digestOf = ({ lease_token: _, leaving: __, ...given }: JobResult): string =>
   createHash("sha256").update(canonicalJson(given)).digest("hex");

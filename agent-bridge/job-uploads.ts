@@ -5,18 +5,18 @@ import { type Route, route } from "../platform/http/route";
 import { requireRoomForBytes } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
 import {
-  findNotedFile,
-  type NotedFile,
-  noteAttemptFile,
-  noteMoved,
-  noteSeen,
+  confirmUpload,
+  findRecordedFile,
+  type RecordedFile,
+  recordMove,
+  recordUpload,
 } from "../services/jobs/attempt-files";
-import { type Lease, noteCheckpoint } from "../services/jobs/leases";
+import { type Lease, recordCheckpoint } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
 
-/** What both kinds of upload declare alike. */
+/** Declarations that both kinds of upload share. */
 const UPLOAD = {
   method: "PUT",
   scope: "worker",
@@ -41,21 +41,21 @@ const UPLOAD = {
   },
 } satisfies Partial<Route>;
 
-/** What a worker sends while it has a job: files of its artifact, and checkpoints to go on from. */
+/** Uploads of a running attempt: files of its artifact, and checkpoints for later attempts. */
 export function jobUploadRoutes(ctx: Context): Route[] {
   return [
     route({
       ...UPLOAD,
       paths: ["/worker/jobs/:job_id/artifacts/*"],
       operationId: "uploadArtifactFile",
-      summary: "Upload a file of the artifact that a running attempt makes",
+      summary: "Upload an artifact file of a running attempt",
       description:
         "It lies in the artifact's folder when the answer is `complete`. A large file may come in parts, " +
         "one after the other, and go on where it broke off.",
       async handle(call) {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
-        ctx.waitingRequests.park(call.request, call.principal, call.reply);
+        ctx.waitingRequests.register(call.request, call.principal, call.reply);
         await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, lease.user_id);
         return await receiveFile(ctx, call, {
           jobId: lease.job_id,
@@ -63,14 +63,16 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path,
           key: `${requirePrefix(lease)}${path}`,
           partialName: `artifact-${nameOf(path)}`,
-          noted: () => findNotedFile(ctx.pool, lease.job_id, lease.attempt, path),
-          async onWhole(measured) {
+          findNoted: () => findRecordedFile(ctx.pool, lease.job_id, lease.attempt, path),
+          async onComplete(measured) {
             const file = { path, ...measured };
-            const isNoted = await noteAttemptFile(ctx.pool, lease.job_id, lease.attempt, file);
+            const isNoted = await recordUpload(ctx.pool, lease.job_id, lease.attempt, file);
             if (!isNoted) throw staleLease(lease.job_id, lease.attempt, call.query.worker_id);
           },
-          onMoved: (isThere) => noteMoved(ctx.pool, lease.job_id, lease.attempt, { path, isThere }),
-          onSeen: ({ sha256 }) => noteSeen(ctx.pool, lease.job_id, lease.attempt, { path, sha256 }),
+          onMoved: (isThere) =>
+            recordMove(ctx.pool, lease.job_id, lease.attempt, { path, isThere }),
+          onFound: ({ sha256 }) =>
+            confirmUpload(ctx.pool, lease.job_id, lease.attempt, { path, sha256 }),
         });
       },
     }),
@@ -78,7 +80,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       ...UPLOAD,
       paths: ["/worker/jobs/:job_id/checkpoints/:name"],
       operationId: "uploadCheckpoint",
-      summary: "Leave a file that a later attempt goes on from",
+      summary: "Upload a checkpoint for later attempts",
       description:
         "The next attempt gets the newest complete one as `resume_from`; an earlier one of this attempt " +
         "is removed.",
@@ -86,7 +88,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
         const name = requirePlainPath(call.params.name ?? "");
         const lease = await requireLease(ctx, call);
         const { job_id: jobId, attempt } = lease;
-        ctx.waitingRequests.park(call.request, call.principal, call.reply);
+        ctx.waitingRequests.register(call.request, call.principal, call.reply);
         const prefix = checkpointPrefix(jobId, attempt);
         const received = await receiveFile(ctx, call, {
           jobId,
@@ -94,17 +96,19 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path: name,
           key: `${prefix}${name}`,
           partialName: `checkpoint-${nameOf(name)}`,
-          noted: async () => notedCheckpoint(lease, name),
-          onWhole: async () => void (await requireLease(ctx, call)),
+          findNoted: async () => recordedCheckpoint(lease, name),
+          onComplete: async () => void (await requireLease(ctx, call)),
         });
         if (!received.complete || received.sha256 === null) return received;
         const { sha256, received: sizeBytes } = received;
         const checkpoint = { attempt, name, size_bytes: sizeBytes, sha256 };
-        if (!(await noteCheckpoint(ctx.pool, jobId, checkpoint))) {
+        if (!(await recordCheckpoint(ctx.pool, jobId, checkpoint))) {
           throw staleLease(jobId, attempt, call.query.worker_id);
         }
-        const former = lease.checkpoint;
-        if (former && former.name !== name) await ctx.store.remove(`${prefix}${former.name}`);
+        const previous = lease.checkpoint;
+        if (previous && previous.name !== name) {
+          await ctx.store.remove(`${prefix}${previous.name}`);
+        }
         return received;
       },
     }),
@@ -113,14 +117,17 @@ export function jobUploadRoutes(ctx: Context): Route[] {
 
 function requirePrefix(lease: Lease): string {
   const prefix = outputPrefix(lease);
-  if (prefix === undefined) throw new InvalidRequest("the attempt makes no artifact", "path");
+  if (prefix === undefined) throw new InvalidRequest("the attempt produces no artifact", "path");
   return prefix;
 }
 
-function notedCheckpoint({ attempt, checkpoint }: Lease, name: string): NotedFile | undefined {
+function recordedCheckpoint(
+  { attempt, checkpoint }: Lease,
+  name: string,
+): RecordedFile | undefined {
   if (checkpoint?.attempt !== attempt || checkpoint.name !== name) return undefined;
-  return { sizeBytes: checkpoint.size_bytes, sha256: checkpoint.sha256, isSure: true };
+  return { sizeBytes: checkpoint.size_bytes, sha256: checkpoint.sha256, isConfirmed: true };
 }
 
-/** One segment for a path of several. */
+/** Maps a path of several segments to a single name. */
 const nameOf = (path: string): string => createHash("sha256").update(path).digest("hex");

@@ -4,17 +4,17 @@ import type { Queryable } from "../platform/postgres/pool";
 import { countBoundWorkers, isLiveKey, lockKey } from "../services/accounts/keys";
 import type { WorkerRow } from "../services/fleet/workers";
 
-/** The worker's id is in use, by another tenant or by a box with another key. */
-export const taken = (workerId: string): Conflict =>
+/** The worker's id is in use by another tenant, or by a machine with another key. */
+export const workerIdTaken = (workerId: string): Conflict =>
   new Conflict(
     "worker_id_taken",
-    `worker "${workerId}" belongs to somebody else, or to another key`,
+    `worker "${workerId}" belongs to another tenant or to another key`,
     "worker_id",
   );
 
 /**
- * Whether this caller may register a worker that exists. A limited key may also take over one whose own
- * limited key is revoked or expired: that is how a key is replaced on a box.
+ * Whether the caller may register an existing worker. A limited key may also take over a worker
+ * whose own limited key is revoked or expired. That is how the key of a machine is replaced.
  */
 export async function mayRegister(
   db: Queryable,
@@ -28,8 +28,8 @@ export async function mayRegister(
 }
 
 /**
- * Call before the worker is bound to the key, in the same transaction. Locks the key, so that two workers
- * that register at once don't both take its last place.
+ * Call this before the worker is bound to the key, in the same transaction. It locks the key, so
+ * that two workers that register at once can't both take the last place.
  *
  * @throws 409 `quota_exceeded`
  */
@@ -43,6 +43,6 @@ export async function requireRoomOnKey(
   await lockKey(db, keyId);
   const used = await countBoundWorkers(db, keyId);
   if (used < workerLimit) return;
-  const message = `this key is for ${workerLimit} worker(s), and has ${used}; make a key for this one`;
+  const message = `this key allows ${workerLimit} worker(s) and has ${used}; create another key for this worker`;
   throw new Conflict("quota_exceeded", message, "worker_id");
 }

@@ -11,7 +11,7 @@ import type { LongPolls } from "../services/fleet/long-polls";
 import { findOfferAndFit } from "../services/fleet/matching";
 import type { Scheduler } from "../services/fleet/scheduler";
 import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../services/fleet/workers";
-import { type Asker, type Dispatch, dispatchJob } from "../services/jobs/dispatch";
+import { type Dispatch, dispatchJob, type PollingWorker } from "../services/jobs/dispatch";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
@@ -35,7 +35,7 @@ const noJob = z.object({ job_id: z.null(), commands: z.array(commandSchema).opti
 
 const anyObject = z.record(z.string(), z.unknown());
 
-/** A job as its worker receives it (contract.md, next_job). */
+/** A job, as the worker receives it (contract.md, next_job). */
 const dispatchedSchema = z
   .object({
     job_id: z.string(),
@@ -69,11 +69,11 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
     waits: true,
-    yields: true,
+    fairShare: true,
     unlimited: true,
     operationId: "nextJob",
     tag: "Worker protocol",
-    summary: "Ask for a job, and wait for one",
+    summary: "Poll for a job",
     description: "Asked again before a result, it answers the same job and attempt.",
     body: {
       schema: pollBody,
@@ -90,7 +90,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
     },
     refusals: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
     async handle({ body, request, reply, principal }) {
-      const { signal } = ctx.waitingRequests.park(request, principal, reply);
+      const { signal } = ctx.waitingRequests.register(request, principal, reply);
       const { job, commands } = await nextJob(ctx, scheduler, longPolls, {
         workerId: body.worker_id,
         userId: principal.userId,
@@ -103,22 +103,22 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
       });
       if (job) {
         const { userId } = principal;
-        return await ctx.connectionQueues.worker.take(userId, () => present(ctx, job));
+        return await ctx.connectionQueues.worker.run(userId, () => present(ctx, job));
       }
       return { job_id: null, ...(commands.length > 0 ? { commands } : {}) };
     },
   });
 }
 
-interface Poll extends WorkerCall, Omit<Asker, "pollSeq"> {
-  /** Where the request comes from. */
+interface Poll extends WorkerCall, Omit<PollingWorker, "pollSeq"> {
+  /** The address of the caller. */
   address: string;
   waitS: number;
-  /** Aborts when nobody may have the answer any more. */
+  /** Aborts when the response can't be delivered any more. */
   signal: AbortSignal;
 }
 
-const PACE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 interface Polled {
   job?: Dispatch;
@@ -135,16 +135,18 @@ async function nextJob(
 ): Promise<Polled> {
   const { workerId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
-    ctx.connectionQueues.worker.take(poll.userId, work);
-  const offer = await inTurn(() => offerWorker(ctx.pool, poll));
+  const inQueue = <T>(work: () => Promise<T>): Promise<T> =>
+    ctx.connectionQueues.worker.run(poll.userId, work);
+  const offer = await inQueue(() => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  /** Whether an attempt may be assigned to it: a look costs less than a dispatch of none. */
+  /**
+   * Whether the worker may hold an attempt. Checking costs less than a dispatch that finds none.
+   */
   let mayHold = offer.holds;
   for (;;) {
-    const waiter = longPolls.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
+    const waiter = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
       if (signal.aborted) {
         if (signal.reason !== "closing") {
@@ -154,19 +156,19 @@ async function nextJob(
         return NOTHING;
       }
       const pollSeq = hasWaited ? offer.poll_seq : null;
-      const job = mayHold && (await inTurn(() => dispatchJob(ctx.pool, { ...poll, pollSeq })));
+      const job = mayHold && (await inQueue(() => dispatchJob(ctx.pool, { ...poll, pollSeq })));
       if (job && !job.is_cancelled) {
         const { job_type, waited_s: waitedS } = job;
         if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
         return { job, commands: [] };
       }
       if (job) {
-        await paced(deadline - ctx.clock.nowMs(), signal);
+        await pause(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
-      // Read after parking, so that no assignment and no drain falls in between.
+      // Read after the wait is registered, so that no assignment or drain is missed.
       const look = woken ? findOffer : findOfferAndFit;
-      const now = await inTurn(() => look(ctx.pool, workerId));
+      const now = await inQueue(() => look(ctx.pool, workerId));
       woken = true;
       if (now?.isWanted) await scheduler.wake();
       if (now?.isWanted || (!mayHold && now?.holds)) {
@@ -174,16 +176,16 @@ async function nextJob(
         continue;
       }
       if (now && now.poll_seq !== offer.poll_seq) {
-        // What woke this one is for the later poll, which may be parked in another process.
+        // The wake-up is for a later poll, which may be waiting in another process.
         ctx.signals.assigned([workerId]);
         return NOTHING;
       }
       if (now?.draining) {
-        if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
+        if (offer.draining) await pause(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "drain" }] };
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
-      const why = await parked(ctx, waiter.woken);
+      const why = await countWaiting(ctx, waiter.woken);
       hasWaited = true;
       if (why === "superseded") return NOTHING;
       mayHold = why === "assigned";
@@ -193,15 +195,18 @@ async function nextJob(
   }
 }
 
-async function parked<T>({ metrics }: Context, woken: Promise<T>): Promise<T> {
-  metrics.pollsParked.inc();
-  return await woken.finally(() => metrics.pollsParked.dec());
+async function countWaiting<T>({ metrics }: Context, woken: Promise<T>): Promise<T> {
+  metrics.waitingPolls.inc();
+  return await woken.finally(() => metrics.waitingPolls.dec());
 }
 
-/** Of its wait as much as keeps a worker that asks on, told or not, from asking all the time. */
-async function paced(waitMs: number, signal: AbortSignal): Promise<void> {
+/**
+ * Waits for part of the poll's time, so that a worker which ignores the command does not poll in a
+ * tight loop.
+ */
+async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
-  await sleep(Math.min(waitMs, PACE_MS), undefined, { signal }).catch(() => undefined);
+  await sleep(Math.min(waitMs, MAX_PAUSE_MS), undefined, { signal }).catch(() => undefined);
 }
 
 async function present(ctx: Context, job: Dispatch): Promise<z.infer<typeof dispatchedSchema>> {

@@ -5,12 +5,12 @@ import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { partialKey } from "../core/jobs/attempt-files";
 import { readSentRange, sentBytes } from "../platform/http/sent-body";
 import { newId } from "../platform/ids";
-import { type Measured, type ObjectStore, StoreAway } from "../platform/store/object-store";
+import { type Measured, type ObjectStore, StoreUnavailable } from "../platform/store/object-store";
 import { withinReserve } from "../platform/store/reserve";
 import type { Context } from "../services/context";
-import type { NotedFile } from "../services/jobs/attempt-files";
+import type { RecordedFile } from "../services/jobs/attempt-files";
 
-/** Headers of an upload, whole or in parts. */
+/** Headers of an upload, in one request or in parts. */
 export const fileHeaders = {
   "Content-Range": z
     .string()
@@ -43,14 +43,14 @@ export const receivedSchema = z
 
 export type Received = z.infer<typeof receivedSchema>;
 
-/** @throws 400 for a path that could lead out of its folder, or that takes the manifest's name. */
+/** @throws 400 for a path that could leave its folder, or that has the manifest's name. */
 export function requirePlainPath(path: string): string {
   if (!isPlainPath(path)) {
-    throw new InvalidRequest('must be plain names with "/" between them', "path");
+    throw new InvalidRequest('must be plain names separated by "/"', "path");
   }
   if (isManifestName(path)) {
     throw new InvalidRequest(
-      `"${path}" is what the control plane writes; give it another name`,
+      `"${path}" is reserved for the control plane; use another name`,
       "path",
     );
   }
@@ -61,24 +61,27 @@ interface Upload {
   jobId: string;
   attempt: number;
   path: string;
-  /** Where the file belongs once it is whole. */
+  /** The key of the file once it is complete. */
   key: string;
-  /** A name of its own among the uploads of this attempt. */
+  /** A name that is unique among the uploads of this attempt. */
   partialName: string;
-  /** What is known of a file that has this name already. */
-  noted(): Promise<NotedFile | undefined>;
-  /** Called when all of it is there, before it gets its name; throws where it may not have it any more. */
-  onWhole(measured: Measured): Promise<void>;
-  /** Called when it has its name, or did not get it: whether a file of that name is there. */
+  /** What is recorded about an existing file with this path. */
+  findNoted(): Promise<RecordedFile | undefined>;
+  /**
+   * Called when the upload is complete, before the file moves to its key. Throws if it may not move
+   * any more.
+   */
+  onComplete(measured: Measured): Promise<void>;
+  /** Called after the move, successful or not, with whether a file exists at the key. */
   onMoved?(isThere: boolean): Promise<void>;
-  /** Called when it is seen to have its name, which another request gave it. */
-  onSeen?(measured: Measured): Promise<void>;
+  /** Called if another request has already moved the file to its key. */
+  onFound?(measured: Measured): Promise<void>;
 }
 
 /**
- * Takes a file of an attempt, whole or in parts that follow each other. It appears under its key when all
- * of it is there and the checksum is right. A connection may break anywhere: what arrived is kept, and
- * asking tells from where to go on.
+ * Receives a file of an attempt, in one request or in consecutive parts. The file appears at its
+ * key once it is complete and its checksum matches. If the connection breaks, the received bytes
+ * are kept, and a status request returns where to continue.
  */
 export async function receiveFile(
   ctx: Context,
@@ -95,50 +98,57 @@ export async function receiveFile(
   }
   const checksum = headers["X-Checksum-Sha256"]?.toLowerCase();
   const total = range ? range.total : undefined;
-  // Parts of a file of another size are parts of another file.
+  // The key includes the total size: a part with another total belongs to another file.
   const partial = partialKey(jobId, attempt, `${partialName}-${total ?? newId("part")}`);
   if (!range) {
-    const whole = await store.putStream(partial, bytes({}));
-    return await finish(store, { ...upload, partial, checksum, whole }, reply);
+    const measured = await store.putStream(partial, bytes({}));
+    return await finish(store, { ...upload, partial, checksum, measured }, reply);
   }
   const received = (await store.sizeOf(partial)) ?? 0;
   reply.code(202);
-  let there = received;
+  let stored = received;
   if (!range.asks) {
-    if (range.start > received) throw beyond(reply, received);
+    if (range.start > received) throw gapError(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
     await store.append(partial, received, bytes(sent));
-    there = Math.max(received, range.end + 1);
+    stored = Math.max(received, range.end + 1);
   }
-  // All of it may be there although nobody was told so: then asking, too, finishes it.
-  if (there < (range.total ?? Number.POSITIVE_INFINITY)) {
-    const noted = range.asks && received === 0 ? await upload.noted() : undefined;
-    if (noted && noted.sha256 === checksum && (await isThere(store, upload, noted))) {
+  // The upload may be complete although the client got no response. Then a status request finishes
+  // it too.
+  if (stored < (range.total ?? Number.POSITIVE_INFINITY)) {
+    const noted = range.asks && received === 0 ? await upload.findNoted() : undefined;
+    if (noted && noted.sha256 === checksum && (await fileExists(store, upload, noted))) {
       return done(path, noted, reply);
     }
-    const isNew = range.asks && there === 0;
+    const isNew = range.asks && stored === 0;
     const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
-    return { path, received: there, complete: false, sha256: null, ...signed };
+    return { path, received: stored, complete: false, sha256: null, ...signed };
   }
-  // One of several like requests at a time: between measuring and moving nobody else moves it away, so that
-  // what another has begun anew by then is not taken for the whole.
+  // Equal requests run one at a time. Otherwise another request could move the file between
+  // measuring and moving, and a new partial upload would pass for the complete file.
   return await ctx.uploadMutex.runExclusive(partial, async () => {
-    const measured = await store.measure(partial);
-    const whole = measured?.sizeBytes === range.total ? measured : undefined;
-    return await finish(store, { ...upload, partial, checksum, whole, total }, reply);
+    const found = await store.measure(partial);
+    const measured = found?.sizeBytes === range.total ? found : undefined;
+    return await finish(store, { ...upload, partial, checksum, measured, total }, reply);
   });
 }
 
-/** To a worker the store is away: its result is worth waiting for, until there is room again. */
-const noRoom = (free: number): StoreAway =>
-  new StoreAway(
-    `the store has only ${free} bytes left, which it keeps (FORGE_STORE_RESERVE_BYTES)`,
+/**
+ * Reported as an unavailable store, so that the worker keeps its result and retries until there is
+ * room.
+ */
+const noRoom = (free: number): StoreUnavailable =>
+  new StoreUnavailable(
+    `the store has only ${free} bytes left, which are reserved (FORGE_STORE_RESERVE_BYTES)`,
   );
 
 /** The largest body that S3 takes in one request. */
 const MAX_SIGNED_BYTES = 5 * 1024 ** 3;
 
-/** A way past us, where the store has one: it checks the bytes as we would. */
+/**
+ * A signed URL for an upload directly to the store, if it supports that. The store checks size and
+ * checksum.
+ */
 async function signUpload(
   { store, config }: Context,
   partial: string,
@@ -150,63 +160,71 @@ async function signUpload(
   return { upload: await store.signUpload(partial, { sizeBytes, sha256 }) };
 }
 
-/** Whether a file that was complete once has its name. Where the server died that gave it that, only its bytes tell. */
-async function isThere(
+/**
+ * Whether a recorded file exists at its key. If the server that moved it may have died, its bytes
+ * are compared with the recorded checksum.
+ */
+async function fileExists(
   store: ObjectStore,
-  { key, onSeen }: Upload,
-  noted: NotedFile,
+  { key, onFound }: Upload,
+  noted: RecordedFile,
 ): Promise<boolean> {
   if ((await store.sizeOf(key)) !== noted.sizeBytes) return false;
-  if (noted.isSure) return true;
+  if (noted.isConfirmed) return true;
   const measured = await store.measure(key);
   if (measured?.sha256 !== noted.sha256) return false;
-  await onSeen?.(measured);
+  await onFound?.(measured);
   return true;
 }
 
-interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved" | "onSeen"> {
+interface StoredUpload extends Pick<Upload, "key" | "path" | "onComplete" | "onMoved" | "onFound"> {
   partial: string;
   checksum: string | undefined;
-  /** What has gathered; undefined: it has gone. */
-  whole: Measured | undefined;
-  /** What it has to come to, where it came in parts. */
+  /** The complete upload; undefined if it does not exist any more. */
+  measured: Measured | undefined;
+  /** The expected size, for an upload in parts. */
   total?: number | undefined;
 }
 
-/** Checks what has gathered, and gives it its name. */
+/** Verifies a complete upload and moves it to its key. */
 async function finish(
   store: ObjectStore,
-  gathered: Gathered,
+  upload: StoredUpload,
   reply: FastifyReply,
 ): Promise<Received> {
-  const { partial, key, path, onWhole, onMoved, onSeen, checksum, whole } = gathered;
-  const { total = whole?.sizeBytes } = gathered;
-  if (whole && checksum !== undefined && whole.sha256 !== checksum) {
+  const { partial, key, path, onComplete, onMoved, onFound, checksum, measured } = upload;
+  const { total = measured?.sizeBytes } = upload;
+  if (measured && checksum !== undefined && measured.sha256 !== checksum) {
     await store.remove(partial);
-    const message = `the file's SHA-256 is ${whole.sha256}; send it anew`;
+    const message = `the file's SHA-256 is ${measured.sha256}; send the file again`;
     throw new ForgeError(400, "checksum_mismatch", message, "X-Checksum-Sha256");
   }
-  if (whole) {
+  if (measured) {
     try {
-      await onWhole(whole);
+      await onComplete(measured);
     } catch (error) {
-      // Anything else may pass, and then it need not be sent anew.
+      // Other errors may be temporary: keep the upload, so that the client need not send it again.
       if (error instanceof Conflict) await store.remove(partial);
       throw error;
     }
-    // Where the store breaks off here, nobody knows whether it did: then nothing is said.
+    // If the store fails here, it is unknown whether the move happened, so `onMoved` is not called.
     const isMoved = await store.move(partial, key);
     await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
-    if (isMoved) return done(path, whole, reply);
+    if (isMoved) return done(path, measured, reply);
   }
-  // The same request came twice, and the other one has moved it. What can't be that one isn't read.
+  // An equal request may have moved the file. A file of another size can't be that one, so it is
+  // not read.
   const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
-    await onSeen?.(moved);
+    await onFound?.(moved);
     return done(path, moved, reply);
   }
   await store.remove(partial);
-  throw new Conflict("upload_conflict", `another upload of "${path}" is in the way`, "path");
+  throw new Conflict(
+    "upload_conflict",
+    `another upload of "${path}" conflicts with this one`,
+    "path",
+  );
 }
 
 interface ReceivingCall {
@@ -220,8 +238,8 @@ function done(path: string, { sizeBytes, sha256 }: Measured, reply: FastifyReply
   return { path, received: sizeBytes, complete: true, sha256 };
 }
 
-function beyond(reply: FastifyReply, received: number): ForgeError {
+function gapError(reply: FastifyReply, received: number): ForgeError {
   if (received > 0) reply.header("range", `bytes=0-${received - 1}`);
-  const message = `${received} bytes are there; go on from them`;
+  const message = `${received} bytes are stored; continue from there`;
   return new ForgeError(416, "range_not_satisfiable", message, "Content-Range");
 }

@@ -14,13 +14,13 @@ import { recordAudit } from "../services/accounts/audit";
 import { createOnce } from "../services/accounts/idempotency";
 import { requireRoomForWorker } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
-import { commandOf, filesFor, isOfScript } from "../services/fleet/bootstrap/machine";
+import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine";
 import { redact } from "../services/fleet/bootstrap/redact";
 import { countBootstraps, insertSshWorker } from "../services/fleet/bootstraps";
 import { tagsField, workerIdField } from "./registration-fields";
 
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
-/** Relative, absolute, or from a home; where it leads is looked at when it is read. */
+/** Relative, absolute, or below `~/`. Where it leads is checked when it is read. */
 const KEY_PATH = /^(?:~\/)?[A-Za-z0-9._/-]{1,512}$/;
 
 /** The SSH form of spec.md 2.4; unknown fields are ignored. */
@@ -62,7 +62,7 @@ export const planAnswer = z.object({
   files: z.record(z.string(), z.string()).describe("what is written to the machine, by name"),
 });
 
-/** Registers a machine to be set up: `bootstrapping` from here on, by a workflow of its own. */
+/** Registers a machine as a `bootstrapping` worker. A workflow then sets it up. */
 export async function registerBySsh(
   ctx: Context,
   call: AnyCall,
@@ -76,7 +76,7 @@ export async function registerBySsh(
     create: async (db) => {
       const underWay = await countBootstraps(db, principal.userId);
       if (underWay >= ctx.config.bootstrap.maxPerTenant) {
-        const message = `${underWay} workers of yours are being set up; wait for one of them`;
+        const message = `${underWay} of your workers are being set up; wait until one of them is done`;
         throw new ForgeError(429, "rate_limited", message);
       }
       await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
@@ -99,7 +99,7 @@ export async function registerBySsh(
         keyId: principal.ownerKeyId,
       });
       if (!inserted) {
-        throw new Conflict("worker_id_taken", `there is a worker "${workerId}"`, "worker_id");
+        throw new Conflict("worker_id_taken", `worker "${workerId}" already exists`, "worker_id");
       }
       await recordAudit(db, {
         userId: principal.userId,
@@ -122,7 +122,7 @@ export async function registerBySsh(
   return answer;
 }
 
-/** What a bootstrap would do, without doing any of it. */
+/** Describes what a bootstrap would do, without doing it. */
 export async function planBootstrap(
   ctx: Context,
   call: AnyCall,
@@ -138,13 +138,17 @@ export async function planBootstrap(
   const shown = Object.entries(files).map(([name, content]) => [name, redact(content, [])]);
   return {
     plan: BOOTSTRAP_STEPS.map(({ name, does }) => {
-      return { step: name, does, command: isOfScript(name) ? commandOf(ctx, worker, name) : null };
+      return {
+        step: name,
+        does,
+        command: isScriptStep(name) ? commandOf(ctx, worker, name) : null,
+      };
     }),
     files: Object.fromEntries(shown),
   };
 }
 
-/** Its region is one of them: deployments ask for it by its name. */
+/** Includes the region, as deployments select workers by it. */
 function tagsOf({ tags, metadata }: SshRegistration): string[] {
   const region = tagsField.safeParse(
     [...tags, metadata?.region].filter((tag) => tag !== undefined),
@@ -152,7 +156,7 @@ function tagsOf({ tags, metadata }: SshRegistration): string[] {
   return [...new Set(region.data ?? tags)];
 }
 
-/** What is wrong is said now, not by a failed step a minute later. */
+/** Checks now what would otherwise fail as a step a minute later. */
 async function requireUsable(
   ctx: Context,
   { principal }: AnyCall,
@@ -165,7 +169,7 @@ async function requireUsable(
   await refuseField("ssh_host", ctx.config.ssh.addresses.resolve(given.ssh_host));
 }
 
-/** Else the last step would fail, after an hour of installing. */
+/** Otherwise the last step would fail after an hour of installing. */
 function requireConfigured(ctx: Context): void {
   if (ctx.config.http.publicUrl !== undefined) return;
   const message = "this server can't set up workers: FORGE_PUBLIC_URL must be set first";
@@ -174,7 +178,7 @@ function requireConfigured(ctx: Context): void {
 
 async function refuseField(param: string, check: Promise<unknown>): Promise<void> {
   await check.catch((error: unknown) => {
-    // A name that does not resolve yet may do so when the step comes to it.
+    // A name that does not resolve yet may resolve when the step runs.
     if (error instanceof ConnectionRefused) throw new InvalidRequest(error.message, param);
   });
 }

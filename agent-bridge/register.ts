@@ -2,7 +2,7 @@ import { z } from "zod";
 import { bindingOf, type Principal } from "../core/accounts/principal";
 import { gpuTokens } from "../core/jobs/requirements";
 import { WORKER_STATUSES } from "../core/jobs/states";
-import { Pace } from "../platform/concurrency/pace";
+import { Throttle } from "../platform/concurrency/throttle";
 import { idempotencyHeader } from "../platform/http/openapi";
 import { type Route, route } from "../platform/http/route";
 import { parse } from "../platform/http/validation";
@@ -13,8 +13,8 @@ import type { Context } from "../services/context";
 import { findOfferAndFit } from "../services/fleet/matching";
 import { strikeWorker } from "../services/fleet/strikes";
 import { lockWorker, upsertWorker } from "../services/fleet/workers";
-import { lockWorkerHolding, markHeldAttemptLost, owedFor } from "../services/jobs/mark-lost";
-import { mayRegister, requireRoomOnKey, taken } from "./key-binding";
+import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../services/jobs/mark-lost";
+import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
 import {
   planAnswer,
   planBootstrap,
@@ -26,8 +26,8 @@ import {
 import { tagsField, workerIdField } from "./registration-fields";
 
 /**
- * A fleet may start all at once. Who goes on registering waits, and no worker for longer than an agent
- * waits for an answer.
+ * A whole fleet may start at once. Registrations beyond this rate wait, but no longer than an agent
+ * waits for a response.
  */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
@@ -44,7 +44,7 @@ const agentForm = z.object({
   tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only ones it serves"),
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
-  /** What the worker still runs: naming it keeps the attempt across a restart. */
+  /** The attempt that the worker still runs. It keeps an attempt that it names across a restart. */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
 });
@@ -58,7 +58,7 @@ const agentAnswer = z.object({
   heartbeat_timeout_s: z.number(),
 });
 
-/** Told apart by what only the SSH form has. */
+/** Only the SSH form has `ssh_host`. */
 const isSshForm = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "ssh_host" in body;
 
@@ -69,11 +69,11 @@ export function registerRoute(ctx: Context): Route {
     scope: "worker",
     unlimited: true,
     waits: true,
-    yields: true,
-    pace: new Pace(REGISTRATIONS, ctx.clock.nowMs),
+    fairShare: true,
+    throttle: new Throttle(REGISTRATIONS, ctx.clock.nowMs),
     operationId: "registerWorker",
     tag: "Worker protocol",
-    summary: "Register a worker, or register it again",
+    summary: "Register a worker or register it again",
     description:
       "An agent registers itself. With `ssh_host`, Forge sets the machine up: it connects by SSH, " +
       "installs what is missing, and starts the agent; that form needs a key of scope `user`.",
@@ -103,16 +103,16 @@ export function registerRoute(ctx: Context): Route {
     },
     async handle(call) {
       const { body: given, principal, request, reply } = call;
-      const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
-        ctx.connectionQueues.worker.take(principal.userId, work);
+      const inQueue = <T>(work: () => Promise<T>): Promise<T> =>
+        ctx.connectionQueues.worker.run(principal.userId, work);
       if ("ssh_host" in given && given.plan) {
-        return await inTurn(() => planBootstrap(ctx, call, given));
+        return await inQueue(() => planBootstrap(ctx, call, given));
       }
       reply.code(201);
-      if ("ssh_host" in given) return await inTurn(() => registerBySsh(ctx, call, given));
+      if ("ssh_host" in given) return await inQueue(() => registerBySsh(ctx, call, given));
       const workerId = given.worker_id ?? newId("wkr");
       const address = plainAddress(request.ip);
-      const { status, offer } = await inTurn(async () => ({
+      const { status, offer } = await inQueue(async () => ({
         status: await register(ctx, workerId, given, { principal, address }),
         offer: await findOfferAndFit(ctx.pool, workerId),
       }));
@@ -147,7 +147,7 @@ async function register(
       },
     );
     const known = await lockWorkerHolding(db, workerId, keeps);
-    if (known && !(await mayRegister(db, known, principal))) throw taken(workerId);
+    if (known && !(await mayRegister(db, known, principal))) throw workerIdTaken(workerId);
     if (!known || known.decommissioned_at !== null) {
       await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
     }
@@ -160,7 +160,7 @@ async function register(
       version: given.version ?? null,
       tags: given.tags,
       gpuName: given.gpu.name,
-      // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU unless it says.
+      // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU by default.
       gpuCount: given.gpu.count ?? (given.gpu.name.toLowerCase() === "cpu" ? 0 : 1),
       gpuMemoryGb: given.gpu.memory_gb,
       gpuTokens: gpuTokens(given.gpu.name),
@@ -170,12 +170,12 @@ async function register(
       address,
       offerS: ctx.config.fleet.offerS,
     });
-    // Another tenant registered it meanwhile.
-    if (!registered) throw taken(workerId);
-    // After that: what it is registered with anew must not forget what it just lost.
+    // Another tenant registered it concurrently.
+    if (!registered) throw workerIdTaken(workerId);
+    // After the upsert, which would otherwise reset the strike for the attempt just lost.
     const status = lost && (await strikeWorker(db, workerId, lost.job_id));
     return { status: status ?? registered.status, lost };
   });
-  if (lost) ctx.signals.emit("outbox", owedFor(lost));
+  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
   return status;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Fields that both forms of registration have. */
+/** Fields of both forms of registration. */
 export const workerIdField = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, "letters, digits, . _ -; at most 128");

@@ -3,7 +3,7 @@ import { storeKeyOf } from "../core/artifacts/dataset-uri";
 import { isPlainPath } from "../core/artifacts/plain-path";
 import { idsIn, referencesOf } from "../core/artifacts/references";
 import { ConnectionRefused } from "../platform/net/refused";
-import { type ObjectStore, StoreAway } from "../platform/store/object-store";
+import { type ObjectStore, StoreUnavailable } from "../platform/store/object-store";
 import { ownStoreOf } from "../platform/store/open-store";
 import type { TenantPlace } from "../platform/store/tenant-stores";
 import { type ArtifactRow, findOwnArtifacts } from "../services/artifacts/artifacts";
@@ -11,10 +11,10 @@ import type { Context } from "../services/context";
 import { findOwnDeployments, type OwnDeployment } from "../services/deployments/deployments";
 import type { Lease } from "../services/jobs/leases";
 
-/** References that may name a deployment, which is spoken to and not read. */
+/** Parameters that may name a deployment. Jobs call a deployment instead of reading its files. */
 const TEACHERS = ["teacher", "judge"];
 
-/** A file of one of the stores. */
+/** A file in one of the stores. */
 export interface InputFile {
   path: string;
   store: ObjectStore;
@@ -27,24 +27,28 @@ export interface Input {
   param: string;
   value: string;
   withheld?: true;
-  /** Of one that is withheld: why, for its tenant. */
+  /** Why it is withheld, for the tenant. */
   reason?: string;
-  /** Of one that is withheld: that may pass. */
+  /** A withheld input may be available later. */
   retryable?: true;
   files?: InputFile[];
   uri?: string;
-  /** Of a deployment: where it is asked, and with what. */
+  /** The address and token of a deployment. */
   server?: { url: string; token: string | null };
 }
 
-export type Naming = Pick<Lease, "user_id" | "payload" | "params">;
+export type JobReferences = Pick<Lease, "user_id" | "payload" | "params">;
 
 /**
- * What a job reads, as far as the control plane knows it; only what is its tenant's.
+ * The inputs of a job, as far as the control plane knows them. Never returns another tenant's data.
  *
- * @param only of this param: the others need not be looked for.
+ * @param only resolve this parameter only.
  */
-export async function resolveInputs(ctx: Context, job: Naming, only?: string): Promise<Input[]> {
+export async function resolveInputs(
+  ctx: Context,
+  job: JobReferences,
+  only?: string,
+): Promise<Input[]> {
   const store = ownStoreOf(ctx.config.store);
   const references = referencesOf(job.payload, job.params, store).filter(
     ({ param }) => only === undefined || param === only,
@@ -78,26 +82,26 @@ export async function resolveInputs(ctx: Context, job: Naming, only?: string): P
   return found.filter((input) => input !== undefined);
 }
 
-/** A deployment is asked where it runs now; one that runs nowhere may do so again. */
+/** A deployment without a running server is retryable: it may be placed again. */
 function teacher(
-  named: Pick<Input, "param" | "value">,
+  reference: Pick<Input, "param" | "value">,
   deployment: OwnDeployment | undefined,
 ): Input | undefined {
   if (!deployment) return undefined;
   const { status, server } = deployment;
-  const id = named.value;
+  const id = reference.value;
   if (status !== "active") {
-    return { ...named, withheld: true, reason: `deployment ${id} is ${status}` };
+    return { ...reference, withheld: true, reason: `deployment ${id} is ${status}` };
   }
-  if (server !== null) return { ...named, server };
-  const reason = `deployment ${id} runs nowhere right now`;
-  return { ...named, withheld: true, reason, retryable: true };
+  if (server !== null) return { ...reference, server };
+  const reason = `deployment ${id} has no running server`;
+  return { ...reference, withheld: true, reason, retryable: true };
 }
 
-/** A URI in our own store: a file, or the folder of an artifact. */
+/** A URI in Forge's own store: a file, or the folder of an artifact. */
 async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   const { param, value, artifact } = uri;
-  const key = artifact ? inItsFolder(uri.key, artifact) : uri.key;
+  const key = artifact ? withStorageId(uri.key, artifact) : uri.key;
   const sizeBytes = await ctx.store.sizeOf(key);
   if (sizeBytes !== undefined) {
     const path = key.split("/").at(-1) ?? key;
@@ -109,28 +113,31 @@ async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
     : { param, value, withheld: true };
 }
 
-/** The id in a URI may be the one that the artifact's worker chose, which no folder has. */
-const inItsFolder = (key: string, { storage_id: folder }: ArtifactRow): string =>
+/**
+ * The key with the artifact's storage id. The URI may have an id that the worker chose, which is
+ * not a folder.
+ */
+const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string =>
   key.split("/").with(2, folder).join("/");
 
 interface StoreUri {
   param: string;
   value: string;
   key: string;
-  /** Whose folder it is in. */
+  /** The artifact whose folder it is in. */
   artifact: ArtifactRow | undefined;
 }
 
 const OTHER_STORES = /^(s3|spaces):\/\//;
 
-/** The files that an artifact's manifest names; where that has none, where its maker put them. */
+/** The files that an artifact's manifest lists. Without files: the URI that its worker reported. */
 function contentOf(
   { store }: Context,
   { storage_id: id, kind, uri, manifest }: ArtifactRow,
 ): Partial<Input> {
   const { files } = manifest;
-  // Its maker's word for where it lies counts for stores that are not ours: there the worker's own
-  // credentials decide. In ours an artifact has its own folder, and no other's.
+  // Trust the reported URI for other stores only: there, the worker's own credentials decide. In
+  // Forge's store, an artifact has only its own folder.
   if (files.length === 0) return OTHER_STORES.test(uri) ? { uri } : {};
   return {
     files: files.map((file) => ({
@@ -144,20 +151,20 @@ function contentOf(
 }
 
 /**
- * A URI in a bucket that its tenant has given us the key of; nothing is known of any other. A worker must
- * not wait for a bucket that is not ours to mend, so what is wrong with it fails the attempt.
+ * A URI in a bucket for which the tenant gave Forge credentials; empty for any other bucket. Errors
+ * of the bucket fail the attempt: a worker must not wait for a bucket that Forge can't repair.
  */
 async function fromTenantStore(ctx: Context, userId: string, uri: string): Promise<Partial<Input>> {
   try {
-    const place = ctx.tenantStores.find(userId, uri);
-    if (!place) return {};
-    const files = await filesAt(place);
+    const location = ctx.tenantStores.find(userId, uri);
+    if (!location) return {};
+    const files = await filesAt(location);
     return files.length > 0 ? { files } : { withheld: true, reason: `${uri} does not exist` };
   } catch (error) {
     if (error instanceof ConnectionRefused) {
       return { withheld: true, reason: `${uri} can't be read: ${error.message}` };
     }
-    if (!(error instanceof StoreAway)) throw error;
+    if (!(error instanceof StoreUnavailable)) throw error;
     const isRefused = error.status !== undefined && error.status < 500;
     const reason = `${uri} can't be read: ${error.message}`;
     return { withheld: true, reason, ...(isRefused ? {} : { retryable: true }) };

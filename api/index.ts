@@ -48,11 +48,11 @@ import { pipelineRoutes } from "./pipelines/pipelines";
 
 export interface Api {
   routes: Route[];
-  /** What runs beside the routes. */
-  parts: Component[];
+  /** Background components that the routes need. */
+  components: Component[];
 }
 
-/** Everything for users. */
+/** All routes for users, and the components behind them. */
 export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
@@ -101,6 +101,6 @@ export function createApi(ctx: Context): Api {
       fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch, feed, requests],
+    components: [watch, feed, requests],
   };
 }

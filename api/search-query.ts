@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a list may be searched for. @param where the places that are searched. */
+/** The query parameter `q` of a list. @param where describes the fields that are searched. */
 export const searchQuery = (where: string) => ({
   q: z
     .string()

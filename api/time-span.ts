@@ -7,11 +7,13 @@ import { givenTime, timestamp } from "./timestamp";
 
 const DAY_MS = 86_400_000;
 const MAX_BUCKETS = 500;
-/** In seconds. Of these, the first that gives at most so many buckets. */
-const USUAL_STEPS = [10, 60, 300, 900, 3_600, 21_600, 86_400];
-const USUAL_BUCKETS = 150;
+/**
+ * Default bucket lengths in seconds. The first with at most MAX_DEFAULT_BUCKETS buckets is used.
+ */
+const DEFAULT_STEPS = [10, 60, 300, 900, 3_600, 21_600, 86_400];
+const MAX_DEFAULT_BUCKETS = 150;
 
-/** A time span in buckets, which begin at multiples of their length. */
+/** A time span divided into buckets. Each bucket starts at a multiple of its length. */
 export const timeSpanQuery = {
   since: givenTime.optional().describe("by default a day before `until`"),
   until: givenTime.optional().describe("by default now"),
@@ -26,7 +28,7 @@ export const timeSpanQuery = {
     ),
 };
 
-/** The span in an answer. */
+/** The time span in a response. */
 export const timeSpanFields = { since: timestamp, until: timestamp, bucket_s: z.int() };
 
 export const showTimeSpan = ({ since, until, bucketS }: TimeSpan) => ({
@@ -46,8 +48,9 @@ export async function readTimeSpan(db: Queryable, query: Query): Promise<TimeSpa
   const since = query.since ?? new Date(Date.parse(until) - DAY_MS).toISOString();
   const seconds = (Date.parse(until) - Date.parse(since)) / 1000;
   if (seconds <= 0) throw new InvalidRequest('must be before "until"', "since");
-  const usual = USUAL_STEPS.find((step) => seconds / step <= USUAL_BUCKETS);
-  const bucketS = query.bucket_s ?? usual ?? Math.ceil(seconds / USUAL_BUCKETS / 86_400) * 86_400;
+  const defaultStep = DEFAULT_STEPS.find((step) => seconds / step <= MAX_DEFAULT_BUCKETS);
+  const bucketS =
+    query.bucket_s ?? defaultStep ?? Math.ceil(seconds / MAX_DEFAULT_BUCKETS / 86_400) * 86_400;
   if (seconds / bucketS > MAX_BUCKETS) {
     const least = Math.ceil(seconds / MAX_BUCKETS);
     throw new InvalidRequest(`must be at least ${least} for this time span`, "bucket_s");

@@ -11,7 +11,7 @@ async function read(pieces: string[], headers: Record<string, string> = JSON_TYP
   return { passed: await passed, tokens: reader.tokens() };
 }
 
-test("an answer passes as it is, and its usage is read, wherever it is cut", async () => {
+test("passes a response through unchanged and reads its usage, wherever the chunks split", async () => {
   const answer = JSON.stringify({
     choices: [{ message: { content: "x".repeat(10_000) } }],
     usage: { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 },
@@ -23,7 +23,7 @@ test("an answer passes as it is, and its usage is read, wherever it is cut", asy
   }
 });
 
-test("of a stream it is in the last event", async () => {
+test("reads the usage of a stream from its last event", async () => {
   const events = [
     'data: {"choices":[{"delta":{"content":"hi"}}],"usage":null}\n\n',
     'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}\n\ndata: [DONE]\n\n',
@@ -32,9 +32,9 @@ test("of a stream it is in the last event", async () => {
   expect(tokens).toEqual({ input: 5, output: 1 });
 });
 
-test("what a model writes is no usage; nor is what isn't JSON, is compressed, or says nothing", async () => {
-  const lie = JSON.stringify({ content: '"completion_tokens": 999' });
-  expect((await read([lie])).tokens).toEqual({});
+test("finds no usage in a model's text, non-JSON, compressed or empty bodies, or absurd counts", async () => {
+  const modelText = JSON.stringify({ content: '"completion_tokens": 999' });
+  expect((await read([modelText])).tokens).toEqual({});
   const usage = '{"completion_tokens": 1}';
   expect((await read([usage], { "content-type": "text/plain" })).tokens).toEqual({});
   expect((await read([usage], { ...JSON_TYPE, "content-encoding": "gzip" })).tokens).toEqual({});

@@ -1,25 +1,30 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 
-/** OpenAI's protocol has the usage at the end of an answer: of a stream in its last event, where the caller asks for it. */
+/**
+ * How much of a response's end is kept. OpenAI's protocol puts the usage there: in a stream, in the
+ * last event, if the caller asks for it.
+ */
 const TAIL_BYTES = 4096;
-/** More in one answer is no number of tokens. */
+/** A larger value is not a plausible token count for one response. */
 const MAX_TOKENS = 1e9;
 
-/** Passes an answer on as it is, and keeps its end, to read how many tokens the model's server says it took. */
+/**
+ * Passes a response through unchanged, and reads the token counts that the model's server reports.
+ */
 export class UsageReader extends Transform {
   private tail: Buffer = Buffer.alloc(0);
-  private readonly isRead: boolean;
+  private readonly hasUsage: boolean;
 
   constructor({ "content-type": type = "", "content-encoding": encoding }: IncomingHttpHeaders) {
     super();
-    this.isRead = !encoding && /^(application\/json|text\/event-stream)\b/.test(type);
+    this.hasUsage = !encoding && /^(application\/json|text\/event-stream)\b/.test(type);
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    if (this.isRead) {
+    if (this.hasUsage) {
       const end = chunk.subarray(-TAIL_BYTES);
-      // A copy: what is kept must not hold the chunk's whole memory.
+      // Buffer.concat copies, so the tail does not keep the whole chunk in memory.
       this.tail = Buffer.concat([this.tail, end]).subarray(-TAIL_BYTES);
     }
     done(null, chunk);
@@ -31,7 +36,7 @@ export class UsageReader extends Transform {
   }
 }
 
-/** In what a model writes the quotes of JSON are escaped, so it can't be mistaken for this. */
+/** The last value of a field. Text that the model wrote never matches: its quotes are escaped. */
 function last(text: string, name: string): number | undefined {
   const found = [...text.matchAll(new RegExp(`(?<!\\\\)"${name}"\\s*:\\s*(\\d{1,10})\\b`, "g"))].at(
     -1,

@@ -6,11 +6,14 @@ import { once } from "../platform/concurrency/once";
 import type { OpenApiDocument } from "../platform/http/openapi";
 import type { OpenFiles } from "./http-app";
 
-/** Only its files are wanted: importing it would keep a second copy of them in memory, parsed. */
+/**
+ * Only the package's files are used. Importing it would keep a second, parsed copy of them in
+ * memory.
+ */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
 const PAGE = join(__dirname, "api-reference");
 
-/** The manifests' schemas, for whoever validates one. */
+/** JSON Schemas of the manifests, for clients that validate them. */
 function schemaFiles(): OpenFiles {
   return Object.fromEntries(
     ARTIFACT_TYPES.map((type) => [
@@ -23,7 +26,7 @@ function schemaFiles(): OpenFiles {
   );
 }
 
-/** The page that shows the API, under /docs/: all of it from here, nothing from another server. */
+/** The API reference under /docs/. It loads nothing from other servers. */
 export function apiReference(document: () => OpenApiDocument): OpenFiles {
   const file = (contentType: string, folder: string, name: string) => ({
     contentType: `${contentType}; charset=utf-8`,

@@ -1,16 +1,16 @@
 import type { Command } from "commander";
 import { findAuditEnd, hasAuditHash, listBrokenEntries } from "../services/accounts/audit";
-import { type WithContext, withPatientPool } from "./patient-pool";
+import { type WithContext, withLongStatements } from "./long-statements";
 
-/** `forge-server audit …`: for whoever must be able to trust the log. */
+/** `forge-server audit …`: verifies the audit log. */
 export function addAuditCommands(program: Command, withContext: WithContext): void {
-  const audit = program.command("audit").description("who did what");
+  const audit = program.command("audit").description("the audit log");
   audit
     .command("verify")
-    .description("check that no entry was changed or taken out; exits 1 where one was")
-    .option("--expect <hash>", "an entry's hash that was noted before: it must still be there")
+    .description("check that no entry was changed or removed; exits 1 if one was")
+    .option("--expect <hash>", "a hash from an earlier check; its entry must still exist")
     .action((options: { expect?: string }) =>
-      withPatientPool(withContext, async (pool) => {
+      withLongStatements(withContext, async (pool) => {
         const broken = await listBrokenEntries(pool);
         for (const { entry_id: id, fault } of broken) {
           process.stdout.write(`entry ${id} ${fault}\n`);

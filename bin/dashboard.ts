@@ -4,7 +4,7 @@ import { extname, join } from "node:path";
 import { once } from "../platform/concurrency/once";
 import type { Site, SiteFile } from "../platform/http/site";
 
-/** As dev/forge.mjs builds it. */
+/** Built by dev/forge.mjs. */
 const FOLDER = join(__dirname, "..", "dashboard");
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -16,7 +16,10 @@ const CONTENT_TYPES: Record<string, string> = {
   ".woff2": "font/woff2",
 };
 
-/** Only what this origin serves, and no code from text: tests hold the dashboard to it. */
+/**
+ * Allows content from this origin only, and no code from text. Tests check the dashboard against
+ * it.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -32,7 +35,7 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types forge",
 ].join("; ");
 
-/** The dashboard, under /ui/; undefined where it was not built. */
+/** The dashboard under /ui/; undefined if it was not built. */
 export function dashboard(folder = FOLDER): Site | undefined {
   if (!existsSync(join(folder, "index.html"))) return undefined;
   const files = new Map(
@@ -52,7 +55,7 @@ function siteFile(folder: string, path: string): SiteFile {
   const identity = bytes("");
   return {
     contentType: CONTENT_TYPES[extname(path)] ?? "application/octet-stream",
-    // When it is asked for: a server's start reads none of a hundred files.
+    // Computed on demand, so that a server's start does not read a hundred files.
     etag: once(() => {
       const digest = createHash("sha256").update(identity()).digest("base64url").slice(0, 22);
       return `"${digest}"`;

@@ -23,7 +23,7 @@ import { startServer } from "./start-server";
 function openContext(): Context {
   const { config, unknown } = loadConfig();
   const logger = createLogger(config.logLevel);
-  for (const name of unknown) logger.warn({ variable: name }, "unknown variable is ignored");
+  for (const name of unknown) logger.warn({ variable: name }, "unknown variable ignored");
   return createContext(config, logger);
 }
 
@@ -36,8 +36,8 @@ async function withContext(work: (ctx: Context) => Promise<void>): Promise<void>
   }
 }
 
-/** Whoever waits for the file never reads half of it. */
-function writeWhole(path: string, content: string): void {
+/** Writes the file atomically: a process that waits for it never reads a partial file. */
+function writeAtomically(path: string, content: string): void {
   writeFileSync(`${path}.part`, content);
   renameSync(`${path}.part`, path);
 }
@@ -46,7 +46,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {
     ctx.logger.info({ url, role }, "listening");
-    if (options.urlFile) writeWhole(options.urlFile, url);
+    if (options.urlFile) writeAtomically(options.urlFile, url);
   });
   const stop = (signal: string): void => {
     ctx.logger.info({ signal }, "stopping");
@@ -82,14 +82,17 @@ for (const role of Object.keys(roles) as Role[]) {
 program
   .command("migrate")
   .description("bring the database's schema up to date")
-  .option("--grant <role>", "then give this role the rights that a running server needs, no more")
+  .option(
+    "--grant <role>",
+    "then grant this role the privileges of a running server, and revoke all others",
+  )
   .action(({ grant: role }: { grant?: string }) =>
     withContext(async (ctx) => {
       const applied = await migrate(ctx.config.database.url);
       process.stdout.write(`${applied.length} migrations applied\n`);
       if (role === undefined) return;
       await grantServerRights(ctx.config.database.url, role);
-      process.stdout.write(`${role} has the rights of a server\n`);
+      process.stdout.write(`${role} has the privileges of a server\n`);
     }),
   );
 
@@ -97,16 +100,16 @@ program
   .command("keys")
   .description("API keys")
   .command("create")
-  .description("create a key (and its user), and print it: it is not shown again")
+  .description("create a key (and its user), and print it; it can't be shown again")
   .requiredOption("--user <user_id>", "the tenant that the key belongs to")
   .addOption(new Option("--scope <scope>", "what it allows").choices(SCOPES).default("user"))
-  .option("--name <name>", "what people call it", "default")
+  .option("--name <name>", "a name for people", "default")
   .option("--shared", "workers registered with this worker key serve every tenant", false)
   .action((options: { user: string; scope: Scope; name: string; shared: boolean }) =>
     withContext(async (ctx) => {
       const key = await transaction(ctx.pool, async (db) => {
         await ensureUser(db, options.user, options.user);
-        const made = await createKey(db, {
+        const created = await createKey(db, {
           userId: options.user,
           scope: options.scope,
           name: options.name,
@@ -115,11 +118,11 @@ program
         await recordAudit(db, {
           userId: options.user,
           action: "key_created",
-          subject: made.key_id,
+          subject: created.key_id,
           principal: { keyId: "none", keyName: "forge-server keys create", scope: "admin" },
-          after: { name: made.name, scope: made.scope, shared: options.shared },
+          after: { name: created.name, scope: created.scope, shared: options.shared },
         });
-        return made.key;
+        return created.key;
       });
       process.stdout.write(`${key}\n`);
     }),

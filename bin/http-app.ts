@@ -21,19 +21,19 @@ import { addSite, isForSite, type Site, sendUndecodable } from "../platform/http
 import { limitSlowBodies } from "../platform/http/slow-bodies";
 import { newId } from "../platform/ids";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../platform/release";
+import { AdmissionControl } from "../services/accounts/admission-control";
 import { recordAudit } from "../services/accounts/audit";
-import { Door } from "../services/accounts/door";
 import type { Context } from "../services/context";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set before anything else is looked at, but on the few open paths. */
+    /** Set by the first hook, except on open paths. */
     principal: Principal;
   }
   interface FastifyContextConfig {
-    /** Answered without a key. */
+    /** Needs no key. */
     open?: boolean;
-    /** Shown by a browser, with the headers that this needs. */
+    /** A page for browsers, which needs other security headers. */
     page?: boolean;
     route?: Route;
   }
@@ -42,27 +42,29 @@ declare module "fastify" {
 /** Public files by path. The content is read or computed on the first request. */
 export type OpenFiles = Record<string, { contentType: string; content: () => Buffer | string }>;
 
-/** Of an answer that is no page: whatever is in it, no browser makes one of it. */
+/** Headers of responses that are not pages, so that no browser renders or executes them. */
 const NO_PAGE = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "referrer-policy": "no-referrer",
 };
 
-/** For clients to compare themselves with. */
+/** Clients compare their own release with these. */
 const RELEASES = { "x-forge-version": RELEASE, "x-forge-min-client": MIN_CLIENT_RELEASE };
 
 const FOR_PAGES = {
-  // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
+  // "upgrade-insecure-requests" would break the pages if Forge is served over plain HTTP.
   contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
 };
 
-/** Longer than load balancers keep a connection that nobody uses. */
+/** Longer than load balancers keep an idle connection. */
 const KEEP_ALIVE_MS = 72_000;
 
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const VALID_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The HTTP application: keys first, then limits, then routes, then one error handler. */
+/**
+ * The HTTP application. A request passes authentication, limits, its route, and one error handler.
+ */
 export async function createApp(
   ctx: Context,
   routes: Route[],
@@ -70,9 +72,9 @@ export async function createApp(
   site?: Site,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
-  const door = new Door(ctx);
+  const admission = new AdmissionControl(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-    if (await door.mayAnswer(error, request)) {
+    if (await admission.mayAnswer(error, request)) {
       const code = sendError(error, request, reply);
       ctx.metrics.refusals.inc({ route: labelOf(request), code });
     } else cutOff(request, reply);
@@ -89,16 +91,16 @@ export async function createApp(
     trustProxy: http.trustedProxies,
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
-      return typeof given === "string" && SANE_REQUEST_ID.test(given) ? given : newId("req");
+      return typeof given === "string" && VALID_REQUEST_ID.test(given) ? given : newId("req");
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
-    // A path that can't be decoded has no route to run the hooks of; the key still comes first.
+    // Fastify runs no hooks for a path that can't be decoded, so check the key here.
     frameworkErrors: (_error, request, reply) => {
       if (site && isForSite(site, request)) {
         sendUndecodable(site, request, reply);
         return;
       }
-      door
+      admission
         .principalOf(request)
         .then(() => sendFailure(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendFailure(error, request, reply));
@@ -108,11 +110,11 @@ export async function createApp(
       createServer(
         {
           keepAliveTimeout: KEEP_ALIVE_MS,
-          // Of bodies slow-bodies.ts takes care.
+          // slow-bodies.ts limits the time of bodies.
           requestTimeout: 0,
           headersTimeout: http.requestTimeoutS * 1000,
           connectionsCheckingInterval: 1_000,
-          // Node's own refusal has no body; ours follows below.
+          // Node's own error response has no body. A hook below checks the header.
           requireHostHeader: false,
         },
         oneAtATime(handle, ctx.clock.nowMs),
@@ -130,24 +132,24 @@ export async function createApp(
   });
   lingerOnClose(app.server);
   app.server.on("checkExpectation", (message: IncomingMessage, answer: ServerResponse) => {
-    // Whoever expects what nobody knows is served as if he did not.
+    // Ignore unknown Expect headers.
     delete message.headers.expect;
     app.server.emit("request", message, answer);
   });
-  addBodyParsers(app, door);
+  addBodyParsers(app, admission);
   app.decorateRequest("principal");
 
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).headers(RELEASES);
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
-    const principal = await door.principalOf(request);
+    const principal = await admission.principalOf(request);
     request.principal = principal;
     ctx.traffic.lastRequestMs = ctx.clock.nowMs();
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }
-    await door.admit(request, reply);
+    await admission.admit(request, reply);
     // Its client may have gone while it waited.
     if (request.raw.socket.destroyed) {
       cutOff(request, reply);
@@ -158,9 +160,9 @@ export async function createApp(
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
   });
-  // With a callback: an answer that is passed on from a model is sent in the same turn.
+  // With a callback instead of a promise, a model's response is forwarded without another tick.
   app.addHook("onSend", (request, _reply, payload, done) => {
-    if (typeof payload === "string") door.noteAnswer(request, payload.length);
+    if (typeof payload === "string") admission.noteAnswer(request, payload.length);
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {
@@ -170,9 +172,9 @@ export async function createApp(
     done();
   });
   limitSlowBodies(app, http.requestTimeoutS);
-  if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);
+  if (ctx.logger.isLevelEnabled("debug")) logResponses(app);
 
-  // In a scope of their own: what pages need, no other answer should pay for.
+  // In a separate Fastify scope, so that only pages have the cost of helmet.
   await app.register(async (pages) => {
     await pages.register(helmet, FOR_PAGES);
     for (const [path, file] of Object.entries(openFiles)) {
@@ -186,22 +188,22 @@ export async function createApp(
   return app;
 }
 
-/** Without an answer. */
+/** Closes the connection without a response. */
 function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   request.raw.socket.destroy();
 }
 
-const SANE_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
+const VALID_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
 
-/** Which client of ours asks, and of which release, as it says. */
+/** The name and release of one of our clients, as the request claims. */
 function clientOf(request: FastifyRequest): { client?: string } {
   const client = request.headers["x-forge-client"];
-  return typeof client === "string" && SANE_CLIENT.test(client) ? { client } : {};
+  return typeof client === "string" && VALID_CLIENT.test(client) ? { client } : {};
 }
 
-/** One line a request, at debug level only: a thousand heartbeating workers are not news. */
-function logAnswers(app: FastifyInstance): void {
+/** Logs one line per request, at debug level only, because workers send many heartbeats. */
+function logResponses(app: FastifyInstance): void {
   app.addHook("onResponse", async (request, reply) => {
     const answered = {
       method: request.method,
@@ -248,18 +250,18 @@ function corsOptions(origins: string[]) {
   };
 }
 
-/** JSON by our own parser; anything else passes as a stream, to the routes that take it (routing.ts). */
-function addBodyParsers(app: FastifyInstance, door: Door): void {
+/** JSON by our own parser; anything else passes as a stream, to the routes that run it (routing.ts). */
+function addBodyParsers(app: FastifyInstance, admission: AdmissionControl): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    async (request: FastifyRequest, bytes: Buffer) => await door.read(request, bytes),
+    async (request: FastifyRequest, bytes: Buffer) => await admission.read(request, bytes),
   );
   app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
 }
 
-/** Which route it is, however it was spelled: as few as there are routes. */
+/** The canonical route for metric labels, so that there are only as many labels as routes. */
 function labelOf(request: FastifyRequest): string {
   const route = routeOf(request);
   return route ? `${route.method} ${route.paths[0]}` : "none";
@@ -269,7 +271,10 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split("?", 1)[0] ?? request.url;
 }
 
-/** Also where it will be refused: what an admin's key tries is of interest then, too. Not a worker's calls. */
+/**
+ * Whether an admin key tries to change something, even if the request is refused. Not for worker
+ * routes.
+ */
 function isAdminChange(request: FastifyRequest): boolean {
   const scope = routeOf(request)?.scope;
   const changes = request.method !== "GET" && request.method !== "HEAD";

@@ -1,16 +1,16 @@
 import type { Command } from "commander";
-import { fileRecord } from "../activities/billing/billing";
+import { writeRecordFile } from "../activities/billing/billing";
 import { findBillingRecord } from "../services/billing/billing-records";
-import { endJob, settleBill } from "../services/jobs/end-job";
+import { endJob, recordUnbilledHours } from "../services/jobs/end-job";
 import { listStuckWrites } from "../services/jobs/stuck-writes";
-import type { WithContext } from "./patient-pool";
+import type { WithContext } from "./long-statements";
 
-/** `forge-server jobs …`: for what can't go on by itself. */
+/** `forge-server jobs …`: repairs jobs that need an operator. */
 export function addJobCommands(program: Command, withContext: WithContext): void {
-  const jobs = program.command("jobs").description("see to jobs that can't go on");
+  const jobs = program.command("jobs").description("find and end stuck jobs");
   jobs
     .command("stuck")
-    .description("list what Forge could not write, and tries again; exits 1 if there is any")
+    .description("list writes that keep failing and are retried; exits 1 if there are any")
     .action(() =>
       withContext(async ({ pool }) => {
         const stuck = await listStuckWrites(pool);
@@ -25,27 +25,27 @@ export function addJobCommands(program: Command, withContext: WithContext): void
     );
   jobs
     .command("end <job_id>")
-    .description("end a job whose work is over and whose end can't be written: it is failed")
-    .requiredOption("--reason <text>", "what its user reads as the job's error")
+    .description("fail a job whose work is done but whose final writes keep failing")
+    .requiredOption("--reason <text>", "the job's error message for its user")
     .action((jobId: string, { reason }: { reason: string }) =>
       withContext(async (ctx) => {
         const end = await endJob(ctx, jobId, reason);
         const refusal = REFUSALS[end];
         if (refusal) throw new Error(`${jobId} ${refusal}`);
-        process.stdout.write(`${jobId} has failed; its workflow ends with its next try\n`);
+        process.stdout.write(`${jobId} has failed; its workflow ends at its next retry\n`);
         try {
-          await settleBill(ctx, jobId);
+          await recordUnbilledHours(ctx, jobId);
           const record = await findBillingRecord(ctx.pool, jobId, null);
-          if (record) await fileRecord(ctx, record);
+          if (record) await writeRecordFile(ctx, record);
         } catch (error) {
-          throw new Error(`its bill is not settled, so say this again later: ${String(error)}`);
+          throw new Error(`its bill is not final yet; run this command again: ${String(error)}`);
         }
       }),
     );
 }
 
 const REFUSALS: Partial<Record<Awaited<ReturnType<typeof endJob>>, string>> = {
-  unknown: "is not a job of this Forge",
-  "over before": "has ended already",
-  "not finalising": "is still under way: cancel it",
+  unknown: "does not exist",
+  "already ended": "has already ended",
+  "not finalising": "is still in progress; cancel it",
 };

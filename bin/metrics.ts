@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { type Route, route } from "../platform/http/route";
 import type { Context } from "../services/context";
-import { StandingMetrics } from "../services/metrics/standing-metrics";
+import { DatabaseMetrics } from "../services/metrics/database-metrics";
 
 const TEXT = "text/plain; version=0.0.4; charset=utf-8";
 
-/** For Prometheus to scrape: what this process counted, what the database knows, and Temporal's own. */
+/** Metrics for Prometheus: of this process, of the database, and of Temporal's SDK. */
 export function metricsRoute(ctx: Context): Route {
-  const standing = new StandingMetrics(ctx);
+  const standing = new DatabaseMetrics(ctx);
   return route({
     method: "GET",
     paths: ["/metrics"],

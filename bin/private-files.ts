@@ -1,2 +1,2 @@
-/** Imported before anything else: what this process makes is for its own user, whatever the umask was. */
+/** Must be imported first: files that this process creates are accessible to its own user only. */
 process.umask(0o077);

@@ -8,7 +8,7 @@ import type { Context } from "../services/context";
 import { createLoops } from "../services/loops";
 import { metricsRoute } from "./metrics";
 
-/** The version of the HTTP API: a second major one would be another contract. */
+/** Version of the HTTP API. A breaking change needs a new major version. */
 const API_VERSION = "1.0.0";
 
 const DESCRIPTION = `Forge takes machine-learning jobs, hands them to GPU workers that pull for work, and sees each to
@@ -18,7 +18,7 @@ Send the key as \`X-Service-Api-Key\` or \`Authorization: Bearer\`. Lists are ne
 \`after\` with the \`next_cursor\` of the page before. Refusals have one form, with a stable \`code\`. Every path
 is also served without \`/api\`, and with a trailing slash.`;
 
-/** What can be asked without a key: whether the server is up, and nothing else. */
+/** Readiness, which needs no key. */
 export interface Health {
   isReady(): Promise<boolean>;
 }
@@ -29,7 +29,7 @@ interface Routes {
   document: () => OpenApiDocument;
 }
 
-/** Every route that a server serves, the document of them among them. */
+/** Every route of a server, including its OpenAPI document. */
 export function allRoutes(
   api: Pick<Api, "routes">,
   bridge: Route[],
@@ -57,7 +57,7 @@ export function allRoutes(
   return { routes, document };
 }
 
-/** The document as a server with these means would serve it; it is not started. */
+/** The OpenAPI document that a server with this context would serve. Starts nothing. */
 export const documentOfServer = (ctx: Context): OpenApiDocument =>
   allRoutes(
     createApi(ctx),

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { TemporalWorkerPart } from "../activities/worker";
+import { TemporalWorkerComponent } from "../activities/worker";
 import { createAgentBridge } from "../agent-bridge";
 import { type Api, createApi } from "../api";
 import type { Route } from "../platform/http/route";
@@ -21,9 +21,9 @@ export type Role = "api" | "worker" | "all";
 const WORKFLOW_BUNDLE = join(__dirname, "..", "workflow-bundle.js");
 
 /**
- * A server in one of its roles. Parts start from the bottom up and stop from the top down: first
- * nobody gets in, then parked polls are answered and open requests end, then the loops, then the
- * Temporal worker drains, and the connections close last.
+ * Creates a server in one of its roles. Components stop in the reverse order of their start: first
+ * the server accepts no more requests, then waiting polls are answered and open requests end, then
+ * the loops stop, then the Temporal worker drains, and the connections close last.
  */
 export async function createServer(
   ctx: Context,
@@ -32,35 +32,38 @@ export async function createServer(
 ): Promise<Service> {
   const loops = createLoops(ctx);
   const api = createApi(ctx);
-  const parts: Component[] = [
+  const components: Component[] = [
     { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
     ctx.waitingRequests,
   ];
-  const attributes = new Loop("search-attributes", ATTRIBUTES_MS, makeAttributesKnown(ctx), ctx);
-  parts.push({
+  const attributes = new Loop("search-attributes", ATTRIBUTES_MS, registerAttributesOnce(ctx), ctx);
+  components.push({
     name: "attributes",
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
-  // In the other roles the fleet monitor looks.
+  // In the other roles the fleet monitor watches the clock.
   if (role === "worker") {
     const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
-    parts.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
+    components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
   }
-  if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
-  parts.push(ctx.tables, ...loops.parts, ...api.parts);
-  if (role !== "worker") parts.push(...loops.watch);
+  if (role !== "api") components.push(new TemporalWorkerComponent(ctx, WORKFLOW_BUNDLE));
+  components.push(ctx.tables, ...loops.components, ...api.components);
+  if (role !== "worker") components.push(...loops.watch);
   const serves =
     role === "worker" ? NOTHING : { api, bridge: createAgentBridge(ctx, loops), site: dashboard() };
-  parts.push(await httpPart(ctx, serves, onListening));
-  return new Service(parts, ctx.logger);
+  components.push(await httpComponent(ctx, serves, onListening));
+  return new Service(components, ctx.logger);
 }
 
 const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
-/** Whatever its role, a process may be the first to start a workflow; and Temporal may be away until later. */
-function makeAttributesKnown(ctx: Context): () => Promise<void> {
+/**
+ * Every role registers them, because any process may start the first workflow. Temporal may start
+ * later.
+ */
+function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;
   return async () => {
     if (!done) await registerSearchAttributes(ctx.temporal);
@@ -69,7 +72,7 @@ function makeAttributesKnown(ctx: Context): () => Promise<void> {
 }
 
 const IDLE_SWEEP_MS = 100;
-/** Requests under way have so long to end; a connection that says nothing would wait for ever. */
+/** Time for open requests to end. Then all connections are closed. */
 const GRACE_MS = 5_000;
 
 interface Served {
@@ -78,10 +81,10 @@ interface Served {
   site?: Site | undefined;
 }
 
-/** A Temporal worker says only whether it is up, and what it counts. */
+/** A process that is only a Temporal worker serves just health checks and metrics. */
 const NOTHING: Served = { api: { routes: [] }, bridge: [] };
 
-async function httpPart(
+async function httpComponent(
   ctx: Context,
   { api, bridge, site }: Served,
   onListening: (url: string) => void,
@@ -105,7 +108,7 @@ async function httpPart(
     async stop() {
       stopping = true;
       ctx.waitingRequests.close();
-      // A connection whose last answer ends only now is kept alive by its client, and would hold us up.
+      // A connection becomes idle when its last response ends, but its client may keep it open.
       const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
       const grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
       await app.close();

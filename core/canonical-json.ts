@@ -1,7 +1,7 @@
-/** The same text for the same value, in whichever order the fields of its objects came. */
-export const canonicalJson = (value: unknown): string => JSON.stringify(value, inOrderOfNames);
+/** JSON with sorted object keys: equal values give equal text. */
+export const canonicalJson = (value: unknown): string => JSON.stringify(value, sortKeys);
 
-function inOrderOfNames(_name: string, value: unknown): unknown {
+function sortKeys(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

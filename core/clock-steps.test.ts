@@ -1,59 +1,59 @@
 import fc from "fast-check";
-import { accountedLook, type ClockLook, stepBetween, unrecordedStep } from "./clock-steps";
+import { type ClockReading, nextBaseline, stepBetween, unrecordedStep } from "./clock-steps";
 
-const look = (s: number, databaseS = s, recordedS = 0): ClockLook => ({
+const reading = (s: number, databaseS = s, recordedS = 0): ClockReading => ({
   runningMs: s * 1000,
   databaseMs: databaseS * 1000,
   recordedMs: recordedS * 1000,
 });
 
-test("a clock that is set shows, one that is slewed does not", () => {
-  expect(stepBetween(look(100, 5_000), look(102, 5_002.3))).toBe(0);
-  expect(stepBetween(look(104, 5_004), look(106, 91_406))).toBe(86_400_000);
-  expect(stepBetween(look(104, 91_404), look(106, 5_006))).toBe(-86_400_000);
+test("a set clock is detected, a slewed clock is not", () => {
+  expect(stepBetween(reading(100, 5_000), reading(102, 5_002.3))).toBe(0);
+  expect(stepBetween(reading(104, 5_004), reading(106, 91_406))).toBe(86_400_000);
+  expect(stepBetween(reading(104, 91_404), reading(106, 5_006))).toBe(-86_400_000);
 });
 
-test("a process that stood still sees no step", () => {
-  expect(stepBetween(look(100, 5_000), look(4_000, 8_900))).toBe(0);
+test("a process that was suspended sees no step", () => {
+  expect(stepBetween(reading(100, 5_000), reading(4_000, 8_900))).toBe(0);
 });
 
-test("what another process recorded is not recorded again, and the rest is", () => {
-  expect(unrecordedStep(look(100), look(102, 142, 40))).toBe(0);
-  expect(unrecordedStep(look(100), look(102, 142, 10))).toBe(30_000);
-  expect(unrecordedStep(look(100), look(102, 142, -60))).toBe(100_000);
+test("only the part of a step that no other process recorded is recorded", () => {
+  expect(unrecordedStep(reading(100), reading(102, 142, 40))).toBe(0);
+  expect(unrecordedStep(reading(100), reading(102, 142, 10))).toBe(30_000);
+  expect(unrecordedStep(reading(100), reading(102, 142, -60))).toBe(100_000);
 });
 
-test("small steps add up, a slewed clock doesn't, nor looks that are imprecise", () => {
-  const sees = (looks: ClockLook[]): number => {
-    let before = look(100);
-    for (const now of looks) {
+test("small steps add up; slewing and imprecise readings do not", () => {
+  const stepIn = (readings: ClockReading[]): number => {
+    let before = reading(100);
+    for (const now of readings) {
       const step = unrecordedStep(before, now);
       if (step !== 0) return step;
-      before = accountedLook(before, now);
+      before = nextBaseline(before, now);
     }
     return 0;
   };
-  expect(sees([look(102, 105), look(104, 107), look(106, 112)])).toBe(6_000);
-  expect(sees([look(102, 99), look(104, 101), look(106, 100)])).toBe(-6_000);
+  expect(stepIn([reading(102, 105), reading(104, 107), reading(106, 112)])).toBe(6_000);
+  expect(stepIn([reading(102, 99), reading(104, 101), reading(106, 100)])).toBe(-6_000);
   const many = Array.from({ length: 100 }, (_, n) => 102 + 2 * n);
-  expect(sees(many.map((s) => look(s, s + (s - 100) * 0.04)))).toBe(0);
-  expect(sees(many.map((s, n) => look(s, s + (n % 2) * 2)))).toBe(0);
+  expect(stepIn(many.map((s) => reading(s, s + (s - 100) * 0.04)))).toBe(0);
+  expect(stepIn(many.map((s, n) => reading(s, s + (n % 2) * 2)))).toBe(0);
 });
 
-test("of two processes that disagree neither corrects the other", () => {
-  expect(unrecordedStep(look(100), look(102, 102, 3_600))).toBe(0);
+test("two processes that disagree do not correct each other", () => {
+  expect(unrecordedStep(reading(100), reading(102, 102, 3_600))).toBe(0);
 });
 
-/** Steps that add up to no more are not recorded. */
+/** A total of smaller steps is not recorded. */
 const UNSEEN_S = 5;
 
-/** A world with one database, whose clock is set now and then, and processes that look at it. */
+/** One database, whose clock is set now and then, and several processes that read it. */
 class World {
   runningS = 1_000;
   private offsetS = 0;
   private recordedS = 0;
   readonly steps: number[] = [];
-  private readonly last: ClockLook[];
+  private readonly last: ClockReading[];
 
   constructor(private readonly processes: number) {
     this.last = Array.from({ length: processes }, () => this.read());
@@ -63,36 +63,36 @@ class World {
     return 50_000 + this.runningS + this.offsetS;
   }
 
-  private read(): ClockLook {
-    return look(this.runningS, this.clockS, this.recordedS);
+  private read(): ClockReading {
+    return reading(this.runningS, this.clockS, this.recordedS);
   }
 
-  look(process: number): void {
-    const before = this.last[process] as ClockLook;
+  readBy(process: number): void {
+    const before = this.last[process] as ClockReading;
     const byS = unrecordedStep(before, this.read()) / 1000;
     if (byS !== 0) this.steps.push(byS);
     this.recordedS += byS;
-    this.last[process] = accountedLook(before, this.read());
+    this.last[process] = nextBaseline(before, this.read());
   }
 
-  /** Nobody has noticed it yet. */
+  /** Sets the clock. No process notices it until its next reading. */
   set(byS: number): void {
     this.offsetS += byS;
   }
 
   pass(seconds: number): void {
     this.runningS += seconds;
-    for (let process = 0; process < this.processes; process++) this.look(process);
+    for (let process = 0; process < this.processes; process++) this.readBy(process);
   }
 
-  /** As a deployment begins or is stopped by this process, which looks before. */
+  /** A deployment starts or stops. The process reads the clock first. */
   mark(process: number): { clockS: number; offsetS: number; trueS: number } {
-    this.look(process);
+    this.readBy(process);
     return { clockS: this.clockS, offsetS: this.recordedS, trueS: this.runningS };
   }
 }
 
-test("a lifetime is true, whatever steps there were before it, in it and at its ends", () => {
+test("a measured lifetime is correct for any clock steps before, during and at its ends", () => {
   const process = fc.nat(2);
   const step = fc.record({
     byS: fc.oneof(
@@ -115,12 +115,12 @@ test("a lifetime is true, whatever steps there were before it, in it and at its 
         if (begin) {
           const end = world.mark(which);
           const lived = end.clockS - begin.clockS - (end.offsetS - begin.offsetS);
-          // At each end, what is too small to be recorded yet.
+          // Each end may miss a step that is too small to record.
           expect(Math.abs(lived - (end.trueS - begin.trueS))).toBeLessThan(2 * UNSEEN_S + 0.2);
         }
         world.pass(passS);
       }
-      // Each step once, however many processes saw it.
+      // Each step is recorded once, by whichever process sees it first.
       const sum = (all: number[]): number => all.reduce((before, byS) => before + byS, 0);
       const unseen = sum(steps.map(({ byS }) => byS)) - sum(world.steps);
       expect(Math.abs(unseen)).toBeLessThan(UNSEEN_S + 0.1);

@@ -1,54 +1,60 @@
-/** One look at the database's clock. */
-export interface ClockLook {
-  /** Monotonic, and also counting while the machine sleeps, in ms. */
+/** One reading of the database's clock, in ms. */
+export interface ClockReading {
+  /** Monotonic time of this machine. It also counts while the machine is suspended. */
   runningMs: number;
-  /** The database's time of day, in ms. */
+  /** The database's time of day. */
   databaseMs: number;
-  /** The sum of all steps that were recorded by then, in ms; those that set the clock back are negative. */
+  /** Sum of all clock steps recorded so far. Steps backwards are negative. */
   recordedMs: number;
 }
 
-/** Less than this is the time that looking takes, or a clock that is being slewed. */
-const LEAST_STEP_MS = 5_000;
-
-/** Less than this between two looks doesn't add up: they are no more precise, or the clock is being slewed. */
-const SLEWED_MS = 100;
-
-const stepOf = (ms: number): number => (Math.abs(ms) > LEAST_STEP_MS ? Math.round(ms) : 0);
-
-const driftBetween = (before: ClockLook, now: ClockLook): number =>
-  now.databaseMs - before.databaseMs - (now.runningMs - before.runningMs);
-
-/** By how many ms the clock was set between two looks of one process; negative: back. 0 where it was not. */
-export const stepBetween = (before: ClockLook, now: ClockLook): number =>
-  stepOf(driftBetween(before, now));
-
-/** The database's time without all steps that were recorded, in ms: it goes on evenly. */
-export const steadyMs = ({ databaseMs, recordedMs }: ClockLook): number => databaseMs - recordedMs;
+/** Smaller differences are not steps: the reading took time, or the clock is being slewed. */
+const MIN_STEP_MS = 5_000;
 
 /**
- * By how many ms the clock was set back, at least, since any process looked at it last (steadyMs), while none ran;
- * negative, or 0. A step forward looks like time that has passed.
+ * Smaller drift is not accumulated: readings are not more precise, or the clock is being slewed.
  */
-export const stepBackSince = (lastMs: number, now: ClockLook): number =>
+const MIN_DRIFT_MS = 100;
+
+const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(ms) : 0);
+
+const driftBetween = (before: ClockReading, now: ClockReading): number =>
+  now.databaseMs - before.databaseMs - (now.runningMs - before.runningMs);
+
+/** The clock step between two readings of one process, in ms. Negative: set back. 0: not set. */
+export const stepBetween = (before: ClockReading, now: ClockReading): number =>
+  stepOf(driftBetween(before, now));
+
+/** The database's time without the recorded steps, in ms. It advances evenly. */
+export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
+  databaseMs - recordedMs;
+
+/**
+ * The minimum, in ms, by which the clock was set back while no process ran. Negative, or 0. A step
+ * forward can't be detected: it looks like time that has passed.
+ *
+ * @param lastMs `steadyMs` of the last reading of any process.
+ */
+export const stepBackSince = (lastMs: number, now: ClockReading): number =>
   Math.min(0, stepOf(steadyMs(now) - lastMs));
 
-/** Whether the clock was set between two looks, or another process recorded that it was. */
-export const isStepBetween = (before: ClockLook, now: ClockLook): boolean =>
+/** True if the clock was set between two readings, or if another process recorded a step. */
+export const isStepBetween = (before: ClockReading, now: ClockReading): boolean =>
   now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;
 
 /**
- * The look that the next one is to be compared with. Too small a step to be recorded stays in it, so that several
- * add up until they are.
+ * The reading to compare the next one with. Drift that is too small to record stays in it, so that
+ * several small steps add up.
  */
-export const accountedLook = (before: ClockLook, now: ClockLook): ClockLook =>
-  isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < SLEWED_MS ? now : before;
+export const nextBaseline = (before: ClockReading, now: ClockReading): ClockReading =>
+  isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < MIN_DRIFT_MS ? now : before;
 
 /**
- * The part of that which no process has recorded. A process that saw no step accepts what others recorded: two
- * processes that disagree, because one was suspended unnoticed, must not correct each other without end.
+ * The part of a step that no process has recorded, in ms. A process that saw no step accepts what
+ * others recorded. Otherwise two processes that disagree, because one was suspended, would correct
+ * each other forever.
  */
-export function unrecordedStep(before: ClockLook, now: ClockLook): number {
+export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;
   return stepOf(driftBetween(before, now) - (now.recordedMs - before.recordedMs));
 }

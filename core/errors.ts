@@ -1,4 +1,4 @@
-/** A refusal with a stable code, as clients see it (contract.md, Errors). */
+/** An API error with a stable code (contract.md, Errors). */
 export class ForgeError extends Error {
   override readonly name: string = "ForgeError";
 
@@ -21,7 +21,10 @@ export class InvalidRequest extends ForgeError {
   }
 }
 
-/** 404 `<thing>_not_found`: it never was, or belongs to another tenant; no difference shows. */
+/**
+ * 404 `<thing>_not_found`. The same for things of another tenant, so that callers can't tell the
+ * difference.
+ */
 export class NotFound extends ForgeError {
   override readonly name = "NotFound";
   constructor(thing: string, id: string, param?: string) {
@@ -29,7 +32,7 @@ export class NotFound extends ForgeError {
   }
 }
 
-/** 409 with a code of its own. */
+/** 409, with a specific code. */
 export class Conflict extends ForgeError {
   override readonly name = "Conflict";
   constructor(code: string, message: string, param?: string) {
@@ -37,7 +40,7 @@ export class Conflict extends ForgeError {
   }
 }
 
-/** 503: something Forge stands on is away; the caller may try again. */
+/** 503: a dependency of Forge is unavailable. The caller may retry. */
 export class Unavailable extends ForgeError {
   override readonly name = "Unavailable";
   constructor(message: string) {

@@ -1,14 +1,14 @@
 import { z } from "zod";
 
-/** Characters that turn the direction of the text after them around, and show nothing themselves. */
+/** Invisible Unicode characters that change the direction of the text after them. */
 const MARKS = String.raw`\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069`;
 const HAS_MARK = new RegExp(`[${MARKS}]`);
 
 /**
- * A name or a tag. It stands in lists and in sentences beside other people's: with a direction mark it could show
- * as another one's name. Texts of their own, such as notes, may have such marks.
+ * A name or a tag. Direction marks are rejected because they can make one name look like another.
+ * Free text, such as notes, may contain them.
  *
- * @param needed the class of characters of which one must be there; by default all that can be seen.
+ * @param needed the text must contain at least one character of this class.
  */
 export const label = (maxLength: number, needed: "visible" | "alphanumeric" = "visible") =>
   z
@@ -26,5 +26,5 @@ const PATTERNS = {
   alphanumeric: new RegExp(`^[^A-Za-z0-9${MARKS}]*[A-Za-z0-9][^${MARKS}]*$`),
 };
 
-/** Tags. */
+/** A list of tags, each at most 128 characters long. */
 export const labels = (maxCount: number) => z.array(label(128)).max(maxCount);

@@ -1,9 +1,8 @@
-/** The signal that says: something changed in Postgres, look again. It carries nothing. */
+/** Signal: something changed in Postgres, read it again. It has no payload. */
 export const WAKE_SIGNAL = "nudge";
 
-/** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
-/** What follows a prefix; undefined where an id doesn't begin with it. */
+/** The part of an id after a prefix; undefined if the id doesn't start with it. */
 const after = (prefix: string, workflowId: string): string | undefined =>
   workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : undefined;
 export const jobIdOfWorkflow = (workflowId: string): string | undefined =>
@@ -17,16 +16,19 @@ export const deploymentWorkflowId = (deploymentId: string): string => `deploymen
 export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;
 
 /**
- * Completing an activity by id does not check Temporal's own retry count, so every attempt has an
- * activity id of its own: a late outcome can then never complete its successor.
+ * Each attempt has its own activity id. Temporal doesn't check its retry count when an activity is
+ * completed by id, so with a shared id a late outcome could complete the next attempt.
  */
 export const attemptActivityId = (attempt: number): string => `attempt-${attempt}`;
 
-/** The attempt number in an activity id, or undefined when it is another kind of activity. */
+/** The attempt number in an activity id; undefined for other activities. */
 export function attemptOfActivityId(activityId: string): number | undefined {
   const match = /^attempt-(\d+)$/.exec(activityId);
   return match ? Number(match[1]) : undefined;
 }
 
-/** The type of an activity's failure that is tried until something else has happened: nothing is wrong. */
+/**
+ * Failure type of an activity that waits for another event and is retried until then. It does not
+ * indicate an error.
+ */
 export const NOT_YET = "not_yet";

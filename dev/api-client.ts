@@ -1,4 +1,4 @@
-/** As much of the API as the demo, the benchmark and the tests call, over real HTTP. */
+/** An HTTP client for the parts of the API that the demo, the benchmarks and the tests call. */
 export interface Job {
   job_id: string;
   status: string;
@@ -37,7 +37,7 @@ export class ApiClient {
     readonly key: string,
   ) {}
 
-  /** Any call; the answer whatever its status. */
+  /** Sends a request and returns the response, with any status. */
   async call<T = unknown>(
     method: string,
     path: string,

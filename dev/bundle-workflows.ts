@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleWorkflowCode } from "@temporalio/worker";
 
-/** Bundles the workflows once at build time; a server then starts without webpack. */
+/** Bundles the workflows at build time, so that a server starts without webpack. */
 async function main(): Promise<void> {
   const dist = join(__dirname, "..");
   const silent = () => undefined;

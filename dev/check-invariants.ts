@@ -5,7 +5,7 @@ import { createLogger } from "../platform/logger";
 import { closeContext, createContext } from "../services/context";
 import { checkInvariants } from "./invariants";
 
-/** Points the configuration at the running local stack, unless the environment says where to look. */
+/** Points the configuration at the running local stack, unless FORGE_DATABASE_URL is set. */
 function environment(): NodeJS.ProcessEnv {
   if (process.env.FORGE_DATABASE_URL) return process.env;
   const file = join(process.env.FORGE_HOME ?? ".forge", "stack.json");
@@ -17,7 +17,7 @@ function environment(): NodeJS.ProcessEnv {
   };
 }
 
-/** `npm run check-invariants`: exits 1 and names each violation, if there are any. */
+/** `npm run check-invariants`: prints each violation and exits 1 if there are any. */
 async function main(): Promise<void> {
   const { config } = loadConfig(environment());
   const ctx = createContext(config, createLogger("warn"));

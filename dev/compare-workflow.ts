@@ -2,10 +2,10 @@ import type { Client } from "@temporalio/client";
 import { waitFor } from "./stack/wait";
 
 /**
- * I6: a workflow's status is as its row wants it, within 60 s.
+ * I6: a workflow's status agrees with its row within 60 s.
  *
- * @param what is waited for.
- * @returns one line where it is not.
+ * @param what describes the expected state.
+ * @returns one line if it does not agree, else none.
  */
 export async function compareWorkflow(
   temporal: Client,

@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import { loadConfig } from "../platform/config/config";
 import { createLogger } from "../platform/logger";
 import { closeContext, createContext } from "../services/context";
-import { tellStory } from "./demo/story";
+import { runStory } from "./demo/story";
 import { checkInvariants } from "./invariants";
-import { endLeftovers } from "./stack/leftovers";
 import { pythonEnvironment } from "./stack/python";
+import { endOrphans } from "./stack/recorded-processes";
 import { sayOnStderr as say } from "./stack/say";
 import { Stack } from "./stack/stack";
 
@@ -26,11 +26,14 @@ async function violationsOf(stack: Stack): Promise<string[]> {
   }
 }
 
-/** `npm run demo`: a stack of its own, one pipeline, one murdered worker; nothing stays running. */
+/**
+ * `npm run demo`: starts its own stack, runs a pipeline, kills a worker, and stops everything at
+ * the end.
+ */
 async function main(): Promise<void> {
   const home = resolve(process.env.FORGE_HOME ?? ".forge", "demo");
-  // Ends what a demo that was killed left running, before its files go.
-  endLeftovers(home);
+  // End processes of an earlier demo that was killed, before its files are removed.
+  endOrphans(home);
   rmSync(home, { recursive: true, force: true });
   const stack = new Stack({ home, agents: 1, env: FAST_FLEET });
   const cleanUp = (): Promise<void> => stack.stop();
@@ -39,10 +42,10 @@ async function main(): Promise<void> {
   process.on("SIGTERM", onSignal);
   const started = performance.now();
   try {
-    // Its worker trains: PyTorch, and what the handlers need.
+    // The worker trains, so it needs PyTorch.
     await pythonEnvironment(say, ["runtime", "train"]);
     await stack.start();
-    await tellStory(stack, say, () => violationsOf(stack));
+    await runStory(stack, say, () => violationsOf(stack));
     const seconds = Math.round((performance.now() - started) / 1000);
     say(`\nThe demo is done, in ${seconds} s. Stopping everything it started …`);
   } finally {

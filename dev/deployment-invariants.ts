@@ -1,6 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
 import { compareRecord } from "../core/billing/recompute";
+import { DEPLOYMENT_TYPE } from "../core/deployments/workflow";
 import { deploymentWorkflowId } from "../core/workflow-ids";
 import { all } from "../platform/postgres/pool";
 import type { BillingRow } from "../services/billing/billing-records";
@@ -8,23 +9,30 @@ import { LIFETIME_DAYS } from "../services/billing/lifetime";
 import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
-/** By how much a later time may be less than an earlier one: so far the clock was set back in all. */
+/**
+ * How far a later time may lie before an earlier one: the sum of all backward steps of the clock.
+ */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
 
 const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
-/** The clock may have told these times twice: it was set back over them, and that was noticed within a minute. */
-const isToldTwice = (times: string): string => `exists (
+/**
+ * The clock may have passed these times twice: it was set back over them, and recorded within a
+ * minute.
+ */
+const isPassedTwice = (times: string): string => `exists (
   select from clock_steps where by_s < 0
     and tstzrange(seen_at - interval '1 minute', seen_at - make_interval(secs => by_s::float8)) @> (${times}))`;
 
-/** Each statement finds what must not be of a deployment, at any time; but for jobs, also under way. */
+/**
+ * Each statement finds invalid states of deployments. They also hold while jobs are in progress.
+ */
 export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D1 a completed deploy job without its deployment, or the reverse": `
     select j.job_id from jobs j left join deployments d using (job_id)
-    where j.job_type = 'deploy' and j.deployment_id is null
+    where j.job_type = '${DEPLOYMENT_TYPE}' and j.deployment_id is null
       and (j.status = 'completed') <> (d.deployment_id is not null)`,
   "D2 an active deployment whose bill is closed, or another whose bill is not": `
     select d.deployment_id, d.status, b.state from deployments d join billing_records b using (job_id)
@@ -39,27 +47,27 @@ export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D3 a stopped deployment with a live placement": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
     where d.status = 'stopped' and p.state <> 'ended'`,
-  "D3 a deployment that is not active, and is placed or served all the same": `
+  "D3 a deployment that is not active, but is placed or served": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
     where d.status <> 'active' and p.state in ('starting', 'serving')`,
   "D3 a placement that ended after its deployment, or began after its stop": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
     where p.ended_at > d.stopped_at + ${SET_BACK} or p.created_at > d.stop_requested_at + ${SET_BACK}`,
-  "D4 more servers than the most": `
+  "D4 more servers than max_replicas": `
     select d.deployment_id, count(*) from deployments d join placements p using (deployment_id)
     where p.state = 'serving' group by d.deployment_id, d.max_replicas having count(*) > d.max_replicas`,
   "D5 placements of one deployment at one time on one worker": `
     select a.deployment_id, a.placement, b.placement as other from placements a join placements b
       on b.deployment_id = a.deployment_id and b.worker_id = a.worker_id and b.placement > a.placement
     where ${servedFor("a")} && ${servedFor("b")}
-      and not ${isToldTwice(`${servedFor("a")} * ${servedFor("b")}`)}`,
-  "D5 a live placement on a worker that is none": `
+      and not ${isPassedTwice(`${servedFor("a")} * ${servedFor("b")}`)}`,
+  "D5 a live placement on a dead or decommissioned worker": `
     select deployment_id, placement, worker_id from placements p join workers w using (worker_id)
     where p.state in ('serving', 'stopping')
       and (w.status = 'dead' or w.decommissioned_at is not null)`,
   "D6 placements are not numbered from 1": `
     select deployment_id from placements group by deployment_id having max(placement) <> count(*)`,
-  "D6 a placement of another job than its job says": `
+  "D6 a placement and its job don't name each other": `
     select p.deployment_id, p.placement from placements p join jobs j using (job_id)
     join deployments d on d.deployment_id = p.deployment_id
     where p.job_id <> d.job_id
@@ -77,7 +85,9 @@ interface ClosedRow extends BillingRow {
   days: number;
 }
 
-/** D2: what is billed is the time from the first result to the stop, less steps of the clock, and nothing else. */
+/**
+ * D2: the billed time is the time from the first result to the stop, without steps of the clock.
+ */
 export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   const closed = await all<ClosedRow>(
     pool,
@@ -89,17 +99,15 @@ export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
     const isRight =
       row.metrics.deployment_lifetime_days === row.days &&
       compareRecord({ ...row, metrics }).length === 0;
-    return isRight
-      ? []
-      : [`D2 a bill is not what the deployment's time gives: ${row.deployment_id}`];
+    return isRight ? [] : [`D2 a bill does not match the deployment's time: ${row.deployment_id}`];
   });
 }
 
-/** I6: a deployment that is over has a workflow that is, any other one that runs, within 60 s. */
+/** I6: within 60 s, the workflow of a stopped deployment has completed, and any other one runs. */
 export async function compareDeployments(pool: pg.Pool, temporal: Client): Promise<string[]> {
   const rows = await all<{ deployment_id: string; status: string }>(
     pool,
-    // Those that were over before there were workflows have none.
+    // `worker_lost` is from old releases, in which deployments had no workflow.
     "select deployment_id, status from deployments where stopped_by is distinct from 'worker_lost'",
   );
   return await inParallel(rows, async ({ deployment_id: id, status }) => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The one entry of every npm script. Plain JavaScript without dependencies, because on a fresh clone
-// it is what installs them: it brings node_modules and dist up to date, then runs the command.
+// Entry point of every npm script: brings node_modules and dist up to date, then runs the command.
+// Plain JavaScript without dependencies, because it installs the dependencies on a fresh clone.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -18,13 +18,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { server, tools } = JSON.parse(readFileSync(join(root, "dev/rooms.json"), "utf8"));
-const rooms = [...server, ...tools];
+const { server, tools } = JSON.parse(readFileSync(join(root, "dev/source-folders.json"), "utf8"));
+const folders = [...server, ...tools];
 const [command = "help", ...args] = process.argv.slice(2);
 
 const say = (line) => process.stderr.write(`${line}\n`);
 
-/** Runs a program with our terminal; ends this process when it fails. */
+/** Runs a program with the inherited terminal. Exits if it fails. */
 function run(program, programArgs, env = {}) {
   const { status } = spawnSync(program, programArgs, {
     cwd: root,
@@ -44,7 +44,7 @@ function digestOf(files) {
   return hash.digest("hex");
 }
 
-/** Does `work` unless `marker` says it was done for the same inputs. */
+/** Does `work` unless `marker` records that it was done for the same inputs. */
 function once(marker, digest, work) {
   const path = join(root, marker);
   if (existsSync(path) && readFileSync(path, "utf8") === digest) return;
@@ -69,15 +69,15 @@ function install() {
   });
 }
 
-/** As in dev/stack/paths.ts, which is not built yet. */
+/** Same as in dev/stack/paths.ts, which is not built yet. */
 const cacheDir = () =>
   process.env.FORGE_CACHE_DIR ??
   join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "forge");
 
-/** By the system's own program: 30,000 files take it 3 s, and Node's cpSync many times that. */
+/** Uses `cp`, which copies 30,000 files in 3 s. Node's cpSync takes many times longer. */
 const copyTree = (from, to) => run("cp", ["-a", from, to]);
 
-/** For other checkouts on this machine, and in place of what older ones kept. */
+/** Caches the tree for other checkouts on this machine. Replaces older caches. */
 function keep(tree, kept) {
   const partial = `${kept}.${process.pid}`;
   try {
@@ -102,7 +102,7 @@ const filesBelow = (folders, named) =>
 
 const sourcesBelow = (folders) => filesBelow(folders, /\.(ts|sql|sh|html|css|js)$/);
 
-/** What machines that are set up over SSH need of us: the packages, and what pip installs for them. */
+/** What machines set up over SSH need: our packages, and the lock files of their dependencies. */
 const packages = ["agent", "compute"];
 const packedFiles = () =>
   [
@@ -118,12 +118,18 @@ const compile = (project) =>
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
 
 function build() {
-  const settings = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", "dev/rooms.json"];
-  const inputs = [...settings, ...sourcesBelow(rooms)];
+  const settings = [
+    "package-lock.json",
+    "tsconfig.json",
+    "dev/forge.mjs",
+    "dev/source-folders.json",
+  ];
+  const inputs = [...settings, ...sourcesBelow(folders)];
   once("dist/.built", digestOf(inputs), () => {
     say("Building …");
-    // What a deleted source left behind must not linger.
-    for (const room of rooms) rmSync(join(root, "dist", room), { recursive: true, force: true });
+    // Remove the output of deleted sources.
+    for (const folder of folders)
+      rmSync(join(root, "dist", folder), { recursive: true, force: true });
     rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
     compile("tsconfig.json");
     for (const files of [
@@ -136,13 +142,16 @@ function build() {
     run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
   });
   const packed = packedFiles();
-  // The marker is read by the server, too: it names what it brings along (services/fleet/bootstrap/machine.ts).
+  // The server reads this marker as the revision of the archive
+  // (services/fleet/bootstrap/machine.ts).
   once("dist/services/fleet/bootstrap/compute.revision", digestOf(packed), () =>
     run("tar", ["-czf", "dist/services/fleet/bootstrap/compute.tgz", ...packed]),
   );
 }
 
-/** The dashboard, which the server serves under /ui/. It takes the SDK's sources, and forms from the API's document. */
+/**
+ * Builds the dashboard, which uses the SDK's sources and generates forms from the OpenAPI document.
+ */
 function buildDashboard() {
   const inputs = [
     "package-lock.json",
@@ -160,7 +169,7 @@ function buildDashboard() {
   });
 }
 
-/** A package of its own, for others to install. */
+/** Builds the SDK as a separate package. */
 function buildSdk() {
   const sdk = "sdk/typescript";
   const inputs = [`${sdk}/package.json`, `${sdk}/tsconfig.json`, ...sourcesBelow([`${sdk}/src`])];
@@ -171,7 +180,7 @@ function buildSdk() {
   });
 }
 
-/** Runs the command to its end. It gets the signals that we get, and decides what they mean. */
+/** Runs a built command and exits with its code. Forwards signals to it. */
 function runBuilt(script) {
   const program = join(root, "dist/dev", script);
   const child = spawn(process.execPath, ["--enable-source-maps", program, ...args], {

@@ -1,7 +1,7 @@
-/** Reads and calls under way at once. */
+/** Maximum number of concurrent calls. */
 const AT_ONCE = 16;
 
-/** What the work on each of them found, in their order. */
+/** Runs `work` for each item and returns all results in the order of the items. */
 export async function inParallel<T>(
   given: T[],
   work: (one: T) => Promise<string[]>,

@@ -27,12 +27,12 @@ interface World {
 }
 
 /**
- * Proves the invariants of design.md on a database at rest: no job is under way, but for one that waits
- * to place a live deployment again.
+ * Checks the invariants of docs/architecture.md on a database at rest: no job is in progress,
+ * except one that waits to place a live deployment again.
  *
- * @param closed ids of workflows already seen to have closed as their jobs ended; they are not compared
- *   again, so a wrong second run of one is found only by a call without them. New ones are added.
- * @returns one line for each violation; none is the proof.
+ * @param closed ids of workflows that were already compared after their end. They are not compared
+ *   again, so only a call without them finds a wrong second run. New ids are added.
+ * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(
   world: World,
@@ -46,19 +46,19 @@ export async function checkInvariants(
   found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareFiles(world)));
   found.push(...(await compareWithTemporal(world, closed)));
-  // Of a job that ended by itself its workflow writes them, so not before that has closed.
+  // Check these last: a workflow writes the lines before it closes.
   for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
-    found.push(`I2 a worker's hours are on no line of a bill: ${JSON.stringify(row)}`);
+    found.push(`I2 a job's hours are on no billing line: ${JSON.stringify(row)}`);
   }
   for (const row of await all(world.pool, HOURS_DIFFER)) {
-    found.push(`I2 a job's hours are not what its attempts used: ${JSON.stringify(row)}`);
+    found.push(`I2 a job's billed hours differ from its attempts' hours: ${JSON.stringify(row)}`);
   }
   found.push(...(await compareDeployments(world.pool, world.temporal)));
   found.push(...(await comparePipelines(world.pool, world.temporal)));
   return found;
 }
 
-/** Each statement finds what must not be. */
+/** Each statement finds invalid states. */
 const IMPOSSIBLE: Record<string, string> = {
   "I1 a job has not ended": `select j.job_id, j.status from jobs j left join deployments d on d.deployment_id = j.deployment_id
      where j.status not in ('completed', 'failed') and coalesce(d.status, 'stopped') = 'stopped'`,
@@ -67,7 +67,7 @@ const IMPOSSIBLE: Record<string, string> = {
     where a.state <> 'ended' and j.status in ('completed', 'failed')`,
   "I1 an attempt that is not queued waits for a machine that is being set up":
     "select job_id, attempt from attempts where is_provisioning and state <> 'queued'",
-  "I1 something is still owed for an ended job": "select job_id, attempt from outbox",
+  "I1 an ended job has an outbox entry": "select job_id, topic, attempt from outbox",
   "I2 completed without a bill": `
     select job_id from jobs left join billing_records b using (job_id)
     where status = 'completed' and b.job_id is null`,
@@ -75,7 +75,7 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from billing_records b join jobs using (job_id)
     where status <> 'completed' and (
       not exists (select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)
-      -- An operator has ended it.
+      -- An operator ended the job.
       or exists (select from attempts a where a.job_id = b.job_id and a.outcome = 'completed'))`,
   "I3 a job that has ended keeps an artifact's id without the artifact": `
     select job_id, given_id from artifacts join jobs using (job_id)
@@ -94,62 +94,63 @@ const IMPOSSIBLE: Record<string, string> = {
     select a.job_id from artifacts a join attempts won using (job_id, attempt)
     where won.outcome <> 'completed' or (a.manifest->>'attempt')::int <> won.attempt
        or a.manifest->>'worker_id' <> won.worker_id or a.manifest->>'job_id' <> a.job_id`,
-  "I4 a job's answer is not its winning attempt's": `
+  "I4 a job's result is not its winning attempt's": `
     select j.job_id from jobs j left join attempts won
       on won.job_id = j.job_id and won.outcome = 'completed'
     where j.status = 'completed' and (won.job_id is null or j.result is distinct from won.result)`,
   "I4 an attempt after the winning one": `
     select won.job_id from attempts won join attempts later using (job_id)
     where won.outcome = 'completed' and later.attempt > won.attempt`,
-  "I5 more attempts than allowed, or not counted as handed out": `
+  "I5 more attempts than allowed, or a wrong count of dispatched attempts": `
     select job_id, attempts from jobs j where attempts > max_attempts
        or attempts <> (select count(*) from attempts a
                        where a.job_id = j.job_id and a.started_at is not null)`,
   "I5 attempts are not numbered from 1": `
     select job_id from attempts group by job_id having max(attempt) <> count(*)`,
-  "I1 a cancelled job that ended otherwise, or one that ended so unasked": `
+  "I1 a cancelled job without the error code cancelled, or the reverse": `
     select job_id, status, error_code, cancel_requested_at from jobs
     where (cancel_requested_at is not null) <> (error_code is not distinct from 'cancelled')`,
   "I7 a worker ran another tenant's job": `
     select a.job_id, a.worker_id from attempts a join jobs j using (job_id)
     join workers w on w.worker_id = a.worker_id where not w.shared and w.user_id <> j.user_id`,
-  "I7 an artifact or a bill of another tenant than its job": `
+  "I7 an artifact or bill with another tenant than its job": `
     select job_id from artifacts a join jobs j using (job_id) where a.user_id <> j.user_id
     union all
     select job_id from billing_records b join jobs j using (job_id) where b.user_id <> j.user_id`,
   "a write is stuck": "select workflow_id, activity, tries, error from stuck_writes",
-  "a pipeline is not over":
+  "a pipeline has not ended":
     "select pipeline_id, status from pipelines where status in ('running', 'waiting_approval')",
-  "a pipeline's steps do not say how it ended": `
+  "a pipeline's steps contradict its status": `
     select p.pipeline_id, p.status, s.name, s.status as step from pipelines p
     join pipeline_steps s using (pipeline_id)
     where p.status = 'completed' and not s.optional and s.status <> 'completed'
        or s.status in ('pending', 'waiting_approval', 'running')`,
-  "a pipeline has failed, and no step of it has": `
+  "a failed pipeline without a failed step": `
     select pipeline_id from pipelines p where status = 'failed' and not exists (
       select from pipeline_steps s where s.pipeline_id = p.pipeline_id and s.status = 'failed')`,
-  "a step is completed and its job is not, or the other way round": `
+  "a completed step without a completed job, or the reverse": `
     select s.pipeline_id, s.name, s.status, j.status as job from pipeline_steps s
     left join jobs j using (job_id)
     where s.status = 'completed' and j.status is distinct from 'completed'
        or s.status in ('failed', 'cancelled') and j.status = 'completed'
           and s.error_code is distinct from 'gate_failed'`,
-  "a step's job is another tenant's, or not of its kind, or of another step": `
+  "a step's job has another tenant, job type or step": `
     select s.pipeline_id, s.name, j.job_id from pipeline_steps s
     join pipelines p using (pipeline_id) join jobs j using (job_id)
     where j.user_id <> p.user_id or j.job_type <> s.job_type
        or not s.reused and (j.pipeline_id, j.pipeline_step) is distinct from (s.pipeline_id, s.name)`,
-  "a step was begun before what it needs had ended": `
+  "a step began before a step that it needs had ended": `
     select s.pipeline_id, s.name, before.name as needed from pipeline_steps s
     join pipeline_steps before on before.pipeline_id = s.pipeline_id
       and before.name = any(s.needs) and before.run = s.run and before.status <> 'skipped'
     where s.began_at < before.ended_at`,
-  "a pipeline was not told something": "select pipeline_id from pipelines where told < asked",
+  "a pipeline's workflow was not woken for a change":
+    "select pipeline_id from pipelines where told < asked",
   "a job's events do not end with its status": `
     select j.job_id, j.status, last.status as last_event from jobs j left join lateral (
       select status from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
       on true where last.status is distinct from j.status`,
-  "an event of another tenant than its job, or two that say the same": `
+  "an event with another tenant than its job, or two consecutive equal events": `
     select job_id from job_events e join jobs j using (job_id) where e.user_id <> j.user_id
     union all
     select job_id from (
@@ -167,7 +168,9 @@ const HOURS_ON_NO_LINE = `
     and not exists (select from billing_lines l where l.job_id = j.job_id)
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
-/** What was measured of a job's attempts is on its lines: billed, or noted as unbilled. */
+/**
+ * The measured hours of a job's attempts are on its billing lines, as billed or as unbilled hours.
+ */
 const HOURS_DIFFER = `
   select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (
     select sum(least((usage->>'gpu_hours')::numeric, gpu_hours_measured)) as hours
@@ -207,7 +210,7 @@ async function compareFiles({ pool, store }: World): Promise<string[]> {
       found.push(`I3 manifest.json differs from the registry: ${row.job_id}`);
     }
     if (!(await hasItsFiles(store, prefix, row.manifest))) {
-      found.push(`I3 the files are not those that the manifest names: ${row.job_id}`);
+      found.push(`I3 the stored files do not match the manifest: ${row.job_id}`);
     }
     return found;
   });
@@ -221,7 +224,7 @@ async function compareFiles({ pool, store }: World): Promise<string[]> {
   return [...ofArtifacts, ...ofRecords];
 }
 
-/** By name and size; that the bytes are the same, `forge artifacts verify` proves. */
+/** Compares names and sizes only. `forge artifacts verify` compares the bytes. */
 async function hasItsFiles(
   store: ObjectStore,
   prefix: string,
@@ -232,7 +235,7 @@ async function hasItsFiles(
   return isDeepStrictEqual(stored, named);
 }
 
-/** I6: every workflow's end agrees with its job's, within 60 s. */
+/** I6: the result of every workflow agrees with its job within 60 s. */
 async function compareWithTemporal(
   { pool, temporal }: World,
   closed: Set<string>,

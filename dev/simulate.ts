@@ -5,12 +5,15 @@ import { Command } from "commander";
 import { SimulatedFleet } from "./simulator/fleet";
 import { BEHAVIOURS, type Behaviour } from "./simulator/worker";
 
-/** `npm run simulate`: thousands of workers against the local stack, or any other control plane. */
+/**
+ * `npm run simulate`: simulates thousands of workers against the local stack or another control
+ * plane.
+ */
 const program = new Command("simulate")
-  .description("Plays a fleet of workers, well-behaved or not, over HTTP")
+  .description("Simulates a fleet of well-behaved and faulty workers over HTTP")
   .option("--mix <mix>", `behaviour=count, comma-separated: ${BEHAVIOURS.join(", ")}`, "normal=100")
   .option("--work-ms <ms>", "how long a job takes", "1000")
-  .option("--heartbeat-ms <ms>", "between two heartbeats", "5000")
+  .option("--heartbeat-ms <ms>", "interval of heartbeats", "5000")
   .option("--silence-ms <ms>", "how long a zombie is silent", "40000")
   .option("--url <url>", "control plane; default: the local stack's")
   .option("--key <key>", "worker key; default: the local stack's")
@@ -40,7 +43,9 @@ async function simulate(options: Options): Promise<void> {
     stopped = true;
   });
   await fleet.start();
-  process.stderr.write(`${fleet.workers.length} workers are registered; Ctrl-C ends them\n`);
+  process.stderr.write(
+    `${fleet.workers.length} workers are registered; press Ctrl-C to stop them\n`,
+  );
   while (!stopped) {
     await sleep(1_000);
     process.stderr.write(`\r${JSON.stringify(fleet.tally)} `);
@@ -54,7 +59,7 @@ function readStackFile(): { api_url: string; worker_api_key: string } {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as { api_url: string; worker_api_key: string };
   } catch {
-    throw new Error(`no local stack runs (${file}): npm start, or give --url and --key`);
+    throw new Error(`no local stack is running (${file}); run npm start, or set --url and --key`);
   }
 }
 
@@ -63,7 +68,7 @@ function parseMix(text: string): Partial<Record<Behaviour, number>> {
     const [name, count] = part.trim().split("=");
     const behaviour = BEHAVIOURS.find((known) => known === name);
     if (!behaviour || !/^\d{1,5}$/.test(count ?? "")) {
-      throw new Error(`"${part}" is no behaviour=count; there are ${BEHAVIOURS.join(", ")}`);
+      throw new Error(`"${part}" is not behaviour=count; behaviours: ${BEHAVIOURS.join(", ")}`);
     }
     return [behaviour, Number(count)];
   });

@@ -16,29 +16,29 @@ function wholeNumber(name: string, byDefault: number): number {
 }
 
 /**
- * The person who starts the stack sets up machines with keys of their own: the local user's directory of SSH
- * keys is theirs, unless there is one.
+ * Links the developer's SSH keys as the key directory of the stack's local user, unless that
+ * directory exists.
  */
-function lendSshKeys(home: string): void {
+function linkSshKeys(home: string): void {
   const own = join(homedir(), ".ssh");
-  const lent = join(home, "ssh", "local");
+  const link = join(home, "ssh", "local");
   if (process.env.FORGE_SSH_KEY_DIR || !existsSync(own)) return;
-  if (lstatSync(lent, { throwIfNoEntry: false })) return;
-  mkdirSync(dirname(lent), { recursive: true, mode: 0o700 });
-  symlinkSync(own, lent);
+  if (lstatSync(link, { throwIfNoEntry: false })) return;
+  mkdirSync(dirname(link), { recursive: true, mode: 0o700 });
+  symlinkSync(own, link);
 }
 
-/** `npm start`: a whole Forge on this machine, until Ctrl-C. */
+/** `npm start`: runs a complete Forge on this machine until Ctrl-C. */
 async function main(): Promise<void> {
   const agents = wholeNumber("FORGE_AGENTS", 1);
   const port = wholeNumber("FORGE_PORT", 8080);
-  // Without PyTorch the agents take generate, audit and distill only.
+  // Without PyTorch the agents run only generate, audit and distill jobs.
   const needs: PythonNeed[] =
     process.env.FORGE_TORCH === "false" ? ["runtime"] : ["runtime", "train"];
   if (agents > 0) await pythonEnvironment(say, needs);
   const home = process.env.FORGE_HOME ?? ".forge";
   const stack = new Stack({ home, port, agents });
-  lendSshKeys(home);
+  linkSshKeys(home);
   let stopping: Promise<void> | undefined;
   const stop = (): void => {
     if (stopping) return;
@@ -60,17 +60,17 @@ async function main(): Promise<void> {
   say(`  Temporal UI  ${stack.temporalUiUrl}`);
   say(`  Keys         ${process.env.FORGE_HOME ?? ".forge"}/stack.json`);
   say("");
-  say("Ready. Ctrl-C stops it; its state stays for the next start.");
+  say("Ready. Press Ctrl-C to stop; the state is kept for the next start.");
 
-  /** Starts a part again when it ends by itself, for as long as the stack runs. */
+  /** Restarts a process when it ends unexpectedly, while the stack runs. */
   const keep = async (
     current: () => ManagedProcess | undefined,
     startAgain: () => Promise<unknown>,
   ): Promise<void> => {
-    for (let part = current(); part; part = current()) {
-      await part.exited;
+    for (let child = current(); child; child = current()) {
+      await child.exited;
       if (stopping) return;
-      say(`${part.name} ended; starting it again`);
+      say(`${child.name} ended; restarting it`);
       await sleep(RESTART_MS);
       if (stopping) return;
       await startAgain().catch((error: unknown) => say(String(error)));

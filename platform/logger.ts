@@ -3,8 +3,8 @@ import pino from "pino";
 export type Logger = pino.Logger;
 
 /**
- * An error without the rest of what it carries: Postgres adds the row that it refused, which is a
- * user's data.
+ * Keeps only name, message, stack and code of an error. Postgres errors also carry the refused row,
+ * which is user data.
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -12,7 +12,7 @@ function describeError(error: unknown): unknown {
   return { type: error.name, message: error.message, stack: error.stack, ...code };
 }
 
-/** One JSON line an event, on stdout or at the end of a file. Keys never reach a log, however they were sent. */
+/** Writes one JSON line per event to stdout, or appends it to a file. API keys are redacted. */
 export function createLogger(level: string, file?: string): Logger {
   const options: pino.LoggerOptions = {
     level,

@@ -4,16 +4,16 @@ import { Loop } from "./loop";
 import { Metrics } from "./metrics/metrics";
 import { createPool } from "./postgres/pool";
 
-/** Nothing connects. */
+/** The pool is never used to connect. */
 const logger = createLogger("silent");
 const pool = createPool({ connectionString: "postgres://nowhere", max: 1, timeoutMs: 1 }, logger);
 
-test("a turn that fails is counted, and is no success; the next one is made all the same", async () => {
+test("a failed run is counted as a failure, and the loop continues", async () => {
   const metrics = new Metrics(pool);
   let failures = 0;
-  let isWell = false;
+  let isHealthy = false;
   const work = async (): Promise<void> => {
-    if (isWell) return;
+    if (isHealthy) return;
     failures += 1;
     throw new Error("not yet");
   };
@@ -22,7 +22,7 @@ test("a turn that fails is counted, and is no success; the next one is made all 
   await waitFor("two failures", () => failures > 1);
   const failing = await metrics.text();
   expect(failing).not.toContain('forge_loop_last_success_timestamp_seconds{loop="some"}');
-  isWell = true;
+  isHealthy = true;
   await waitFor("a success", async () =>
     (await metrics.text()).includes('forge_loop_last_success_timestamp_seconds{loop="some"}'),
   );

@@ -1,17 +1,16 @@
 import type { Logger } from "./logger";
 import type { Metrics } from "./metrics/metrics";
 
-/** Who hears how a loop does. */
-export interface Watchers {
+/** Where a loop reports success and failure. */
+export interface LoopReporting {
   logger: Logger;
   metrics: Metrics;
 }
 
 /**
- * Runs `work` every so often, never twice at once, and goes on after a failure.
+ * Runs `work` at an interval. Runs never overlap, and a failure does not stop the loop.
  *
- * A loop that failed says so once, and once more when it is well again: an outage of an hour is two
- * lines, not thousands.
+ * Logs only the first failure and the recovery: an outage of an hour is two lines, not thousands.
  */
 export class Loop {
   private timer: NodeJS.Timeout | undefined;
@@ -23,7 +22,7 @@ export class Loop {
     private readonly name: string,
     private readonly intervalMs: number,
     private readonly work: () => Promise<void>,
-    private readonly watchers: Watchers,
+    private readonly reporting: LoopReporting,
   ) {}
 
   start(): void {
@@ -45,15 +44,15 @@ export class Loop {
   }
 
   private async runOnce(): Promise<void> {
-    const { logger, metrics } = this.watchers;
+    const { logger, metrics } = this.reporting;
     const loop = this.name;
     try {
       await this.work();
-      if (this.failing) logger.info({ loop }, "works again");
+      if (this.failing) logger.info({ loop }, "loop recovered");
       this.failing = false;
       metrics.loopSuccess.set({ loop }, Date.now() / 1000);
     } catch (error) {
-      if (!this.failing) logger.warn({ loop, err: String(error) }, "failing");
+      if (!this.failing) logger.warn({ loop, err: String(error) }, "loop failed");
       this.failing = true;
       metrics.loopFailures.inc({ loop });
     }

@@ -12,11 +12,11 @@ test.each([
   ["sdk/typescript/src/version.ts", /^export const VERSION = "(.*)"/m],
   ["sdk/python/pyproject.toml", /^version = "(.*)"/m],
   ["sdk/python/src/forge/_version.py", /^__version__ = "(.*)"/m],
-])("%s says this release", (file, version) => {
+])("%s has the version of this release", (file, version) => {
   expect(version.exec(readFileSync(join(ROOT, file), "utf8"))?.[1]).toBe(RELEASE);
 });
 
-test("clients of one minor version back are served as they expect", () => {
+test("clients one minor version back are supported", () => {
   const [, major, minor] = /^(\d+)\.(\d+)\.\d+$/.exec(RELEASE) ?? [];
   expect(MIN_CLIENT_RELEASE).toBe(`${major}.${Math.max(0, Number(minor) - 1)}.0`);
 });

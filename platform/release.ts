@@ -1,8 +1,11 @@
-/** This release of the server; clients, agent and package.json of the same release say the same. */
+/**
+ * Version of the server. The clients, the agent and package.json of a release have the same
+ * version.
+ */
 export const RELEASE = "0.2.0";
 
 /**
- * The oldest release of a client that is served as it expects: one minor version back, so that servers
- * and clients need not be renewed on one day. Told in every answer; nobody is refused for his version.
+ * The oldest supported client release: one minor version back, so that servers and clients need not
+ * be upgraded on the same day. Every response carries it. The server does not refuse older clients.
  */
 export const MIN_CLIENT_RELEASE = "0.1.0";

@@ -1,41 +1,45 @@
 import type { Logger } from "./logger";
 
-/** A part of a running server. Stop is called once, in the reverse order of start. */
+/** A part of a running server. `stop` is called at most once. */
 export interface Component {
   name: string;
   start(): Promise<void> | void;
   stop(): Promise<void> | void;
 }
 
-/** Parts started in order and stopped in the reverse order. */
+/** Starts components in order and stops them in reverse order. */
 export class Service {
   private readonly started: Component[] = [];
   private stopping: Promise<void> | undefined;
 
   constructor(
-    private readonly parts: Component[],
+    private readonly components: Component[],
     private readonly logger: Logger,
   ) {}
 
   async start(): Promise<void> {
-    for (const part of this.parts) {
-      this.started.push(part);
-      await part.start();
+    for (const component of this.components) {
+      this.started.push(component);
+      await component.start();
     }
   }
 
-  /** May be called twice: a second SIGTERM waits for the first. */
+  /** Idempotent: a second call waits for the first. */
   stop(): Promise<void> {
-    this.stopping ??= this.stopParts();
+    this.stopping ??= this.stopComponents();
     return this.stopping;
   }
 
-  private async stopParts(): Promise<void> {
-    for (const part of this.started.reverse()) {
+  private async stopComponents(): Promise<void> {
+    for (const component of this.started.reverse()) {
       try {
-        await part.stop();
+        await component.stop();
       } catch (error) {
-        this.logger.error({ part: part.name, err: String(error) }, "did not stop cleanly");
+        const { name } = component;
+        this.logger.error(
+          { component: name, err: String(error) },
+          "component did not stop cleanly",
+        );
       }
     }
   }

@@ -10,7 +10,7 @@ const CHANNEL = "forge";
 const RECONNECT_MS = 500;
 const COALESCE_MS = 2;
 
-/** Whatever else is said on the channel is not for us. */
+/** Other payloads on the channel are ignored. */
 const notification = z.object({
   from: z.string(),
   assigned: z.array(z.string()).default([]),
@@ -25,34 +25,37 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** A row of the outbox that was just committed. */
-export interface OutboxRow {
+/** The outcome of an attempt: an outbox entry that was just committed. */
+export interface OutcomeKey {
+  topic: "outcome";
   jobId: string;
   attempt: number;
-  /** How the attempt has ended; none of a job that begins. */
-  outcome?: Outcome;
+  outcome: Outcome;
 }
 
+/** An outbox entry of a job that was just committed. `start`: of its workflow. */
+export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
+
 interface SignalEvents {
-  /** The queue or the fleet changed: somebody may be assigned. */
+  /** The queue or the fleet changed: an assignment may be possible. */
   queue: [];
-  /** These workers have an assignment to fetch, or something else to hear. */
+  /** These workers have an assignment to fetch, or another message waiting. */
   assigned: [workerIds: string[]];
-  /** These keys open nothing any more. */
+  /** These keys are no longer valid. */
   revoked: [keyIds: string[]];
-  /** A commit left something to tell Temporal. HeartbeatState in this process only: it holds the lease. */
-  outbox: [row: OutboxRow];
-  /** A pipeline's workflow has something to hear. In this process only, for the same reason. */
+  /** An outbox entry of a job was committed. In this process only: it holds the entry's first lease. */
+  outbox: [key: JobEntryKey];
+  /** A commit requests that this pipeline's workflow is woken. In this process only: it holds the first lease of the wake. */
   pipeline: [pipelineId: string];
-  /** A commit left something for this deployment's workflow to look at. */
+  /** A commit requests that this deployment's workflow is woken. In this process only. */
   deployment: [deploymentId: string];
   /** Signals of other processes may have been missed. */
   reconnected: [];
 }
 
 /**
- * Hints between the parts of one process and, by NOTIFY, between processes. Only hints: every
- * listener also looks by itself now and then, so a lost one costs time and nothing else.
+ * Wake-up hints between the components of one process and, through NOTIFY, between processes. Every
+ * listener also polls, so a lost hint only costs time.
  */
 export class Signals extends EventEmitter<SignalEvents> {
   private readonly self = randomUUID();
@@ -82,39 +85,40 @@ export class Signals extends EventEmitter<SignalEvents> {
     await this.listener?.end().catch(() => undefined);
   }
 
-  /** Stays in this process, for every process has a scheduler. */
+  /** Not sent to other processes: every process has a scheduler. */
   queueChanged(): void {
     this.emit("queue");
   }
 
-  /** These workers have something to hear: their parked polls look again, in every process. */
+  /** Wakes the waiting polls of these workers, in every process. */
   wake(workerIds: string[]): void {
     this.emit("assigned", workerIds);
     this.assigned(workerIds);
   }
 
-  /** Tells other processes; the one that assigned wakes its own parked polls itself. */
+  /** Notifies other processes only. The assigning process wakes its own waiting polls itself. */
   assigned(workerIds: string[]): void {
     for (const workerId of workerIds) this.assignedHere.add(workerId);
     if (!this.stopped) this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
   }
 
-  /** A key was revoked: what waits with it ends, here and in every process. */
+  /** A key was revoked: ends the requests that wait with it, in every process. */
   async revoked(keyId: string): Promise<void> {
     this.emit("revoked", [keyId]);
-    await this.tellOthers({ revoked: [keyId] });
+    await this.notifyOthers({ revoked: [keyId] });
   }
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes; whoever is left out is found by its own sweep.
+    // NOTIFY carries at most 8,000 bytes. The sweep of each process finds the workers left out
+    // here.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
-    await this.tellOthers({ assigned });
+    await this.notifyOthers({ assigned });
   }
 
-  private async tellOthers(news: { assigned?: string[]; revoked?: string[] }): Promise<void> {
-    const message = JSON.stringify({ from: this.self, ...news });
+  private async notifyOthers(changes: { assigned?: string[]; revoked?: string[] }): Promise<void> {
+    const message = JSON.stringify({ from: this.self, ...changes });
     await execute(this.pool, "select pg_notify($1, $2)", [CHANNEL, message]).catch(() => undefined);
   }
 

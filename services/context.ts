@@ -19,44 +19,44 @@ import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
 
-/** Monotonic time: for measuring waits, never for stored times, which are the database's. */
+/** Monotonic time, to measure waits. Stored times always come from the database's clock. */
 interface Clock {
   nowMs(): number;
 }
 
-/** Everything a handler, an activity or a loop may use. Passed as an argument, never global. */
+/** Everything that a handler, an activity or a loop may use. Passed as an argument, never global. */
 export interface Context {
   config: Config;
   logger: Logger;
   clock: Clock;
-  /** Whether the database's clock is set forward or back. */
+  /** Detects when the database's clock is set. */
   clockWatch: ClockWatch;
   pool: pg.Pool;
   temporal: Client;
   store: ObjectStore;
-  /** Buckets of the tenants' own. */
+  /** Tenants' own buckets. */
   tenantStores: TenantStores;
-  /** What users' and workers' tables hold. */
+  /** Reads tables in users' and workers' files. */
   tables: Tables;
   signals: Signals;
-  /** What this process counts. */
   /**
-   * Over the connection of this process's Temporal worker, while it runs: a workflow that is started by it is
-   * given to that worker with the answer, without a poll.
+   * A client on the connection of this process's Temporal worker, while that runs. Temporal returns the first task of
+   * a workflow started through it with the response (eager start), so no poll is needed.
    */
   workerTemporal: { client: Client | undefined };
+  /** Metrics of this process. */
   metrics: Metrics;
-  /** Requests that wait for something to happen. */
+  /** Requests that wait for an event. */
   waitingRequests: WaitingRequests;
-  /** How much each tenant has in the queue. */
+  /** Limits the number of queued jobs per tenant. */
   queueQuota: QueueQuota;
-  /** Whose requests use the database now. */
+  /** Shares the database connections between tenants. */
   connectionQueues: ConnectionQueues;
   /** When this process last received a request with a valid key, by `clock`. */
   traffic: { lastRequestMs: number | undefined };
-  /** By upload: its parts are put together by one request at a time. */
+  /** Key: upload. One request at a time assembles the parts of an upload. */
   uploadMutex: KeyedMutex;
-  /** By tenant: submissions under a budget are judged one after the other. */
+  /** Key: tenant. Submissions are checked against a budget one at a time. */
   budgetMutex: KeyedMutex;
 }
 
@@ -78,8 +78,8 @@ export function createContext(
   const store = overrides.store ?? openStore(config.store);
   const metrics = new Metrics(pool);
   const signals = new Signals(pool, config.database.url, logger);
-  signals.on("outbox", ({ outcome }) => {
-    if (outcome) metrics.attemptsEnded.inc({ outcome });
+  signals.on("outbox", (entry) => {
+    if (entry.topic === "outcome") metrics.attemptsEnded.inc({ outcome: entry.outcome });
   });
   return {
     config,
@@ -104,7 +104,7 @@ export function createContext(
   };
 }
 
-/** Closes what createContext opened, when nobody uses it any more. */
+/** Closes what createContext opened. Call when nothing uses the context any more. */
 export async function closeContext(ctx: Context): Promise<void> {
   await ctx.signals.stop();
   await ctx.temporal.connection.close().catch(() => undefined);

@@ -3,28 +3,30 @@ import { Sweeper } from "./artifacts/sweeper";
 import { BillingExporter } from "./billing/billing-exporter";
 import { MonthCloser } from "./billing/month-closer";
 import type { Context } from "./context";
-import { DeploymentStarter } from "./deployments/deployment-starter";
-import { BootstrapStarter } from "./fleet/bootstrap-starter";
+import { deploymentTopic } from "./deployments/deployment-topic";
+import { PlacementSweep } from "./deployments/placement-sweep";
+import { bootstrapTopic } from "./fleet/bootstrap-topic";
 import { FleetMonitor } from "./fleet/fleet-monitor";
 import { LongPolls } from "./fleet/long-polls";
 import { WorkerSamples } from "./fleet/samples-writer";
 import { Scheduler } from "./fleet/scheduler";
+import { jobTopic } from "./jobs/job-topic";
 import { JobMetrics } from "./jobs/metrics-writer";
-import { Relay } from "./jobs/relay";
-import { PipelineStarter } from "./pipelines/pipeline-starter";
+import { Courier } from "./outbox/courier";
+import { pipelineTopic } from "./pipelines/pipeline-topic";
 import { Retention } from "./retention";
 import { Reconciler } from "./temporal/reconciler";
 
-/** What a process does by itself, whoever calls it. */
+/** The background loops of a process. */
 export interface Loops {
-  /** These four are also told things by the workers' routes. */
+  /** The worker routes also call these four. */
   scheduler: Scheduler;
   longPolls: LongPolls;
   samples: WorkerSamples;
   metrics: JobMetrics;
-  /** What runs in every process. */
-  parts: Component[];
-  /** What runs where workers are served: a process that nobody can reach must not judge who is silent. */
+  /** Run in every process. */
+  components: Component[];
+  /** Run only in processes that serve workers: a process without their requests can't judge which are silent. */
   watch: Component[];
 }
 
@@ -38,13 +40,14 @@ export function createLoops(ctx: Context): Loops {
     longPolls,
     samples,
     metrics,
-    parts: [
-      new Relay(ctx),
+    components: [
+      new Courier(ctx, jobTopic(ctx)),
       scheduler,
       new Reconciler(ctx),
-      new BootstrapStarter(ctx),
-      new PipelineStarter(ctx),
-      new DeploymentStarter(ctx),
+      new Courier(ctx, bootstrapTopic(ctx)),
+      new Courier(ctx, pipelineTopic(ctx)),
+      new Courier(ctx, deploymentTopic(ctx)),
+      new PlacementSweep(ctx),
       new Sweeper(ctx),
       new Retention(ctx),
       new MonthCloser(ctx),

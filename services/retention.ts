@@ -2,7 +2,7 @@ import { forEachPage, runEach } from "../platform/concurrency/run-each";
 import { Loop } from "../platform/loop";
 import type { Queryable } from "../platform/postgres/pool";
 import type { Component } from "../platform/service";
-import { forgetOldKeys } from "./accounts/idempotency-keys";
+import { deleteOldIdempotencyKeys } from "./accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "./accounts/tenant-events";
 import { type Expired, listTenantRules, markExpiredDeleted } from "./artifacts/artifact-deletion";
 import type { Context } from "./context";
@@ -12,12 +12,12 @@ import { deleteOldMetrics } from "./jobs/job-metrics";
 
 const ROWS = 10_000;
 const ARTIFACTS = 100;
-/** Ages are in days: they are looked at once in so many sweeps. */
+/** Retention runs once every so many sweep intervals: ages are in days. */
 const SWEEPS = 10;
 
 /**
- * Deletes in Postgres what is kept for a time, and no longer than that. Bytes follow with a sweep (sweeper.ts), so a
- * store that is away holds up nothing here. One part that fails keeps no other from running.
+ * Deletes rows in Postgres whose retention period is over. The sweeper removes their files later (sweeper.ts), so an
+ * unavailable store does not block retention. The tasks are independent: one that fails does not stop the others.
  */
 export class Retention implements Component {
   readonly name = "retention";
@@ -38,7 +38,7 @@ export class Retention implements Component {
 
   private async apply(): Promise<void> {
     await runEach([
-      () => this.deleteAll(forgetOldKeys),
+      () => this.deleteAll(deleteOldIdempotencyKeys),
       () => this.deleteAll(deleteOldChangeEvents),
       () => this.deleteAll(deleteOldMetrics),
       () => this.deleteAll(deleteOldSamples),
@@ -50,16 +50,16 @@ export class Retention implements Component {
   private async deleteAll(
     deleteSome: (db: Queryable, limit: number) => Promise<number>,
   ): Promise<void> {
-    while ((await this.byAge((db) => deleteSome(db, ROWS))) === ROWS);
+    while ((await this.withKnownClock((db) => deleteSome(db, ROWS))) === ROWS);
   }
 
-  /** What is too old and still needed is looked at again each time. */
+  /** Expired artifacts that are still in use are checked again in the next run. */
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
     const applications = (await listTenantRules(pool)).map((rule) => async () => {
       await forEachPage<Expired>(
         ARTIFACTS,
-        (after) => this.byAge((db) => markExpiredDeleted(db, rule, after, ARTIFACTS)),
+        (after) => this.withKnownClock((db) => markExpiredDeleted(db, rule, after, ARTIFACTS)),
         async ({ storage_id: id, is_deleted: isDeleted }) => {
           if (isDeleted) logger.info({ storage_id: id }, "artifact expired");
         },
@@ -68,8 +68,8 @@ export class Retention implements Component {
     await runEach(applications);
   }
 
-  /** A transaction whose time decides what is old. It fails while the clock is in doubt; the next turn tries again. */
-  private async byAge<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+  /** Runs a transaction whose time decides what is old. Fails while it is unclear whether the clock was set. */
+  private async withKnownClock<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     return await this.ctx.clockWatch.transaction(work, { requireKnownClock: true });
   }
 }

@@ -15,21 +15,23 @@ import {
   STEP_TRIES,
 } from "../core/fleet/bootstrap";
 
-/** Postgres may be away; what the bootstrap came to must be written all the same. */
-const notes = proxyActivities<Activities>({
+/**
+ * Unlimited retries: the result of the bootstrap must be written, even after an outage of Postgres.
+ */
+const statusActivities = proxyActivities<Activities>({
   startToCloseTimeout: "1m",
   retry: { initialInterval: "500ms", maximumInterval: "10s" },
 });
 
 /**
- * Sets up a machine as a worker, step by step (spec.md 3.2). Each step may be done again: after an error
- * of the moment, and when the process that did it died, which its missing heartbeats tell.
+ * Sets up a machine as a worker, step by step (spec.md 3.2). A step is retried after a transient
+ * error, and after its process died, which Temporal detects by missing heartbeats.
  */
 export async function bootstrapWorkflow(input: BootstrapInput): Promise<BootstrapEnd> {
-  await notes.beginBootstrap(input);
+  await statusActivities.beginBootstrap(input);
   for (const { name, does, timeoutS } of BOOTSTRAP_STEPS) {
     const activities = proxyActivities<Activities>({
-      // Of its own, so that machines that hang hold up nothing but other machines.
+      // A separate task queue, so that hanging machines don't block other activities.
       taskQueue: bootstrapTaskQueue(workflowInfo().taskQueue),
       activityId: `step-${name}`,
       summary: does,
@@ -45,8 +47,10 @@ export async function bootstrapWorkflow(input: BootstrapInput): Promise<Bootstra
     try {
       await doStep(activities, name, input);
     } catch {
-      // Also of one that was cancelled in Temporal's UI.
-      await CancellationScope.nonCancellable(() => notes.failBootstrap({ ...input, step: name }));
+      // Also runs if the workflow was cancelled in Temporal's UI.
+      await CancellationScope.nonCancellable(() =>
+        statusActivities.failBootstrap({ ...input, step: name }),
+      );
       throw ApplicationFailure.nonRetryable(`failed at step "${name}"`, "bootstrap_failed");
     }
   }

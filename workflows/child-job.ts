@@ -19,10 +19,10 @@ interface ChildJob {
 }
 
 /**
- * Runs a job's workflow as a child, until that closes. However it does (a failed job's execution fails, a
- * terminated one is started again by the reconciler): how the job ended, its row tells.
+ * Runs a job's workflow as a child and waits until it closes. A failed job fails its workflow, and
+ * the reconciler restarts a terminated one, so read the job's row to learn how the job ended.
  *
- * @returns false where the workflow was there before: somebody else looks after it.
+ * @returns false if the workflow existed already, started by someone else.
  */
 export async function runChildJob(job: ChildJob): Promise<boolean> {
   const { input, jobType, userId, summary } = job;

@@ -7,57 +7,58 @@ import {
   setHandler,
   workflowInfo,
 } from "@temporalio/workflow";
-import type {
-  DeploymentEnd,
-  DeploymentWorkflowInput,
-  PlacementJob,
+import {
+  DEPLOYMENT_TYPE,
+  type DeploymentEnd,
+  type DeploymentWorkflowInput,
+  type PlacementJob,
 } from "../core/deployments/workflow";
 import { WAKE_SIGNAL } from "../core/workflow-ids";
+import { localFirst, regularActivities } from "./activity-proxies";
 import { runChildJob } from "./child-job";
-import { regular, reliably } from "./reliably";
 
 const wake = defineSignal(WAKE_SIGNAL);
 
 /**
- * One deployment, from its first server to the end of its last.
+ * Runs one deployment, from its first server to the end of its last.
  *
- *   while it is     there is seen to
- *   active          as many servers as it should have: a placement that is lost is made again by a job
- *   stopping        jobs under way for it are cancelled, and `stopped` is written when nothing serves it
- *   stopped         nothing: this ends
+ *   status          the workflow
+ *   active          keeps the desired number of servers: a job replaces each lost placement
+ *   stopping        cancels the deployment's jobs; writes `stopped` when no server is left
+ *   stopped         ends
  *
- * All of what is and what should be is in Postgres; a nudge says that something there changed. A cancel
- * pressed in Temporal's UI stops the deployment.
+ * Postgres holds the actual and the desired state. The wake signal reports that it changed.
+ * Cancelling the workflow in Temporal's UI stops the deployment.
  */
 export async function deploymentWorkflow(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {
-  CancellationScope.current().cancelRequested.catch(() => handOnCancel(input));
-  return await CancellationScope.nonCancellable(() => lookAfter(input));
+  CancellationScope.current().cancelRequested.catch(() => forwardCancel(input));
+  return await CancellationScope.nonCancellable(() => runDeployment(input));
 }
 
-async function handOnCancel(input: DeploymentWorkflowInput): Promise<void> {
+async function forwardCancel(input: DeploymentWorkflowInput): Promise<void> {
   log.info("cancelled through Temporal", { deployment_id: input.deploymentId });
-  await CancellationScope.nonCancellable(() => regular.stopDeployment(input));
+  await CancellationScope.nonCancellable(() => regularActivities.stopDeployment(input));
 }
 
-async function lookAfter(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {
+async function runDeployment(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {
   let isWoken = false;
   let placing: Promise<void> | undefined;
   setHandler(wake, () => {
     isWoken = true;
   });
   for (;;) {
-    // What comes during the look may not be in it, so that there is another one then.
+    // Reset before the activity: it may miss a change that happens while it runs.
     isWoken = false;
-    const found = await reliably((activities) => activities.lookAfterDeployment(input));
-    if (found.isOver) return { status: "stopped" };
-    if (found.placing && !placing) {
-      placing = place(found.placing).finally(() => {
+    const action = await localFirst((activities) => activities.lookAfterDeployment(input));
+    if (action.isOver) return { status: "stopped" };
+    if (action.placing && !placing) {
+      placing = runPlacementJob(action.placing).finally(() => {
         placing = undefined;
         isWoken = true;
       });
     }
-    if (found.againInMs === 0) continue;
-    if (found.againInMs !== undefined) await condition(() => isWoken, found.againInMs);
+    if (action.againInMs === 0) continue;
+    if (action.againInMs !== undefined) await condition(() => isWoken, action.againInMs);
     else await condition(() => isWoken);
     if (!placing && workflowInfo().continueAsNewSuggested) {
       await continueAsNew<typeof deploymentWorkflow>(input);
@@ -65,9 +66,9 @@ async function lookAfter(input: DeploymentWorkflowInput): Promise<DeploymentEnd>
   }
 }
 
-/** The job of a placement, until it has ended, however it did: what came of it is in Postgres. */
-async function place({ placement, userId, ...input }: PlacementJob): Promise<void> {
+/** Runs a placement's job until it has ended. The result is in Postgres. */
+async function runPlacementJob({ placement, userId, ...input }: PlacementJob): Promise<void> {
   const summary = `placement ${placement} for ${userId}`;
-  const isOurs = await runChildJob({ input, jobType: "deploy", userId, summary });
-  if (!isOurs) await regular.awaitJobEnd({ jobId: input.jobId });
+  const isOurs = await runChildJob({ input, jobType: DEPLOYMENT_TYPE, userId, summary });
+  if (!isOurs) await regularActivities.awaitJobEnd({ jobId: input.jobId });
 }

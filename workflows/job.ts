@@ -1,69 +1,75 @@
 import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
-import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/jobs/states";
+import { type AttemptEnd, errorCodeOf, isRetryable } from "../core/jobs/states";
 import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/jobs/workflow";
 import { attemptActivityId } from "../core/workflow-ids";
-import { quick, regular, reliably, untilItWorks } from "./reliably";
+import {
+  localActivities,
+  localFirst,
+  regularActivities,
+  unlimitedRetries,
+} from "./activity-proxies";
 
-/** Files may have to be read for hours; a process that dies meanwhile shows by its silence. */
-const unhurried = proxyActivities<Activities>({
+/** For files that take hours to read. Missing heartbeats reveal that the process died. */
+const longRunning = proxyActivities<Activities>({
   startToCloseTimeout: "24h",
   heartbeatTimeout: "30s",
-  retry: untilItWorks,
+  retry: unlimitedRetries,
 });
 
 /**
- * One job, from its first attempt to its one end (spec.md 3.1).
+ * Runs one job, from its first attempt to its final status (spec.md 3.1).
  *
  *   attempt n ends as      then
  *   completed              bill, then manifest, registry and `completed` as the last write
- *   failed, retryable      attempt n+1 while there are any, else `failed` (job_error)
- *   failed                 `failed` (job_error, or the code that came with it)
- *   worker_lost            attempt n+1 while there are any, else `failed` (worker_lost)
- *   timeout, cancelled     `failed` is written already; this only makes sure of it
+ *   failed, retryable      attempt n+1 if any is left, else `failed` (job_error)
+ *   failed                 `failed` (job_error, or the attempt's own code)
+ *   worker_lost            attempt n+1 if any is left, else `failed` (worker_lost)
+ *   timeout, cancelled     `failed`; usually written already
  *
- * Where the final writes can't be done, an operator may end the job `failed` (forge-server jobs end).
+ * If the final writes keep failing, an operator can end the job as `failed` (forge-server jobs
+ * end).
  *
- * A failed job's execution fails too, so that an operator finds it by ExecutionStatus. A cancel pressed
- * in Temporal's UI is handed on as the job's own, and does nothing else here: how the job ends, and
- * when its worker is free, is decided where every cancel is.
+ * A failed job also fails its workflow, so that operators find it by ExecutionStatus. Cancelling
+ * the workflow in Temporal's UI cancels the job as its user would and has no other effect here.
  */
 export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
   return await runJob(input, awaitAttempt);
 }
 
 /**
- * The same for a job whose workflow starts after it was submitted. Looks at the first attempt before it
- * waits for it: a short job has ended by then, and its whole execution is one workflow task.
+ * Like `jobWorkflow`, for a job that was committed before its workflow starts. It reads the first
+ * attempt before it waits: a short job has ended by then, and its whole workflow takes one workflow
+ * task.
  */
 export async function submittedJobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
-  return await runJob(input, lookAtFirstAttempt);
+  return await runJob(input, readFirstAttempt);
 }
 
 type AwaitAttempt = (job: AttemptInput) => Promise<AttemptReport>;
 
-async function runJob(input: JobWorkflowInput, awaitOne: AwaitAttempt): Promise<JobEnd> {
-  CancellationScope.current().cancelRequested.catch(() => handOnCancel(input));
-  const end = await CancellationScope.nonCancellable(() => runToItsEnd(input, awaitOne));
+async function runJob(input: JobWorkflowInput, awaitReport: AwaitAttempt): Promise<JobEnd> {
+  CancellationScope.current().cancelRequested.catch(() => forwardCancel(input));
+  const end = await CancellationScope.nonCancellable(() => runAttempts(input, awaitReport));
   if (end.status === "failed") {
     throw ApplicationFailure.nonRetryable(`job failed: ${end.code}`, end.code);
   }
   return end;
 }
 
-async function handOnCancel({ jobId, requestId }: JobWorkflowInput): Promise<void> {
+async function forwardCancel({ jobId, requestId }: JobWorkflowInput): Promise<void> {
   log.info("cancelled through Temporal", { job_id: jobId, request_id: requestId });
-  await CancellationScope.nonCancellable(() => regular.cancelJob({ jobId }));
+  await CancellationScope.nonCancellable(() => regularActivities.cancelJob({ jobId }));
 }
 
-async function runToItsEnd(input: JobWorkflowInput, awaitOne: AwaitAttempt): Promise<JobEnd> {
-  if (input.fromStep && !(await reliably((activities) => activities.insertStepJob(input)))) {
+async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): Promise<JobEnd> {
+  if (input.fromStep && !(await localFirst((activities) => activities.insertStepJob(input)))) {
     return { status: "failed", code: "cancelled" };
   }
   for (let attempt = 1; ; attempt++) {
     const job = { jobId: input.jobId, attempt, requestId: input.requestId };
-    if (attempt > 1) await regular.queueAttempt(job);
-    const report = await awaitOne(job);
+    if (attempt > 1) await regularActivities.queueAttempt(job);
+    const report = await awaitReport(job);
     if ("status" in report) return report;
     log.info("attempt ended", {
       job_id: job.jobId,
@@ -74,47 +80,49 @@ async function runToItsEnd(input: JobWorkflowInput, awaitOne: AwaitAttempt): Pro
     if (report.outcome === "completed") {
       return await finish(job);
     }
-    if (!deservesAnotherAttempt(report) || attempt >= input.maxAttempts) {
+    if (!isRetryable(report) || attempt >= input.maxAttempts) {
       return await fail(job, report);
     }
   }
 }
 
 /**
- * Completed from outside, by an id of its own. A queue may be long, so it is begun again for as long as it
- * takes, and looks again each time: whoever was killed before it had looked once is not waited for.
+ * Waits for an attempt to end. The relay completes the activity by its id, which is unique per
+ * attempt. The activity times out and is retried while the job waits in a long queue. Each retry
+ * reads the attempt again, so a process that was killed before its first read causes no endless
+ * wait.
  */
 async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
   const { awaitAttempt } = proxyActivities<Activities>({
     activityId: attemptActivityId(job.attempt),
     startToCloseTimeout: "1h",
-    retry: untilItWorks,
+    retry: unlimitedRetries,
     summary: `attempt ${job.attempt}`,
   });
   return await awaitAttempt(job);
 }
 
-async function lookAtFirstAttempt(job: AttemptInput): Promise<AttemptReport> {
+async function readFirstAttempt(job: AttemptInput): Promise<AttemptReport> {
   if (job.attempt > 1) return await awaitAttempt(job);
-  const report = await quick.lookAtAttempt(job).catch(() => null);
+  const report = await localActivities.lookAtAttempt(job).catch(() => null);
   return report ?? (await awaitAttempt(job));
 }
 
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
 
-/** The final writes: at once where that works, else as an activity that is tried until it does. */
+/** The final writes: first as a local activity, then as a regular one with unlimited retries. */
 async function finish(job: AttemptInput): Promise<JobEnd> {
-  // In the histories of earlier releases it answers nothing.
+  // Undefined in histories of earlier releases.
   let end: JobEnd | undefined;
   try {
-    end = await quick.finishJob(job);
+    end = await localActivities.finishJob(job);
   } catch {
-    end = await unhurried.finishJob(job);
+    end = await longRunning.finishJob(job);
   }
   return end ?? { status: "completed" };
 }
 
 async function fail(job: AttemptInput, end: AttemptEnd): Promise<JobEnd> {
   const input = { ...job, code: errorCodeOf(end) };
-  return await reliably((activities) => activities.failJob(input));
+  return await localFirst((activities) => activities.failJob(input));
 }

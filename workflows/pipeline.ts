@@ -14,19 +14,19 @@ import {
   type PipelineWorkflowInput,
 } from "../core/pipelines/workflow";
 import { WAKE_SIGNAL } from "../core/workflow-ids";
-import { takes } from "./changes";
+import { localFirst } from "./activity-proxies";
+import { isPatched } from "./patches";
 import { PipelineRun } from "./pipeline-run";
-import { reliably } from "./reliably";
 
 const wake = defineSignal(WAKE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
 
 /**
- * A pipeline's run, from its first step to its end; a resumed one is another execution.
+ * Runs a pipeline from its first step to its end. A resumed pipeline is another execution.
  *
- * What people decide is written in Postgres, and a nudge tells that there is something to read. So it is
- * all the same whether they decide here or over HTTP, and whether Temporal was there when they did. A
- * cancel pressed in Temporal's UI is handed on as the pipeline's own.
+ * Approvals and cancellations are stored in Postgres, and the wake signal reports that there is
+ * something to read. So they work the same over HTTP and as Temporal updates, and also while
+ * Temporal is down. Cancelling the workflow in Temporal's UI cancels the pipeline.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
   let wakes = 0;
@@ -35,25 +35,25 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
   };
   setHandler(wake, onWake);
   setHandler(approve, (request) =>
-    reliably((activities) => activities.decideStep({ ...input, request })).finally(onWake),
+    localFirst((activities) => activities.decideStep({ ...input, request })).finally(onWake),
   );
   CancellationScope.current().cancelRequested.catch(async () => {
     await CancellationScope.nonCancellable(() =>
-      reliably((activities) => activities.cancelPipeline(input)),
+      localFirst((activities) => activities.cancelPipeline(input)),
     );
     onWake();
   });
 
   const end = await CancellationScope.nonCancellable(async () => {
     for (let last: PipelineEnd | undefined; ; ) {
-      const heard = wakes;
-      const end = await new PipelineRun(input, () => wakes).toItsEnd();
+      const wakesBefore = wakes;
+      const end = await new PipelineRun(input, () => wakes).execute();
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
-      // The end that it had, where this was only a look whether there is more.
-      last = end.status === "none" && last && takes("lastEndCounts") ? last : end;
-      // Resumed between its last write and now, perhaps.
-      if (wakes === heard) return last;
+      // If there was no other run, keep the end of the last one.
+      last = end.status === "none" && last && isPatched("lastEndCounts") ? last : end;
+      // A wake signal after the last write may mean that the pipeline was resumed.
+      if (wakes === wakesBefore) return last;
     }
   });
   if (end.status === "failed") {

@@ -29,74 +29,78 @@ import { findRows } from "../../services/billing/estimate-job";
 import type { Context } from "../../services/context";
 import type { AttemptInput } from "../context";
 
-/** What a job left, as the control plane measured it. */
-export interface Made {
-  /** What its artifact takes in our store. */
+/** A job's output, as measured by the control plane. */
+export interface JobOutput {
+  /** Size of its artifact in our store. */
   storedBytes: number;
-  /** Of its table; null: it has none that could be read. */
+  /** Rows of its table; null if it has no readable table. */
   rows: number | null;
 }
 
-const NOTHING: Made = { storedBytes: 0, rows: null };
+const NO_OUTPUT: JobOutput = { storedBytes: 0, rows: null };
 
 /**
- * Writes the job's one billing record, by the rate card pinned at submission. Idempotent. How long a
- * deployment lives is not for its worker to say: its stop does (services/deployments/stop-deployment.ts).
+ * Writes the job's billing record with the rate card pinned at submission. Idempotent. A
+ * deployment's lifetime is not taken from its worker: the stop writes it
+ * (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
   ctx: Context,
   input: AttemptInput,
   billable: BillableRow,
-  made: Made = NOTHING,
+  output: JobOutput = NO_OUTPUT,
 ): Promise<BillingRow> {
   const rowsRead = await findRowsRead(ctx, billable);
   return await writeRecord(
     ctx,
     input,
     billable,
-    meter(ctx, billable, rowsRead, made),
+    meter(ctx, billable, rowsRead, output),
     rowsRead,
-    made,
+    output,
   );
 }
 
 /**
- * The same of a job that failed, where the operator bills what came to nothing; else what it used is
- * noted. What no worker had has used nothing.
+ * Bills a failed job if the operator bills its outcomes. Otherwise only records its usage. Does
+ * nothing for a job that was never assigned to a worker. Idempotent.
  */
 export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
   if (!billable || billable.attempts.length === 0) return;
-  // Said by whoever ended the job (services/jobs/end-job.ts): then it is not tried again.
+  // Already recorded when an operator ended the job (services/jobs/end-job.ts).
   if (billable.is_noted) return;
   const rowsRead = await findRowsRead(ctx, billable);
-  const attempts = meter(ctx, billable, rowsRead, NOTHING);
+  const attempts = meter(ctx, billable, rowsRead, NO_OUTPUT);
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
-  await fileRecord(ctx, await writeRecord(ctx, input, billable, attempts, rowsRead, NOTHING));
+  await writeRecordFile(
+    ctx,
+    await writeRecord(ctx, input, billable, attempts, rowsRead, NO_OUTPUT),
+  );
 }
 
 /**
- * The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. A
- * process that stood still between reading and writing may put an old state over a newer one: so the row is
- * read again after the file was written, until the two agree. A final one has no newer state, but that an operator
- * takes it back before its job completes: finishJob removes the file then.
+ * Writes the record as a file to the object store. Idempotent: the file is rendered from the row. A
+ * process that was suspended between reading and writing may overwrite a newer state. So the row is
+ * read again after each write, until the file agrees with it. A final record does not change any
+ * more, unless an operator withdraws it before its job completes; then finishJob removes the file.
  */
-export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
+export async function writeRecordFile(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);
   for (let now = record; ; ) {
-    const filed = presentBillingRecord(now);
-    await putJson(ctx.store, key, filed);
+    const content = presentBillingRecord(now);
+    await putJson(ctx.store, key, content);
     if (now.state === "final") return;
     now = await requireRecord(ctx, record.job_id);
-    if (isDeepStrictEqual(presentBillingRecord(now), filed)) return;
+    if (isDeepStrictEqual(presentBillingRecord(now), content)) return;
   }
 }
 
 export async function requireRecord(ctx: Context, jobId: string): Promise<BillingRow> {
   const record = await findBillingRecord(ctx.pool, jobId, null);
-  if (!record) throw new Error(`${jobId} has no bill`);
+  if (!record) throw new Error(`job ${jobId} has no billing record`);
   return record;
 }
 
@@ -115,7 +119,7 @@ function meter(
   ctx: Context,
   billable: BillableRow,
   rowsRead: number | null,
-  made: Made,
+  output: JobOutput,
 ): MeteredAttempt[] {
   const { outcomes } = ctx.config.billing;
   const { job_type: type, payload, params } = billable;
@@ -126,7 +130,7 @@ function meter(
       { ...facts, usage },
       (isCompleted || outcomes.has(facts.outcome)) && !billable.is_placement,
       boundsOf({ type, payload, rows: rowsRead, seconds: facts.seconds }),
-      isCompleted ? countOf({ type, params, rowsRead, rowsMade: made.rows }) : NOTHING_COUNTED,
+      isCompleted ? countOf({ type, params, rowsRead, rowsMade: output.rows }) : NOTHING_COUNTED,
     );
   });
 }
@@ -137,17 +141,17 @@ async function writeRecord(
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,
-  made: Made,
+  output: JobOutput,
 ): Promise<BillingRow> {
   const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
-  const metrics = metricsOf(attempts, made.storedBytes);
+  const metrics = metricsOf(attempts, output.storedBytes);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
   const bill = priceJob(
     jobType,
     portionsOf({ metrics, gpu_tokens: gpuTokens, attempts }),
     rateCard,
   );
-  const details = describeWork(billable, metrics, rowsRead, made.rows);
+  const details = describeWork(billable, metrics, rowsRead, output.rows);
   const record = {
     userId,
     jobType,
@@ -161,11 +165,14 @@ async function writeRecord(
   };
   const used = usageOfLine({ metrics, attempts });
   const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
-  // Else it was written before.
+  // Undefined: the record existed already.
   return written ?? (await requireRecord(ctx, input.jobId));
 }
 
-/** By the attempt that ended the job: what earlier ones did was done again, or is in its numbers. */
+/**
+ * Work details of the attempt that ended the job. Earlier attempts were repeated, or are in its
+ * numbers.
+ */
 function describeWork(
   { job_type: type, payload, attempts }: BillableRow,
   { input_tokens: read, output_tokens: written }: Metrics,
@@ -175,11 +182,11 @@ function describeWork(
   const last = attempts.at(-1);
   if (!last) return {};
   const { seconds, gpu_name: gpuName } = last;
-  const told = { metrics: last.metrics ?? {}, result: last.result ?? {} };
+  const reported = { metrics: last.metrics ?? {}, result: last.result ?? {} };
   return detailsOf({
     type,
     payload,
-    ...told,
+    ...reported,
     tokens: read + written,
     seconds,
     gpuName,

@@ -1,10 +1,11 @@
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { describeStopped } from "../../core/artifacts/manifest";
 import type {
-  DeploymentLook,
+  DeploymentAction,
   DeploymentWorkflowInput,
   PlacementJob,
 } from "../../core/deployments/workflow";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceManifest } from "../../services/artifacts/artifacts";
@@ -15,46 +16,50 @@ import {
   markStopped,
 } from "../../services/deployments/deployments";
 import { placeDeployment } from "../../services/deployments/place-deployment";
-import { listNeedlessJobs } from "../../services/deployments/placement-jobs";
+import { listUnneededJobs } from "../../services/deployments/placement-jobs";
 import { listPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { findJob } from "../../services/jobs/jobs";
-import { fileRecord, requireRecord } from "../billing/billing";
+import { requireRecord, writeRecordFile } from "../billing/billing";
 import { gone, notYet } from "../context";
 
 export function createDeploymentActivities(ctx: Context) {
   return {
     /**
-     * Looks at a deployment and does what is to be done for it: makes the job of its next placement, lets
-     * go of what it does not need, and ends it when nothing serves it any more. Idempotent.
+     * Moves a deployment towards its desired state: inserts the job of its next placement, cancels
+     * jobs that it doesn't need, and marks it stopped when no placement is left. Idempotent.
      */
-    async lookAfterDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<DeploymentLook> {
+    async lookAfterDeployment({
+      deploymentId,
+    }: DeploymentWorkflowInput): Promise<DeploymentAction> {
       const deployment = await findDeployment(ctx.pool, deploymentId);
       if (!deployment) throw gone(`deployment ${deploymentId}`);
       if (deployment.status === "stopped") {
-        await fileStopped(ctx, deployment);
+        await writeStoppedManifest(ctx, deployment);
         return { isOver: true };
       }
-      for (const jobId of await listNeedlessJobs(ctx.pool, deploymentId)) {
+      for (const jobId of await listUnneededJobs(ctx.pool, deploymentId)) {
         await cancelJob(ctx, jobId, null, "deployment");
       }
       if (deployment.status === "active") return await placeDeployment(ctx, deploymentId);
-      // The stop has closed it: in place of the open one.
-      await fileRecord(ctx, await requireRecord(ctx, deployment.job_id));
+      // The stop has closed the bill: replace the file of the open one.
+      await writeRecordFile(ctx, await requireRecord(ctx, deployment.job_id));
       const isOver = await markStopped(ctx.pool, deploymentId);
       if (!isOver) return { isOver };
-      await fileStopped(ctx, deployment);
-      ctx.logger.info({ deployment_id: deploymentId }, "deployment has ended");
+      await writeStoppedManifest(ctx, deployment);
+      ctx.logger.info({ deployment_id: deploymentId }, "deployment stopped");
       return { isOver };
     },
 
-    /** Stops the deployment as its user would: a cancel pressed in Temporal's UI. Idempotent. */
+    /**
+     * Stops the deployment as its user would, after a cancellation in Temporal's UI. Idempotent.
+     */
     async stopDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<void> {
       await stopDeployment(ctx, deploymentId, null, "temporal");
     },
 
-    /** Returns when a job has ended that another workflow looks after; fails, to be tried again, until then. */
+    /** Fails, and is retried, until the job has ended. For jobs that another workflow runs. */
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
       const job = await findJob(ctx.pool, jobId, null);
       if (!job) throw gone(`job ${jobId}`);
@@ -63,8 +68,11 @@ export function createDeploymentActivities(ctx: Context) {
   };
 }
 
-/** The last manifest of a deployment that has stopped: the file, then the row, which says that both are done. */
-async function fileStopped(
+/**
+ * Writes the final manifest of a stopped deployment. Writes the row last: it marks that the file is
+ * done.
+ */
+async function writeStoppedManifest(
   ctx: Context,
   { deployment_id: deploymentId, job_id: jobId }: DeploymentRow,
 ): Promise<void> {
@@ -77,6 +85,10 @@ async function fileStopped(
     costUsd,
     days: metrics.deployment_lifetime_days,
   });
-  await putJson(ctx.store, `${artifactPrefix("deploy", deploymentId)}${MANIFEST_FILE}`, stopped);
+  await putJson(
+    ctx.store,
+    `${artifactPrefix(DEPLOYMENT_TYPE, deploymentId)}${MANIFEST_FILE}`,
+    stopped,
+  );
   await replaceManifest(ctx.pool, deploymentId, stopped);
 }

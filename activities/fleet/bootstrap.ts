@@ -19,7 +19,7 @@ import {
   failBootstrap,
   findBootstrapping,
   finishBootstrap,
-  isHeard,
+  hasSentHeartbeat,
   type SshWorkerRow,
   setBootstrapKey,
   startStep,
@@ -27,15 +27,18 @@ import {
 import { lockWorker } from "../../services/fleet/workers";
 import { StepLog } from "./step-log";
 
-/** A server that dies is noticed after the workflow's heartbeat time-out, which is several of these. */
+/**
+ * Several heartbeats fit into the workflow's heartbeat timeout, after which a dead server is
+ * detected.
+ */
 const HEARTBEAT_MS = 3_000;
-const LISTEN_MS = 500;
+const POLL_MS = 500;
 
-/** What a step has to work with. */
+/** Context of a step. */
 interface Step {
   worker: SshWorkerRow;
   log: StepLog;
-  /** Aborts when the step should not go on: it took too long, or another bootstrap replaced this one. */
+  /** Aborts when the step must stop: it timed out, or another bootstrap replaced this one. */
   signal: AbortSignal;
 }
 
@@ -45,7 +48,7 @@ export function createBootstrapActivities(ctx: Context) {
     async (input: BootstrapInput): Promise<void> =>
       await step(ctx, input, name, (given) => runScript(ctx, given, name));
   return {
-    /** Takes the run as this workflow's; done twice it changes nothing. */
+    /** Marks the run as this workflow's. Idempotent. */
     async beginBootstrap({ workerId, run }: BootstrapInput): Promise<void> {
       await beginBootstrap(ctx.pool, workerId, run);
     },
@@ -65,38 +68,41 @@ export function createBootstrapActivities(ctx: Context) {
     fetchRepository: scriptStep("repository"),
     installRequirements: scriptStep("requirements"),
 
-    /** With a worker key of its own, in place of the one before: no other copy of either is left. */
+    /**
+     * Starts the agent with a new worker key, and revokes the previous key. The key is stored only
+     * there.
+     */
     async startAgent(input: BootstrapInput): Promise<void> {
       await step(ctx, input, "agent", async (given) => {
         const { key, keyId } = await mintKey(ctx, input);
         given.log.hide(key);
-        ctx.logger.info({ worker_id: input.workerId, key_id: keyId }, "worker key made");
+        ctx.logger.info({ worker_id: input.workerId, key_id: keyId }, "worker key created");
         await runScript(ctx, given, "agent", `${key}\n`);
       });
     },
 
     async markReady(input: BootstrapInput): Promise<void> {
       await step(ctx, input, "ready", async ({ worker, log, signal }) => {
-        log.add("waiting for the agent's registration\n");
+        log.add("waiting for the agent's first heartbeat\n");
         const { readyTimeoutS } = ctx.config.bootstrap;
         const deadline = ctx.clock.nowMs() + readyTimeoutS * 1000;
-        while (!(await isHeard(ctx.pool, worker.worker_id))) {
+        while (!(await hasSentHeartbeat(ctx.pool, worker.worker_id))) {
           if (ctx.clock.nowMs() > deadline) {
-            await tellAgentLog(ctx, { worker, log, signal });
+            await appendAgentLog(ctx, { worker, log, signal });
             throw new ConnectionRefused(
-              `the agent was started, but not heard for ${readyTimeoutS} s`,
+              `the agent was started, but sent no heartbeat for ${readyTimeoutS} s`,
             );
           }
-          await sleep(LISTEN_MS, undefined, { signal });
+          await sleep(POLL_MS, undefined, { signal });
         }
         if (!(await finishBootstrap(ctx.pool, input.workerId, input.run))) throw superseded();
-        log.add("it was heard, and is idle\n");
+        log.add("heartbeat received; the worker is idle\n");
       });
-      ctx.logger.info({ worker_id: input.workerId }, "worker is set up");
+      ctx.logger.info({ worker_id: input.workerId }, "worker ready");
       ctx.signals.queueChanged();
     },
 
-    /** The bootstrap has failed at this step: `error`, with what the step said last. Idempotent. */
+    /** Sets the worker to `error`, with the last output of the failed step. Idempotent. */
     async failBootstrap(input: BootstrapInput & { step: BootstrapStep }): Promise<void> {
       if (!(await failBootstrap(ctx.pool, input.workerId, input.run, input.step))) return;
       ctx.logger.warn({ worker_id: input.workerId, step: input.step }, "bootstrap failed");
@@ -112,12 +118,11 @@ async function requireWorker(ctx: Context, input: BootstrapInput): Promise<SshWo
 }
 
 const superseded = (): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(
-    "the worker is not being set up by this run any more",
-    NOT_RETRYABLE,
-  );
+  ApplicationFailure.nonRetryable("this bootstrap run was replaced or has ended", NOT_RETRYABLE);
 
-/** Does one step, heartbeating to Temporal, with its log and its end in the database. */
+/**
+ * Runs one step: sends heartbeats to Temporal, and writes the step's log and end to the database.
+ */
 async function step(
   ctx: Context,
   input: BootstrapInput,
@@ -134,11 +139,11 @@ async function step(
       if (error instanceof ApplicationFailure) stop.abort(error);
     });
   }, HEARTBEAT_MS);
-  const onFlood = (maxBytes: number): void => {
-    const message = `the machine said more than ${maxBytes} bytes; the connection was cut`;
+  const onOverflow = (maxBytes: number): void => {
+    const message = `the machine sent more than ${maxBytes} bytes; the connection was closed`;
     stop.abort(new ConnectionRefused(message));
   };
-  const log = new StepLog(ctx, input.workerId, name, secretsOf(ctx), onFlood);
+  const log = new StepLog(ctx, input.workerId, name, secretsOf(ctx), onOverflow);
   try {
     await startStep(ctx.pool, input.workerId, name);
     await work({ worker, log, signal });
@@ -147,25 +152,29 @@ async function step(
   } catch (caught) {
     await log.close();
     if (caught instanceof ApplicationFailure) throw caught;
-    const flood = stop.signal.reason instanceof ConnectionRefused ? stop.signal.reason : undefined;
-    // Replaced by another bootstrap, or by none: this one says nothing any more.
-    if (stop.signal.aborted && !flood) throw superseded();
-    // It took too long, and another try may be under way.
+    const overflow =
+      stop.signal.reason instanceof ConnectionRefused ? stop.signal.reason : undefined;
+    // Replaced by another bootstrap, or ended: must not write the step's state.
+    if (stop.signal.aborted && !overflow) throw superseded();
+    // Timed out: another try may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;
-    const error = flood ?? caught;
+    const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
-    // What the machine said stays out of histories.
+    // Keep the machine's output out of workflow histories.
     if (error instanceof ConnectionRefused) {
-      throw ApplicationFailure.nonRetryable("refused; the worker says why", NOT_RETRYABLE);
+      throw ApplicationFailure.nonRetryable(
+        "refused; see the worker's status_reason",
+        NOT_RETRYABLE,
+      );
     }
-    throw ApplicationFailure.retryable("failed; the worker says why");
+    throw ApplicationFailure.retryable("failed; see the worker's status_reason");
   } finally {
     clearInterval(heartbeat);
   }
 }
 
-/** Brings the script there, as it is now, and runs one of its steps. */
+/** Uploads the current script and runs one of its steps. */
 async function runScript(
   ctx: Context,
   { worker, log, signal }: Step,
@@ -186,8 +195,8 @@ async function runScript(
   }
 }
 
-/** For people: why the agent may not be heard. */
-async function tellAgentLog(ctx: Context, { worker, log, signal }: Step): Promise<void> {
+/** Appends the agent's own log, to help people find out why it sends no heartbeat. */
+async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Promise<void> {
   const session = await connect(ctx, worker, signal);
   try {
     await session.run(commandOf(ctx, worker, "agent_log"), { onOutput: log.add });
@@ -196,43 +205,48 @@ async function tellAgentLog(ctx: Context, { worker, log, signal }: Step): Promis
   }
 }
 
-/** Of the environment that the operator gives to agents: what is named like a secret. */
+/** Values of the agents' environment variables whose names look like secrets. */
 const secretsOf = (ctx: Context): string[] =>
   Object.entries(ctx.config.bootstrap.environment)
     .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
     .map(([, value]) => value);
 
-/** Another key for the worker, and the end of the one before, in one transaction: never two that live. */
+/**
+ * Creates a new key for the worker and revokes the old one in one transaction, so only one key is
+ * valid.
+ */
 async function mintKey(
   ctx: Context,
   input: BootstrapInput,
 ): Promise<{ key: string; keyId: string }> {
-  const { made, old } = await transaction(ctx.pool, async (db) => {
+  const { created, old } = await transaction(ctx.pool, async (db) => {
     await lockWorker(db, input.workerId);
     const worker = await findBootstrapping(db, input.workerId, input.run);
     if (!worker) throw superseded();
-    // A key that is revoked meanwhile takes this one along.
+    // If the requesting key is revoked meanwhile, the new key is revoked with it.
     await lockTenant(db, worker.user_id);
-    const { added_by_key_id: asking } = worker;
-    // Those from before such keys were noted have none.
-    const expiry = asking === null ? null : await findExpiry(db, asking);
+    const { added_by_key_id: requestedBy } = worker;
+    // Unknown for old workers.
+    const expiry = requestedBy === null ? null : await findExpiry(db, requestedBy);
     if (expiry === undefined) {
-      throw new ConnectionRefused("the key that asked for this was revoked or has expired");
+      throw new ConnectionRefused(
+        "the API key that requested this bootstrap was revoked or has expired",
+      );
     }
-    const made = await createKey(db, {
+    const created = await createKey(db, {
       userId: worker.user_id,
       scope: "worker",
       name: `worker ${worker.worker_id}`.slice(0, 128),
       madeByAdmin: worker.shared,
       workers: 1,
       expiresAt: expiry?.toISOString() ?? null,
-      ...(asking === null ? {} : { madeByKeyId: asking }),
+      ...(requestedBy === null ? {} : { madeByKeyId: requestedBy }),
     });
-    await setBootstrapKey(db, worker.worker_id, made.key_id);
+    await setBootstrapKey(db, worker.worker_id, created.key_id);
     const old = worker.bootstrap_key_id;
     if (old !== null) await revokeKey(db, old, null);
-    return { made, old };
+    return { created, old };
   });
   if (old !== null) await ctx.signals.revoked(old);
-  return { key: made.key, keyId: made.key_id };
+  return { key: created.key, keyId: created.key_id };
 }

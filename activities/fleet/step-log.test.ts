@@ -3,9 +3,9 @@ import type { Context } from "../../services/context";
 import { StepLog } from "./step-log";
 
 let written: string;
-let floods: number;
+let overflows: number;
 
-/** As much of a Context as a log needs: what is written is kept here. */
+/** The parts of a Context that StepLog needs. Collects what is written. */
 const ctx = {
   logger: createLogger("silent"),
   pool: {
@@ -20,20 +20,20 @@ const SECRET = "forge_worker_SECRET";
 
 function open(): StepLog {
   written = "";
-  floods = 0;
+  overflows = 0;
   return new StepLog(ctx, "w", "script", [SECRET], () => {
-    floods += 1;
+    overflows += 1;
   });
 }
 
-test("lines come out whole, in whatever pieces they come, and secrets never", async () => {
+test("lines are written whole and secrets redacted, however the input is split", async () => {
   const log = open();
   for (const piece of ["one\ntw", "o\n\nkey forge_work", "er_SECRET!\n\0end"]) log.add(piece);
   await log.close();
   expect(written).toBe("one\ntwo\n\nkey [redacted]!\nend\n");
 });
 
-test("a line without an end is cut, at no cost that grows with it, and not within a secret", async () => {
+test("an endless line is cut, never within a secret, and in linear time", async () => {
   const log = open();
   const began = performance.now();
   log.add("x".repeat(16 * 1024 - 10) + SECRET);
@@ -44,13 +44,13 @@ test("a line without an end is cut, at no cost that grows with it, and not withi
   const [line = "", next] = written.split("\n");
   expect(next).toBe("next");
   expect(line).toMatch(/^x+ … \[cut\]$/);
-  expect(floods).toBe(0);
+  expect(overflows).toBe(0);
 });
 
-test("a machine that says more than anybody would read is told of, and no more is kept", async () => {
+test("reports output beyond the limit and keeps no more of it", async () => {
   const log = open();
   for (let n = 0; n < 40; n++) log.add("z".repeat(1024 * 1024));
   await log.close();
-  expect(floods).toBeGreaterThan(0);
+  expect(overflows).toBeGreaterThan(0);
   expect(written.length).toBeLessThan(20 * 1024);
 });

@@ -5,14 +5,14 @@ import { appendStepLog } from "../../services/fleet/bootstraps";
 
 const FLUSH_MS = 1_000;
 const LAST_LINES = 8;
-/** Of a longer line the rest is left out. */
+/** Longer lines are cut. */
 const MAX_LINE = 16 * 1024;
-/** More than any step of ours says: such a machine floods. */
+/** More than any of our steps writes. Beyond this limit the step is stopped. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** What a step says, written to the database once a second, so that people can follow it. */
+/** Writes a step's output to the database once per second, so that people can follow it. */
 export class StepLog {
-  /** Of the line that has not ended: its beginning, and whether more came than is kept. */
+  /** The current, incomplete line; at most MAX_LINE characters. */
   private line = "";
   private received = 0;
   private unwritten = "";
@@ -22,44 +22,44 @@ export class StepLog {
   private readonly secrets: string[];
 
   /**
-   * @param secrets never shown, should the machine say them.
-   * @param onFlood it says more than anybody would read.
+   * @param secrets values to redact.
+   * @param onOverflow called when the output exceeds the limit. May be called several times.
    */
   constructor(
     private readonly ctx: Context,
     private readonly workerId: string,
     private readonly step: BootstrapStep,
     secrets: string[],
-    private readonly onFlood: (maxBytes: number) => void,
+    private readonly onOverflow: (maxBytes: number) => void,
   ) {
     this.secrets = [...secrets];
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
   }
 
-  /** From now on this is never shown either. */
+  /** Redacts one more secret from now on. */
   hide(secret: string): void {
     this.secrets.push(secret);
   }
 
-  /** Lines are shown once they are whole: a secret may come in two pieces. */
+  /** Buffers incomplete lines, because a secret may arrive in two pieces. */
   readonly add = (text: string): void => {
     this.received += text.length;
     if (this.received > MAX_BYTES) {
-      this.onFlood(MAX_BYTES);
+      this.onOverflow(MAX_BYTES);
       return;
     }
-    // Postgres keeps no NUL, and nobody can read it.
+    // Postgres can't store NUL.
     const [rest = "", ...lines] = text.replaceAll("\0", "").split("\n");
-    this.lengthen(rest);
+    this.extend(rest);
     for (const line of lines) {
       this.show(this.line);
       this.line = "";
-      this.lengthen(line);
+      this.extend(line);
     }
   };
 
-  /** Copies no more than the line may still take, however many pieces it comes in. */
-  private lengthen(text: string): void {
+  /** Appends to the current line, up to MAX_LINE. */
+  private extend(text: string): void {
     const room = MAX_LINE - this.line.length;
     if (room > 0 && text !== "") this.line += text.slice(0, room);
   }
@@ -77,7 +77,7 @@ export class StepLog {
 
   private show(line: string): void {
     const isCut = line.length === MAX_LINE;
-    const text = isCut ? withoutBeginnings(line, this.secrets) : line.trimEnd();
+    const text = isCut ? withoutPartialSecret(line, this.secrets) : line.trimEnd();
     const shown = redact(text, this.secrets) + (isCut ? " … [cut]" : "");
     this.unwritten += `${shown}\n`;
     if (shown !== "") this.last.push(shown);
@@ -90,15 +90,17 @@ export class StepLog {
     if (text !== "") {
       this.writing = this.writing
         .then(() => appendStepLog(this.ctx.pool, this.workerId, this.step, text))
-        // The log is for people; the step goes on without.
-        .catch((error: unknown) => this.ctx.logger.warn({ err: String(error) }, "step log lost"));
+        // The log is only for people, so the step continues without it.
+        .catch((error: unknown) =>
+          this.ctx.logger.warn({ err: String(error) }, "step log not written"),
+        );
     }
     return this.writing;
   }
 }
 
-/** Half a secret may stand where a line was cut. */
-function withoutBeginnings(line: string, secrets: string[]): string {
+/** Removes the start of a secret at the end of a line that was cut. */
+function withoutPartialSecret(line: string, secrets: string[]): string {
   for (const secret of secrets) {
     for (let length = secret.length - 1; length > 0; length--) {
       if (line.endsWith(secret.slice(0, length))) return line.slice(0, -length);

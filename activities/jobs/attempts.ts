@@ -9,75 +9,78 @@ import type { Context } from "../../services/context";
 import { attemptEndOf, findAttemptState, queueAttempt } from "../../services/jobs/attempts";
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { failJob, findJob, type JobRow } from "../../services/jobs/jobs";
-import { settleAllDebts } from "../../services/jobs/outbox";
+import { removeEntriesOfJob } from "../../services/jobs/outbox";
 import { billFailedJob } from "../billing/billing";
 import { type AttemptInput, activityLogger, gone } from "../context";
 import { finishCompleted } from "./finish";
 
 export function createAttemptActivities(ctx: Context) {
-  /** How an attempt or its whole job has ended; null while neither has. */
-  async function look(input: AttemptInput): Promise<AttemptReport | null> {
+  /** How the attempt, or its job, has ended; null while neither has. */
+  async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
-    // Its own end first: of a cancelled one the usage may have to be billed.
     if (!row) throw gone(`job ${input.jobId}`);
+    // The attempt's own end comes first: the usage of a cancelled attempt may have to be billed.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = endOf(row.job_status, row.job_error_code);
     if (jobEnd) {
-      // It was cancelled between two attempts, and what the earlier ones used is on no bill yet.
-      if (jobEnd.status === "failed") await billFailedJob(ctx, before(input));
+      // Cancelled between two attempts: the usage of the earlier attempts is not billed yet.
+      if (jobEnd.status === "failed") await billFailedJob(ctx, previousAttempt(input));
       return jobEnd;
     }
-    if (!row.is_there) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
+    if (!row.attempt_exists) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
     return null;
   }
 
   return {
     /**
-     * The first look of a job whose workflow starts after it was submitted. One that has completed by then is
-     * finished with it: its workflow has nothing else to do. What can't be finished now, the workflow tries again.
+     * First activity of a job that was committed before its workflow started. If the attempt has
+     * completed by now, it also does the final writes. If these fail, the workflow retries them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
-        activityLogger(ctx, input).debug({ err: String(error) }, "not finished at the first look");
+        activityLogger(ctx, input).debug(
+          { err: String(error) },
+          "job not finished yet; the workflow retries",
+        );
         return undefined;
       });
-      return end ?? (await look(input));
+      return end ?? (await readReport(input));
     },
 
     /**
-     * Waits for an attempt to end. Answers at once when it has, or when its whole job has; else parks:
-     * the relay completes the activity by its id, whichever comes first.
+     * Waits for an attempt to end. Returns at once if the attempt or its job has ended. Otherwise
+     * the relay later completes the activity by its id.
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
-      const report = await look(input);
+      const report = await readReport(input);
       if (report) return report;
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();
     },
 
-    /** Puts attempt n of a job into the queue. Idempotent. */
+    /** Queues the given attempt of a job. Idempotent. */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
-        // What is placed again is the same thing, whichever attempt does it.
+        // All attempts to place a deployment again use the same deployment id.
         [form.idField]: job.deployment_id ?? newId(form.idPrefix),
       });
       if (!queued) return;
-      activityLogger(ctx, input).info("another attempt is queued");
+      activityLogger(ctx, input).info("attempt queued");
       ctx.signals.queueChanged();
     },
 
-    /** Cancels the job as its user would. Idempotent; one that has ended stays as it is. */
+    /** Cancels the job as its user would. No effect on an ended job. Idempotent. */
     async cancelJob({ jobId }: { jobId: string }): Promise<void> {
       const answer = await cancelJob(ctx, jobId, null, "temporal");
       ctx.logger.info({ job_id: jobId, answer }, "cancelled through Temporal");
     },
 
     /**
-     * Writes `failed`, the job's last word, with the error of its last attempt; before it what the job
-     * used, which is billed where the operator says so. Idempotent.
+     * Writes the final status `failed` with the error of the last attempt. Before that, records the
+     * job's usage, and bills it if the operator configured so. Idempotent.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       await billFailedJob(ctx, input);
@@ -85,7 +88,7 @@ export function createAttemptActivities(ctx: Context) {
         const failed = await failJob(db, input.jobId, input.attempt, input.code);
         const job = await requireJob(db, input.jobId);
         const end = endOf(job.status, job.error_code);
-        if (end) await settleAllDebts(db, input.jobId);
+        if (end) await removeEntriesOfJob(db, input.jobId);
         return { failed, end };
       });
       if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
@@ -95,7 +98,10 @@ export function createAttemptActivities(ctx: Context) {
   };
 }
 
-const before = (input: AttemptInput): AttemptInput => ({ ...input, attempt: input.attempt - 1 });
+const previousAttempt = (input: AttemptInput): AttemptInput => ({
+  ...input,
+  attempt: input.attempt - 1,
+});
 
 async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
   const job = await findJob(db, jobId, null);

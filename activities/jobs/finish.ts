@@ -13,6 +13,7 @@ import {
 import type { Manifest } from "../../core/artifacts/manifest-schema";
 import { sourceIdsOf } from "../../core/artifacts/references";
 import { NO_USAGE } from "../../core/billing/usage";
+import { declarationOf } from "../../core/jobs/job-types";
 import type { JobEnd } from "../../core/jobs/workflow";
 import { transaction } from "../../platform/postgres/transaction";
 import { putJson } from "../../platform/store/object-store";
@@ -30,19 +31,22 @@ import {
 } from "../../services/jobs/completion";
 import { findJob } from "../../services/jobs/jobs";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
-import { billJob, fileRecord, requireBillable } from "../billing/billing";
-import { type AttemptInput, activityLogger, gone, whileAlive } from "../context";
+import { billJob, requireBillable, writeRecordFile } from "../billing/billing";
+import { type AttemptInput, activityLogger, gone, withHeartbeats } from "../context";
 import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
   return {
     /**
-     * Measures what the job has left, and bills it; then writes the billing file and the manifest beside
-     * the artifact; then, in one statement, the registry entry and `completed`: whoever sees `completed`
-     * finds all of them.
-     * One that an operator has ended meanwhile stays so.
-     * Idempotent: the same facts give the same bytes, so that writing them again, or over what a
-     * worker left under that name, changes nothing.
+     * The final writes of a completed job, in this order:
+     *
+     * 1. measure its output files and write its bill;
+     * 2. store the billing file and the manifest;
+     * 3. in one SQL statement, insert the registry entry and set `completed`, so that a reader who
+     *    sees `completed` finds everything else.
+     *
+     * If an operator has ended the job meanwhile, it stays ended. Idempotent: the same facts give
+     * the same bytes.
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
       return (await finishCompleted(ctx, input)) ?? (await finishPlacement(ctx, input));
@@ -50,7 +54,10 @@ export function createFinalActivities(ctx: Context) {
   };
 }
 
-/** The same; undefined where the attempt has not completed, and of a job that placed a deployment again. */
+/**
+ * Like `finishJob`. Undefined if the attempt has not completed, or if the job placed a deployment
+ * again.
+ */
 export async function finishCompleted(
   ctx: Context,
   input: AttemptInput,
@@ -62,8 +69,8 @@ export async function finishCompleted(
   if (facts.status === "completed") return { status: "completed" };
   const prefix = artifactPrefix(facts.job_type, facts.storage_id);
   const { metrics } = ctx;
-  const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
-  const { files, table } = await metrics.finishing("files", gathering);
+  const measuring = withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
+  const { files, table } = await metrics.finishing("files", measuring);
   const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const rows = table?.isRead ? table.numRows : null;
   const bill = await metrics.finishing(
@@ -74,80 +81,86 @@ export async function finishCompleted(
   const manifest = await metrics.finishing("manifest", describing);
   const stored = Promise.all([
     putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-    fileRecord(ctx, bill),
+    writeRecordFile(ctx, bill),
   ]);
   await metrics.finishing("store", stored);
-  const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
+  const { artifact_id: artifactId, storage_id: storageId } = facts;
   const made = { jobId, attempt, storageId, manifest, sizeBytes };
-  const isDeploy = facts.job_type === "deploy";
-  const completing = isDeploy
-    ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
-    : completeJob(ctx.pool, made);
+  const { completion } = declarationOf(facts.job_type);
+  const completing =
+    completion === "deployment"
+      ? ctx.clockWatch.transaction((db) => completeDeployJob(db, made))
+      : completeJob(ctx.pool, made);
   const completed = await metrics.finishing("complete", completing);
   if (!completed) {
-    await fileRegistered(ctx, storageId, prefix);
+    await syncManifestFile(ctx, storageId, prefix);
     return await endOf(ctx, jobId);
   }
-  if (isDeploy) ctx.signals.emit("deployment", storageId);
+  if (completion === "deployment") ctx.signals.emit("deployment", storageId);
   const { total_cost_usd } = bill;
   activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
   return { status: "completed" };
 }
 
 /**
- * After a manifest was written of a job that another run of this has completed: that may have been replaced
- * since, or deleted. What the registry says is written again until the two agree.
+ * Called after a concurrent run has completed the job: the manifest file just written may be older
+ * than the registry's version, or its artifact deleted. Rewrites the file until it agrees with the
+ * registry.
  */
-async function fileRegistered(
+async function syncManifestFile(
   { pool, store }: Pick<Context, "pool" | "store">,
   storageId: string,
   prefix: string,
 ): Promise<void> {
   const key = `${prefix}${MANIFEST_FILE}`;
-  for (let filed: Manifest | undefined; ; ) {
+  for (let written: Manifest | undefined; ; ) {
     const registered = await findManifest(pool, storageId);
     if (!registered) return;
     if (registered.deleted_at !== null) return await store.remove(key);
-    if (isDeepStrictEqual(registered.manifest, filed)) return;
+    if (isDeepStrictEqual(registered.manifest, written)) return;
     await putJson(store, key, registered.manifest);
-    filed = registered.manifest;
+    written = registered.manifest;
   }
 }
 
-/** Of a job that another run of this, or an operator, has ended meanwhile. */
+/** How a concurrent run, or an operator, has ended the job. @throws if the job has not ended. */
 async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   const job = await findJob(ctx.pool, jobId, null);
   if (job?.status === "completed") return { status: "completed" };
   if (job?.status === "failed") {
-    // The bill that an operator took back: its file may have been written after that.
+    // An operator withdrew the bill. Its file may have been written after that, so remove it.
     if (!(await findBillingRecord(ctx.pool, jobId, null))) {
       await ctx.store.remove(billingRecordKey(job.user_id, jobId));
     }
     return { status: "failed", code: job.error_code ?? "job_error" };
   }
-  throw new Error(`${jobId} is not ready to be finished`);
+  throw new Error(`job ${jobId} has not ended, but can't be finished`);
 }
 
-/** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
+/**
+ * Finishes a job that placed a deployment again. Its bill is 0 USD, and it has no artifact of its
+ * own.
+ */
 async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEnd> {
   const { jobId, attempt } = input;
   const job = await findJob(ctx.pool, jobId, null);
   if (!job) throw gone(`job ${jobId}`);
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
-  // An outcome is committed before anybody is told of it.
+  // Outcomes are committed before workflows are notified, so a missing one means that data was
+  // lost.
   if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
-  await fileRecord(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
+  await writeRecordFile(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
   const made = { jobId, attempt, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
   ctx.signals.emit("deployment", deploymentId);
-  activityLogger(ctx, input).info({ deployment_id: deploymentId }, "placed again");
+  activityLogger(ctx, input).info({ deployment_id: deploymentId }, "deployment placed again");
   return { status: "completed" };
 }
 
-/** What the winning attempt has left in the artifact's own folder, measured. */
-async function gather(
+/** Moves the winning attempt's output to the artifact's folder and measures it. */
+async function measureOutput(
   ctx: Context,
   facts: CompletionFacts,
   prefix: string,
@@ -195,13 +208,13 @@ async function describe(
   });
 }
 
-/** Usage as it was billed, by the names that workers use. */
+/** Billed usage, with the field names that workers use. */
 const billedNumbers = ({ metrics }: BillingRow): Record<string, number> =>
   Object.fromEntries(
     Object.keys(NO_USAGE).map((field) => [field, metrics[field as keyof typeof NO_USAGE]]),
   );
 
-/** Which step it is, and what that stands on that was not made anew. */
+/** The job's pipeline step, and the earlier steps that reused an artifact. */
 async function placeInPipeline(
   { pool }: Context,
   { pipeline_id: pipelineId, pipeline_step: step }: CompletionFacts,

@@ -36,8 +36,8 @@ const SUPERSEDED: BegunStep = { how: "ended", end: "superseded" };
 export function createStepActivities(ctx: Context) {
   return {
     /**
-     * Begins a step: its submission is what the steps before have made it, and its job has an id from
-     * here on. Begun a second time, in the same run, it is the same job. Idempotent.
+     * Begins a step: resolves its submission with the values of earlier steps, and gives its job an
+     * id. Idempotent: within a run, a second call returns the same job.
      */
     async beginStep(of: StepInput): Promise<BegunStep> {
       const { pipeline, step } = await findOf(ctx, of);
@@ -55,14 +55,15 @@ export function createStepActivities(ctx: Context) {
           failStep(db, of.pipelineId, of.step, error.message, error.code),
         );
       }
-      // Read anew: whoever was first has begun it, or ended it.
+      // Read again: a concurrent call may have begun or ended the step.
       const now = await findOf(ctx, of);
       return isSuperseded(of, now.pipeline) ? SUPERSEDED : begunAs(now.step);
     },
 
     /**
-     * Writes the job of a step that was begun: claimable from here on, and its workflow is this one.
-     * Idempotent. False: its pipeline was cancelled first, and there will be none.
+     * Inserts the job of a step that has begun. From now on the scheduler can assign it. The
+     * calling workflow is the job's workflow. Idempotent. Returns false if the pipeline was
+     * cancelled before.
      */
     async insertStepJob({ jobId }: { jobId: string }): Promise<boolean> {
       const inserted = await transaction(ctx.pool, (db) => insertItsJob(ctx, db, jobId));
@@ -71,15 +72,15 @@ export function createStepActivities(ctx: Context) {
     },
 
     /**
-     * Writes how a step ended: as its job did, and as its gate judges that. Throws while the job has not
-     * ended, so that it is tried again until it has. Fails for good where the step was never begun: the
-     * database came back with less than it had. Idempotent.
+     * Writes how a step ended, from its job's status and its gate. Throws while the job has not
+     * ended, so that Temporal retries it. Fails without retry if the step never began, because then
+     * the database has lost data. Idempotent.
      */
     async endStep(of: StepInput): Promise<StepEnd> {
       const { pipeline, step } = await findOf(ctx, of);
       if (isSuperseded(of, pipeline)) return "superseded";
       if (step.status === "running") {
-        if (step.job_status === null) await bringBack(ctx, step);
+        if (step.job_status === null) await recreateJob(ctx, step);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
       }
@@ -104,11 +105,14 @@ async function findOf(
   return { pipeline, step };
 }
 
-/** A late try of a run that is over must not touch the next one. */
+/** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
 const isSuperseded = ({ run }: StepInput, pipeline: PipelineRow): boolean =>
   run !== undefined && run !== pipeline.run;
 
-/** Does something to a step while its pipeline is in this run, under way and not cancelled. */
+/**
+ * Locks the pipeline and runs `work` if the pipeline is still in this run, not over and not
+ * cancelled.
+ */
 async function locked(
   ctx: Context,
   of: StepInput,
@@ -116,12 +120,15 @@ async function locked(
 ): Promise<void> {
   await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, of.pipelineId, null);
-    const goesOn = pipeline && !isOver(pipeline.status) && pipeline.cancel_requested_at === null;
-    if (goesOn && !isSuperseded(of, pipeline)) await work(db, pipeline);
+    const isActive = pipeline && !isOver(pipeline.status) && pipeline.cancel_requested_at === null;
+    if (isActive && !isSuperseded(of, pipeline)) await work(db, pipeline);
   });
 }
 
-/** Where the pipeline is still in the run that was judged: a resumed one may judge the same job by another gate. */
+/**
+ * Ends the step if the pipeline is still in this run. A resumed run may apply another gate to the
+ * same job.
+ */
 async function endAs(
   { pool }: Context,
   { pipeline_id: pipelineId, run }: PipelineRow,
@@ -134,7 +141,10 @@ async function endAs(
   });
 }
 
-/** Steps that begin together do so one after the other, so that each knows what the others will cost. */
+/**
+ * Holds the pipeline's lock, so that each step's budget check includes the steps that began before
+ * it.
+ */
 async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<void> {
   await locked(ctx, of, async (db, pipeline) => {
     if (!prepared.reused) {
@@ -176,8 +186,11 @@ async function insertItsJob(
   return true;
 }
 
-/** Its workflow closed before it wrote the job, terminated by hand: written here, the relay sees to the rest. */
-async function bringBack(ctx: Context, { job_id: jobId }: StepRow): Promise<void> {
+/**
+ * The job's workflow was terminated before it inserted the job. Inserts it; the relay starts the
+ * workflow.
+ */
+async function recreateJob(ctx: Context, { job_id: jobId }: StepRow): Promise<void> {
   if (jobId === null) return;
   const inserted = await transaction(ctx.pool, (db) => insertItsJob(ctx, db, jobId, 0));
   if (inserted) ctx.signals.queueChanged();
@@ -200,7 +213,7 @@ function begunAs(step: StepRow): BegunStep {
     case "cancelled":
       return { how: "ended", end: step.status };
     case "pending":
-      // Its pipeline was cancelled while it was prepared.
+      // The pipeline was cancelled while the step was prepared.
       return { how: "ended", end: "cancelled" };
     case "waiting_approval":
       break;

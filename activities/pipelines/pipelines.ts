@@ -11,7 +11,7 @@ import type {
 } from "../../core/pipelines/workflow";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
-import { cancelItsJobs, cancelPipeline } from "../../services/pipelines/cancel-pipeline";
+import { cancelPipeline, cancelPipelineJobs } from "../../services/pipelines/cancel-pipeline";
 import { decideStep } from "../../services/pipelines/decide-step";
 import {
   choosesFrom,
@@ -31,7 +31,9 @@ import { mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
-    /** The pipeline's steps as they stand; null when it is over, so that there is nothing to do. */
+    /**
+     * The current state of the pipeline's steps; null if the pipeline is over or does not exist.
+     */
     async openPipeline({ pipelineId }: PipelineWorkflowInput): Promise<PipelinePlan | null> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
       if (!pipeline || isOver(pipeline.status)) return null;
@@ -52,15 +54,15 @@ export function createPipelineActivities(ctx: Context) {
       };
     },
 
-    /** What people have asked for since. */
+    /** Reads cancellation and approvals. */
     async readOrders({ pipelineId }: PipelineWorkflowInput): Promise<PipelineOrders> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
       return await ordersOf(ctx, pipeline, await listSteps(ctx.pool, [pipelineId]));
     },
 
     /**
-     * A step waits for an approval from now on; answers the word on it, if there is one, and no for one
-     * of a run that is over. Idempotent.
+     * Sets a step to `waiting_approval`. Returns the decision if there is one, else null; false if
+     * the run is over. Idempotent.
      */
     async askApproval({ pipelineId, step: name, run }: StepInput): Promise<boolean | null> {
       return await transaction(ctx.pool, async (db) => {
@@ -74,7 +76,7 @@ export function createPipelineActivities(ctx: Context) {
       });
     },
 
-    /** An approval that came as a Temporal update: written where all are. */
+    /** Stores a decision that arrived as a Temporal update. */
     async decideStep(
       of: PipelineWorkflowInput & { request: ApproveRequest },
     ): Promise<{ step: string; approved: boolean }> {
@@ -98,7 +100,7 @@ export function createPipelineActivities(ctx: Context) {
       ctx.logger.info({ pipeline_id: pipelineId, answer }, "pipeline cancelled through Temporal");
     },
 
-    /** The last write of a run: how it ended is told by its steps. Idempotent. */
+    /** The final write of a run. Derives its end from the ends of its steps. Idempotent. */
     async closePipeline({
       pipelineId,
       run,
@@ -117,21 +119,24 @@ export function createPipelineActivities(ctx: Context) {
   };
 }
 
-/** The jobs of a cancelled pipeline are cancelled by the way: whoever asked may not have come to it. */
+/**
+ * Also cancels the jobs of a cancelled pipeline: the process that accepted the cancellation may
+ * have died before it did.
+ */
 async function ordersOf(
   ctx: Context,
   pipeline: PipelineRow | undefined,
   steps: StepView[],
 ): Promise<PipelineOrders> {
   const isCancelling = pipeline?.cancel_requested_at != null && !isOver(pipeline.status);
-  if (isCancelling) await cancelItsJobs(ctx, pipeline.pipeline_id, "pipeline");
+  if (isCancelling) await cancelPipelineJobs(ctx, pipeline.pipeline_id, "pipeline");
   const decided = steps.flatMap(({ name, approved }) =>
     approved === null ? [] : [[name, approved] as const],
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    // Nothing more is begun of a run that is over either: its end may be written by a workflow task that failed,
-    // and the next one does all again.
+    // Also true if the run is over: a workflow task may have failed after it wrote the end, and its
+    // retry must not begin further steps.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };
@@ -142,7 +147,7 @@ function judgeRun(
   steps: StepView[],
 ): { status: PipelineStatus; error: string | null; errorCode: string | null } {
   const needed = steps.filter((step) => !step.optional);
-  const fault =
+  const failed =
     needed.find(({ status }) => status === "failed") ??
     steps.find(({ status }) => status === "failed");
   if (needed.every(({ status }) => status === "completed")) {
@@ -153,8 +158,8 @@ function judgeRun(
   }
   return {
     status: "failed",
-    error: fault ? `step "${fault.name}": ${fault.error}` : "a step was left out",
-    errorCode: fault?.error_code ?? "step_failed",
+    error: failed ? `step "${failed.name}": ${failed.error}` : "a step was skipped",
+    errorCode: failed?.error_code ?? "step_failed",
   };
 }
 

@@ -4,8 +4,9 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { choosesFrom, listSteps } from "../../services/pipelines/pipeline-steps";
 
 /**
- * Whether the ends of what a step needs are written. A workflow goes on to a step only after that, so where one
- * is not, the database came back with less than it had: a workflow that is started again does that step first.
+ * Whether the ends of all steps that a step needs are in the database. A workflow begins a step
+ * only after that. If one is missing, the database has lost data, and a restarted workflow must
+ * repeat that step first.
  */
 export async function mayGoOnTo(db: Queryable, pipelineId: string, name: string): Promise<boolean> {
   const steps = (await listSteps(db, [pipelineId])).map((step) => ({

@@ -9,7 +9,7 @@ import { estimateSubmission } from "../../services/billing/estimate-job";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import type { JobWarning } from "../../services/jobs/jobs";
-import { checkNames } from "../../services/jobs/new-job";
+import { checkReferences } from "../../services/jobs/new-job";
 import {
   listSteps,
   listWork,
@@ -22,10 +22,10 @@ import { findReusableJob, readHistory } from "../../services/pipelines/step-hist
 import { notYet } from "../context";
 import { chooseStep, findReuseKey, resolveSubmission, StepFault } from "./step-submission";
 
-/** What all submissions of a pipeline's steps may take in the database, in bytes. */
+/** Maximum total size of the submissions of a pipeline's steps, in bytes. */
 const MAX_SUBMISSIONS_BYTES = 16 * 1024 * 1024;
 
-/** @throws StepFault where the step can't be done. */
+/** @throws StepFault if the step can never begin. */
 export async function prepare(
   ctx: Context,
   pipeline: PipelineRow,
@@ -36,7 +36,7 @@ export async function prepare(
   const chosen = chooseStep(step, needed);
   const submission = resolveSubmission(ctx, step, needed, chosen);
   if ((await sizeOfSubmissions(ctx.pool, pipelineId)) > MAX_SUBMISSIONS_BYTES) {
-    throw new StepFault("step_invalid", "its pipeline's submissions are too large together");
+    throw new StepFault("step_invalid", "the submissions of its pipeline are too large together");
   }
   const warnings = await checkedNames(ctx, userId, submission.payload);
   const reuseKey = await findReuseKey(ctx, userId, step, submission);
@@ -44,12 +44,12 @@ export async function prepare(
     pipeline.reuse && !step.is_fresh && reuseKey !== null
       ? await findReusableJob(ctx.pool, userId, reuseKey)
       : undefined;
-  const begun = { submission, warnings, reuseKey, chosen };
+  const beginning = { submission, warnings, reuseKey, chosen };
   if (earlier !== undefined) {
-    return { ...begun, jobId: earlier, reused: true, expectedCostUsd: null };
+    return { ...beginning, jobId: earlier, reused: true, expectedCostUsd: null };
   }
-  // Where the tenant's queue is full, it is tried again until there is room; of a pipeline that was
-  // cancelled meanwhile no job will be written.
+  // If the tenant's queue is full, the activity is retried until there is room. A cancelled
+  // pipeline inserts no job, so it skips the check.
   if (pipeline.cancel_requested_at === null) {
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;
@@ -57,19 +57,19 @@ export async function prepare(
     admit(ctx, userId, requirementGroupOf(userId, needs));
   }
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
-  return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };
+  return { ...beginning, jobId: newId("job"), reused: false, expectedCostUsd };
 }
 
-/** @throws where the tenant's queue is full. */
-function admit(ctx: Context, userId: string, shape: string): void {
+/** @throws notYet if the tenant's queue is full. */
+function admit(ctx: Context, userId: string, requirementGroup: string): void {
   try {
-    ctx.queueQuota.admit(userId, shape);
+    ctx.queueQuota.admit(userId, requirementGroup);
   } catch (error) {
     throw error instanceof ForgeError ? notYet(error.message) : error;
   }
 }
 
-/** Of a step's job, where its tenant has a budget. */
+/** The estimated cost of a step's job in USD; null if its tenant has no budget. */
 async function expectCost(
   ctx: Context,
   { user_id: userId, rate_card: card }: PipelineRow,
@@ -81,7 +81,7 @@ async function expectCost(
   return expectedUsd.toNumber();
 }
 
-/** The tenant's own budget of the month holds for steps as it does for jobs. */
+/** The tenant's monthly budget applies to steps as to jobs. */
 export async function requireTenantBudget(
   db: Queryable,
   { user_id: userId, rate_card: card }: PipelineRow,
@@ -101,14 +101,16 @@ async function checkedNames(
   payload: Record<string, unknown>,
 ): Promise<JobWarning[]> {
   try {
-    return await checkNames(ctx, userId, payload);
+    return await checkReferences(ctx, userId, payload);
   } catch (error) {
     if (error instanceof ForgeError) throw new StepFault("step_invalid", error.message);
     throw error;
   }
 }
 
-/** What was spent, what steps under way are expected to cost, and this one, must be within the budget. */
+/**
+ * Money spent, plus the expected cost of running steps and of this step, must be within the budget.
+ */
 export async function requirePipelineBudget(
   db: Queryable,
   { pipeline_id: pipelineId, user_id: userId, budget_usd: budget }: PipelineRow,

@@ -5,7 +5,11 @@ import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
 import { factsOf } from "./step-submission";
 
-/** How a step has ended, by its job and its gate. Throws while the job has not ended. */
+/**
+ * How a step ended, from its job's status and its gate.
+ *
+ * @throws notYet while the job has not ended.
+ */
 export function endingOf(
   pipeline: PipelineRow,
   step: StepRow,
@@ -13,7 +17,7 @@ export function endingOf(
 ): StepEnding {
   if (step.job_status === null) {
     if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
-    throw notYet(`job ${step.job_id} of step "${step.name}" is not there yet`);
+    throw notYet(`job ${step.job_id} of step "${step.name}" is not in the database yet`);
   }
   switch (step.job_status) {
     case "completed":
@@ -33,8 +37,8 @@ export function endingOf(
 function judged({ gate }: StepRow, work: StepWork | undefined): StepEnding {
   if (gate === null || !work) return { status: "completed" };
   const verdict = judge(gate, factsOf(work));
-  const kept = { ...verdict, condition: gate };
-  if (verdict.passed) return { status: "completed", verdict: kept };
-  const error = `the gate is closed: ${explain(gate, verdict)}`;
-  return { status: "failed", error, errorCode: "gate_failed", verdict: kept };
+  const stored = { ...verdict, condition: gate };
+  if (verdict.passed) return { status: "completed", verdict: stored };
+  const error = `the gate did not pass: ${explain(gate, verdict)}`;
+  return { status: "failed", error, errorCode: "gate_failed", verdict: stored };
 }

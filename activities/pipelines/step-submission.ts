@@ -12,7 +12,7 @@ import { findOwnArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
 import type { StepRow, StepView, StepWork } from "../../services/pipelines/pipeline-steps";
 
-/** The step can't be done, whatever is tried: its pipeline is told why. */
+/** The step can never succeed, so it fails without retry, with this message. */
 export class StepFault extends Error {
   override readonly name = "StepFault";
   constructor(
@@ -30,40 +30,47 @@ export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
   metrics,
 });
 
-/** Of the steps that one chooses from, the best; undefined for a step that chooses from none. */
+/**
+ * The best candidate of a step's choice; null if the step makes no choice.
+ *
+ * @throws StepFault if none qualifies.
+ */
 export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
   if (!choose) return null;
   const { from, by, order, where } = choose;
-  const refused: string[] = [];
+  const rejected: string[] = [];
   let best: StepView["chosen"] = null;
   for (const name of from) {
     const candidate = needed.find((each) => each.name === name);
     if (candidate?.status !== "completed") {
-      refused.push(`${name} is ${candidate?.status ?? "gone"}`);
+      rejected.push(`${name} is ${candidate?.status ?? "missing"}`);
       continue;
     }
     const facts = factsOf(candidate);
     const verdict = where === undefined ? undefined : judge(where, facts);
     const value = measure(by, facts);
     if (where !== undefined && verdict && !verdict.passed) {
-      refused.push(`${name}: ${explain(where, verdict)}`);
-    } else if (value === undefined) refused.push(`${name} has no number ${by}`);
+      rejected.push(`${name}: ${explain(where, verdict)}`);
+    } else if (value === undefined) rejected.push(`${name} has no number ${by}`);
     else if (!best || (order === "highest" ? value > best.value : value < best.value)) {
       best = { step: name, by, value };
     }
   }
   if (best) return best;
-  throw new StepFault("nothing_to_choose", `none can be chosen: ${refused.join("; ")}`);
+  throw new StepFault("nothing_to_choose", `no step can be chosen: ${rejected.join("; ")}`);
 }
 
-/** The step's submission, its references resolved; checked once more, for now its values are known. */
+/**
+ * The step's submission with resolved references. Validated again, because the values are known
+ * only now.
+ */
 export function resolveSubmission(
   ctx: Context,
   step: StepRow,
   needed: StepWork[],
   chosen: StepView["chosen"],
 ): Submission {
-  let room = ctx.config.jobs.maxResultBytes;
+  let remaining = ctx.config.jobs.maxResultBytes;
   const read = ({ step: name, part, path }: StepReference, text: string): unknown => {
     const source = needed.find((each) => each.name === (name ?? chosen?.step));
     const whole = source?.[part];
@@ -75,15 +82,15 @@ export function resolveSubmission(
       whole,
     );
     if (typeof value === "string" || typeof value === "number") {
-      // References are short, and what they stand for need not be.
-      room -= String(value).length;
-      if (room > 0) return value;
-      throw new StepFault("step_invalid", "what its references stand for is too large together");
+      // References are short, but their values may be long.
+      remaining -= String(value).length;
+      if (remaining > 0) return value;
+      throw new StepFault("step_invalid", "the values of its references are too large together");
     }
-    // A worker need not say where its dataset lies: it has its place.
-    const isPlace = part === "result" && path.join() === "dataset_uri";
-    if (isPlace && source?.artifacts_uri) return source.artifacts_uri;
-    throw new StepFault("step_invalid", `${text}: step "${source?.name}" has left nothing there`);
+    // Workers don't have to report a dataset's URI: the store location is known.
+    const isDatasetUri = part === "result" && path.join() === "dataset_uri";
+    if (isDatasetUri && source?.artifacts_uri) return source.artifacts_uri;
+    throw new StepFault("step_invalid", `${text}: step "${source?.name}" has no such value`);
   };
   try {
     const body = resolveStep(step, read);
@@ -91,7 +98,7 @@ export function resolveSubmission(
   } catch (error) {
     if (error instanceof StepFault) throw error;
     const why = error instanceof InvalidRequest ? error.message : firstIssue(error);
-    throw new StepFault("step_invalid", `what the steps before have made does not fit: ${why}`);
+    throw new StepFault("step_invalid", `invalid with the values of earlier steps: ${why}`);
   }
 }
 
@@ -102,7 +109,7 @@ function firstIssue(error: unknown): string {
   return `"${issue.path.join(".")}": ${issue.message}`;
 }
 
-/** By what an earlier job would be known that has made the same; null where that can't be told. */
+/** Hash that identifies jobs with the same work; null if the step's result can't be reused. */
 export async function findReuseKey(
   { pool, config }: Context,
   userId: string,

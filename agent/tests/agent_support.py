@@ -1,4 +1,4 @@
-"""A control plane that answers as a test says, over real HTTP; and a job in the agent's hands."""
+"""A scripted control plane over real HTTP, and a dispatched job with its lease."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ class Answer:
 
 
 class Cut(Exception):
-    """Raised by a script: the connection breaks without an answer."""
+    """Raised by a script to close the connection without a response."""
 
 
 Script = Callable[[Request], Answer]
@@ -62,7 +62,7 @@ class ScriptedServer:
             do_GET = do_POST = do_PUT = do_PATCH = answer
 
             def log_message(self, *_: object) -> None:
-                """Quiet."""
+                """Logs nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -87,7 +87,7 @@ def control_plane(server: ScriptedServer) -> Iterator[ControlPlane]:
     control_plane.close()
 
 
-def handed_job(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a job
+def dispatched_job(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a job
     return {
         "job_id": "job_1",
         "job_type": "audit",
@@ -113,7 +113,7 @@ def handed_job(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a job
 
 @pytest.fixture
 def lease() -> Lease:
-    return Lease.of(handed_job(), "w")
+    return Lease.of(dispatched_job(), "w")
 
 
 def as_json(content: object, status: int = 200) -> Answer:

@@ -1,4 +1,4 @@
-"""Fixtures for every test here."""
+"""Fixtures for all tests in this folder."""
 
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +12,6 @@ __all__ = ["control_plane", "lease", "server"]
 
 @pytest.fixture
 def deep_path(tmp_path: Path) -> Iterator[Path]:
-    """Like `tmp_path`. If the test fails, deep folders stay: pytest itself can't remove these."""
+    """Like `tmp_path`, but also removes deep folders, which pytest can't remove."""
     yield tmp_path
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)

@@ -1,4 +1,4 @@
-"""Runs jobs whose handler attacks the agent, and keeps what reaches the control plane."""
+"""Runs jobs whose handler attacks the agent, and records what the control plane receives."""
 
 import sys
 import textwrap
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_support import Answer, Request, ScriptedServer, as_json, handed_job
+from agent_support import Answer, Request, ScriptedServer, as_json, dispatched_job
 
 from forge_agent.config import AgentConfig, HandlerConfig
 from forge_agent.control_plane import ControlPlane
@@ -21,7 +21,7 @@ from forge_agent.slot_user import RunAs
 
 TIMEOUT_S = 30.0
 
-# What each handler here begins with.
+# The first lines of each handler's code.
 PREAMBLE = """
 import json, os, sys, time
 from pathlib import Path
@@ -34,7 +34,7 @@ def wait_for(path):
 
 
 class Received:
-    """What the control plane was sent, by the end of its path."""
+    """The files and the log that the control plane received. Files by the end of their path."""
 
     def __init__(self, server: ScriptedServer) -> None:
         self.files: dict[str, bytes] = {}
@@ -65,10 +65,13 @@ def run_hostile(
     config: AgentConfig | None = None,
     image: str | None = None,
     program: str = sys.executable,
-    run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
+    run_as: RunAs = RunAs(),  # noqa: B008 - immutable
     **job: Any,  # noqa: ANN401 - fields of a job
 ) -> dict[str, Any]:
-    """The report of a job with this Python code for a handler; `arguments` are its globals."""
+    """Runs a job with this Python code as handler and returns its report.
+
+    `arguments`: global variables of the code.
+    """
     given = "".join(f"{name} = {str(value)!r}\n" for name, value in arguments.items())
     command = (program, "-c", PREAMBLE + given + textwrap.dedent(code))
     config = replace(
@@ -79,8 +82,8 @@ def run_hostile(
     deployments = Deployments(config, folder / "deployments", {}, mask)
     runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask, run_as)
     reports: list[dict[str, Any] | None] = []
-    lease = Lease.of(handed_job(**job), "w")
-    # A daemon thread: an agent that hangs on a FIFO fails the test, and does not hang it.
+    lease = Lease.of(dispatched_job(**job), "w")
+    # A daemon thread, so that an agent that blocks on a FIFO fails the test and does not block it.
     thread = threading.Thread(target=lambda: reports.append(runner.run(lease)), daemon=True)
     thread.start()
     thread.join(TIMEOUT_S)

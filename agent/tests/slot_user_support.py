@@ -1,4 +1,4 @@
-"""What tests of users of their own share."""
+"""Shared parts of the tests of slot users."""
 
 import os
 import shutil
@@ -12,16 +12,16 @@ import pytest
 from forge_agent.user_range import claim_user_range
 
 needs_root = pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="users of their own need root and Linux"
+    sys.platform != "linux" or os.geteuid() != 0, reason="slot users need root and Linux"
 )
 
 FIRST_UID = (claim_user_range(61_000) if os.geteuid() == 0 else None) or 61_000
-"""Other agents of this machine, and other runs of these tests, end what runs as their users."""
+"""Reserved: other agents and other runs of these tests kill the processes of their users."""
 
 
 @pytest.fixture
 def open_path() -> Iterator[Path]:
-    """pytest's own folders are closed to other users."""
+    """A temporary folder that other users can enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="forge-slot-users-", dir="/tmp"))
     folder.chmod(0o711)
     yield folder
@@ -29,7 +29,7 @@ def open_path() -> Iterator[Path]:
 
 
 def passes_as(uid: int, check: Callable[[], bool]) -> bool:
-    """Whether a check holds for another user. In a child: a process can't become root again."""
+    """Runs a check as another user, in a child process that can't become root again."""
     pid = os.fork()
     if pid == 0:
         status = 2

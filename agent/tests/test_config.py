@@ -1,4 +1,4 @@
-"""Configuration: flags over variables over a file over the local stack."""
+"""Configuration precedence: flags, variables, file, local stack."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def _load(toml: str, folder: Path, **env: str) -> AgentConfig:
     return AgentConfig.load(file, {**ENV, **env})
 
 
-def test_reads_the_specifications_variables() -> None:
+def test_reads_the_variables_of_the_specification() -> None:
     config = AgentConfig.load(
         env={**ENV, "WORKER_ID": "w", "WORKER_TAGS": "a, b,", "HEARTBEAT_INTERVAL": "7"}
     )
@@ -34,7 +34,7 @@ def test_falls_back_to_the_local_stack(tmp_path: Path) -> None:
     assert (config.api_url, config.api_key) == ("http://127.0.0.1:1", "w")
 
 
-def test_reads_a_file_and_lets_variables_and_flags_overrule_it(tmp_path: Path) -> None:
+def test_variables_and_flags_override_the_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     config = _load(
         """
@@ -55,7 +55,7 @@ def test_reads_a_file_and_lets_variables_and_flags_overrule_it(tmp_path: Path) -
         TEACHER_BASE_URL="http://any/v1",
     )
     assert (config.worker_id, config.tags, config.slots) == ("from-file", ("c",), "per-gpu")
-    # Jobs run elsewhere: what lies beside the file is named in full.
+    # Jobs run in other folders, so paths of files beside the TOML file become absolute.
     command = ("python", str(tmp_path / "train.py"), "--fast", "two words")
     assert config.handlers == {"train": HandlerConfig(command, memory_gb=40, env={"MODE": "full"})}
     assert config.teachers == {
@@ -65,7 +65,7 @@ def test_reads_a_file_and_lets_variables_and_flags_overrule_it(tmp_path: Path) -
     assert AgentConfig.load(tmp_path / "agent.toml", ENV, slots="2").slots == "2"
 
 
-def test_a_bucket_of_its_own() -> None:
+def test_reads_the_workers_own_bucket() -> None:
     s3 = {"S3_ACCESS_KEY_ID": "id", "S3_SECRET_ACCESS_KEY": "secret", "S3_BUCKET": "b"}
     assert str(AgentConfig.load(env={**ENV, **s3}).s3).startswith(
         "S3Config(scheme='s3', bucket='b'"
@@ -96,7 +96,7 @@ def test_a_bucket_of_its_own() -> None:
         ({"SPACES_KEY": "id", "SPACES_SECRET": "s"}, "SPACES_BUCKET"),
     ],
 )
-def test_names_the_variable_that_is_wrong(tmp_path: Path, extra: dict[str, str], name: str) -> None:
+def test_names_the_invalid_variable(tmp_path: Path, extra: dict[str, str], name: str) -> None:
     with pytest.raises(ConfigError, match=name):
         AgentConfig.load(env={**ENV, "FORGE_HOME": str(tmp_path), **extra})
 
@@ -104,30 +104,30 @@ def test_names_the_variable_that_is_wrong(tmp_path: Path, extra: dict[str, str],
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("worker-id = 1", "there is no setting worker-id"),
+        ("worker-id = 1", "unknown setting worker-id"),
         ("tags = 1", "WORKER_TAGS"),
         ("tags = [", "is not TOML"),
         ("handlers = 1", "handlers"),
-        ("[handlers.bake]\ncommand = 'x'", "handlers.bake: there is no such job type"),
+        ("[handlers.bake]\ncommand = 'x'", "handlers.bake: unknown job type"),
         ("[handlers.train]", "handlers.train.command"),
         ("[handlers.train]\ncommand = []", "handlers.train.command"),
         ("[handlers.train]\ncommand = 'x'\nmemory_gb = 0", "handlers.train.memory_gb"),
-        ("[handlers.train]\ncommand = 'x'\nmem = 1", "handlers.train: there is no setting mem"),
-        ("[handlers.train]\ncommand = 'x'\ncpus = 1", "cpus is for containers"),
+        ("[handlers.train]\ncommand = 'x'\nmem = 1", "handlers.train: unknown setting mem"),
+        ("[handlers.train]\ncommand = 'x'\ncpus = 1", "cpus is for containers only"),
         (CONTAINER + "network = 'host'", "handlers.deploy.network must be"),
         (CONTAINER + "network = 'container:other'", "handlers.deploy.network must be"),
-        (CONTAINER + "network = 'none'", "nothing could reach a deployed model"),
+        (CONTAINER + "network = 'none'", "a deployed model is not reachable"),
         (CONTAINER + "pids = 0", "handlers.deploy.pids"),
         (CONTAINER + "cpus = 'all'", "handlers.deploy.cpus"),
         ("[teachers.t]\nmodel = 'x'", "teachers.t"),
     ],
 )
-def test_names_what_is_wrong_in_the_file(tmp_path: Path, toml: str, message: str) -> None:
+def test_names_the_invalid_setting_of_the_file(tmp_path: Path, toml: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         _load(toml, tmp_path)
 
 
-def test_never_shows_its_secrets() -> None:
+def test_does_not_show_secrets() -> None:
     s3 = {"S3_ACCESS_KEY_ID": "the-id", "S3_SECRET_ACCESS_KEY": "the-secret", "S3_BUCKET": "b"}
     shown = repr(AgentConfig.load(env={**ENV, **s3, "SERVICE_API_KEY": "secret-key"}))
     for secret in ("secret-key", "the-id", "the-secret"):

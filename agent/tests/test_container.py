@@ -1,4 +1,4 @@
-"""The command line of a handler's container, and what such a container could see."""
+"""The command line of a handler's container, and what the container can access."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer, handed_job
+from agent_support import ScriptedServer, dispatched_job
 from hostile_support import Received, run_hostile
 
 from forge_agent import container as module
@@ -24,7 +24,7 @@ from forge_agent.settings import ConfigError
 from forge_agent.slot_user import SlotUser
 
 CONFIG = HandlerConfig(("python", "train.py"), image="team/train:1", env={"TOKEN": "secret"})
-# Runs the command without a container, with the variables that it would have there.
+# A fake docker: runs the command without a container, with the container's variables.
 FAKE = f"""#!{sys.executable}
 import json, os, sys
 if sys.argv[1] != "run": sys.exit()
@@ -41,7 +41,7 @@ os.execve(command[0], command, env)
 
 @pytest.fixture
 def docker_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What a fake docker was last asked to run."""
+    """The arguments of the last `docker run`, recorded by a fake docker."""
     log = tmp_path / "docker.json"
     program = tmp_path / "bin" / "docker"
     program.parent.mkdir()
@@ -69,7 +69,7 @@ def _values(command: tuple[str, ...] | list[str], flag: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("docker_log")
-def test_a_container_sees_what_the_job_needs_and_may_write_to_its_own_folder_only(
+def test_a_container_can_read_its_jobs_files_and_write_to_its_own_folder_only(
     folder: HandlerFolder,
 ) -> None:
     job = folder.path.parent
@@ -85,7 +85,7 @@ def test_a_container_sees_what_the_job_needs_and_may_write_to_its_own_folder_onl
 
 
 @pytest.mark.usefixtures("docker_log")
-def test_a_container_has_no_privileges_and_bounds(folder: HandlerFolder) -> None:
+def test_a_container_has_no_privileges_and_has_limits(folder: HandlerFolder) -> None:
     command = _command(folder)
     assert _values(command, "--cap-drop") == ["all"]
     assert _values(command, "--security-opt") == ["no-new-privileges"]
@@ -94,8 +94,8 @@ def test_a_container_has_no_privileges_and_bounds(folder: HandlerFolder) -> None
     assert _values(command, "--pids-limit") == ["4096"]
     assert 0 < int(_values(command, "--memory")[0]) < os.sysconf("SC_PHYS_PAGES") * 4096
     assert int(_values(command, "--cpus")[0]) >= 1
-    bounds = HandlerConfig(("x",), "i", memory_gb=2, cpus=1.5, pids=9, network="none")
-    command = _command(folder, bounds)
+    limits = HandlerConfig(("x",), "i", memory_gb=2, cpus=1.5, pids=9, network="none")
+    command = _command(folder, limits)
     assert _values(command, "--memory") == ["2000000000"]
     assert _values(command, "--cpus") == ["1.5"]
     assert _values(command, "--pids-limit") == ["9"]
@@ -115,7 +115,9 @@ def test_a_container_runs_as_the_slots_user_with_the_groups_of_the_gpu(
 
 
 @pytest.mark.usefixtures("docker_log")
-def test_names_of_variables_go_in_and_no_values_are_shown(folder: HandlerFolder) -> None:
+def test_the_command_line_has_the_names_of_variables_but_not_their_values(
+    folder: HandlerFolder,
+) -> None:
     command = _command(folder, FORGE_JOB_FILE="/job.json", TOKEN="secret")
     assert _values(command, "--env")[2:] == ["FORGE_JOB_FILE", "TOKEN"]
     assert "secret" not in " ".join(command)
@@ -123,7 +125,7 @@ def test_names_of_variables_go_in_and_no_values_are_shown(folder: HandlerFolder)
 
 
 @pytest.mark.usefixtures("docker_log")
-def test_a_slots_gpu_is_the_only_one_in_its_container(
+def test_a_container_has_only_its_slots_gpu(
     folder: HandlerFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_DRIVER", Path("/dev/null"))
@@ -131,7 +133,7 @@ def test_a_slots_gpu_is_the_only_one_in_its_container(
     assert _values(_command(folder), "--gpus") == ["all"]
     command = _command(folder, CUDA_VISIBLE_DEVICES="2")
     assert _values(command, "--gpus") == ['"device=2"']
-    # In there it is number 0: the variable would hide it.
+    # In the container, the GPU has number 0: the variable would hide it.
     assert "CUDA_VISIBLE_DEVICES" not in command
     assert "--gpus" not in _command(folder, CUDA_VISIBLE_DEVICES="")
 
@@ -142,7 +144,7 @@ def test_an_image_needs_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
         require_runtime({"train": CONFIG})
 
 
-def test_a_job_in_a_container_gets_nothing_of_the_agents_environment_or_log(
+def test_a_container_does_not_get_the_agents_environment_or_log(
     control_plane: ControlPlane,
     server: ScriptedServer,
     tmp_path: Path,
@@ -166,7 +168,7 @@ def test_a_job_in_a_container_gets_nothing_of_the_agents_environment_or_log(
     assert not any(log.is_relative_to(source) for source in sources)
 
 
-def test_a_deployments_container_publishes_its_port_and_hides_its_log(
+def test_a_deployments_container_publishes_its_port_and_does_not_mount_its_log(
     tmp_path: Path, docker_log: Path
 ) -> None:
     command = (sys.executable, "-c", "import os; print(os.environ['FORGE_HOST'])")
@@ -174,7 +176,7 @@ def test_a_deployments_container_publishes_its_port_and_hides_its_log(
     config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
     deployment = Deployment(config, tmp_path / "deployments" / "dep_1", {}, Mask({}))
     deployment.prepare("localhost", 18_000, "forge_model_t")
-    deployment.run_folder.describe(Lease.of(handed_job(job_type="deploy"), "w"), {}, None, {})
+    deployment.run_folder.describe(Lease.of(dispatched_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):
         deployment.wait_until_healthy()

@@ -1,11 +1,11 @@
-"""How answers of the control plane are classified, against a real HTTP server."""
+"""How the client classifies responses, against a real HTTP server."""
 
 import pytest
-from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, dispatched_job
 
 from forge_agent.control_plane import (
     ControlPlane,
-    ControlPlaneAway,
+    ControlPlaneUnavailable,
     KeyRefused,
     NotRegistered,
     Refused,
@@ -21,13 +21,13 @@ from forge_agent.lease import Lease
         (as_error(409, "stale_attempt"), StaleAttempt),
         (as_error(403, "insufficient_scope"), Refused),
         (as_error(403, "invalid_api_key"), KeyRefused),
-        (as_error(503, "unavailable"), ControlPlaneAway),
-        (as_error(429, "rate_limited"), ControlPlaneAway),
-        (Answer(502, b"<html>Bad gateway</html>"), ControlPlaneAway),
-        (Answer(200, b"<html>Welcome to the hotel network</html>"), ControlPlaneAway),
+        (as_error(503, "unavailable"), ControlPlaneUnavailable),
+        (as_error(429, "rate_limited"), ControlPlaneUnavailable),
+        (Answer(502, b"<html>Bad gateway</html>"), ControlPlaneUnavailable),
+        (Answer(200, b"<html>Welcome to the hotel network</html>"), ControlPlaneUnavailable),
     ],
 )
-def test_answers(
+def test_classifies_responses(
     server: ScriptedServer, control_plane: ControlPlane, answer: Answer, kind: type[Exception]
 ) -> None:
     server.script = lambda _: answer
@@ -41,13 +41,13 @@ def test_a_broken_connection(server: ScriptedServer, control_plane: ControlPlane
         raise Cut
 
     server.script = cut
-    with pytest.raises(ControlPlaneAway):
+    with pytest.raises(ControlPlaneUnavailable):
         control_plane.next_job("w", 0, "t")
 
 
-def test_nobody_there(server: ScriptedServer, control_plane: ControlPlane) -> None:
+def test_a_refused_connection(server: ScriptedServer, control_plane: ControlPlane) -> None:
     server.close()
-    with pytest.raises(ControlPlaneAway):
+    with pytest.raises(ControlPlaneUnavailable):
         control_plane.next_job("w", 0, "t")
 
 
@@ -61,7 +61,7 @@ def test_commands_of_an_empty_poll(server: ScriptedServer, control_plane: Contro
     assert control_plane.next_job("w", 0, "t") == (None, [{"type": "drain"}])
 
 
-def test_an_address_elsewhere_is_not_shown_the_key(
+def test_a_presigned_url_is_requested_without_the_key(
     server: ScriptedServer, control_plane: ControlPlane
 ) -> None:
     other = ScriptedServer()
@@ -75,19 +75,19 @@ def test_an_address_elsewhere_is_not_shown_the_key(
     assert "worker_id" not in other.requests[0].path
 
 
-def test_a_presigned_address_is_not_in_the_error(control_plane: ControlPlane) -> None:
+def test_an_error_does_not_show_the_query_of_a_presigned_url(control_plane: ControlPlane) -> None:
     with (
-        pytest.raises(ControlPlaneAway) as raised,
+        pytest.raises(ControlPlaneUnavailable) as raised,
         control_plane.get("http://127.0.0.1:9/file?signature=secret", {}, 0),
     ):
         pass
     assert "secret" not in str(raised.value)
 
 
-def test_the_lease_token_goes_with_the_attempts_files_and_nowhere_else(
+def test_the_lease_token_is_sent_only_with_the_attempts_files(
     server: ScriptedServer, control_plane: ControlPlane
 ) -> None:
-    server.script = lambda _: as_json(handed_job())
+    server.script = lambda _: as_json(dispatched_job())
     job, _ = control_plane.next_job("w", 0, "lease_secret")
     assert b'"lease_token":"lease_secret"' in server.requests[0].body.replace(b" ", b"")
     assert job
@@ -95,7 +95,7 @@ def test_the_lease_token_goes_with_the_attempts_files_and_nowhere_else(
     assert "secret" not in f"{lease.job} {lease.claim}"
     server.script = lambda _: as_json({"length": 3, "cancelled": False})
     control_plane.append_log("/log", lease.claim, 0, b"abc")
-    control_plane.put("/file", lease.part().claim, {}, b"abc")
+    control_plane.put("/file", lease.child().claim, {}, b"abc")
     with control_plane.get("/input", lease.claim, 0):
         pass
     with control_plane.get(f"{server.url}/presigned", lease.claim, 0):

@@ -1,9 +1,9 @@
-"""What becomes of a slot's deployed models."""
+"""The deployed models of a slot."""
 
 from pathlib import Path
 
 import pytest
-from agent_support import handed_job
+from agent_support import dispatched_job
 
 from forge_agent import deployments as module
 from forge_agent.config import AgentConfig
@@ -29,7 +29,7 @@ class _Server:
         self.is_stopped = True
 
 
-def test_a_deploy_job_ends_what_is_served_under_its_id_and_nothing_else(
+def test_a_deploy_job_stops_only_the_deployment_with_its_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "Deployment", _Server)
@@ -38,8 +38,8 @@ def test_a_deploy_job_ends_what_is_served_under_its_id_and_nothing_else(
         (tmp_path / name / "inputs").mkdir(parents=True)
     deployments = Deployments(config, tmp_path, {}, mask_for(config))
     deployments.restore()
-    deployments.make_way(
-        Lease.of(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
+    deployments.stop_previous(
+        Lease.of(dispatched_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
     )
     assert [each["deployment_id"] for each in deployments.describe()] == ["dep_2"]
     assert not (tmp_path / "dep_1").exists()

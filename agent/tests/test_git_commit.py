@@ -1,4 +1,4 @@
-"""Which commit goes into the manifest of what a handler makes."""
+"""The commit that is recorded in an artifact's manifest."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A handler's program in a checkout of its own."""
+    """A handler's program in its own checkout."""
     program = tmp_path / "handlers" / "train.py"
     program.parent.mkdir()
     program.write_text("print(1)\n")
@@ -40,26 +40,26 @@ def _commit(*command: object, image: str | None = None) -> str | None:
     return commit_of(HandlerConfig(tuple(map(str, command)), image=image), COMMIT)
 
 
-def test_that_of_the_checkout(program: Path) -> None:
+def test_returns_the_commit_of_the_checkout(program: Path) -> None:
     head = _git(program.parent, "rev-parse", "HEAD")
     assert len(head) == len(COMMIT)
     assert _commit(sys.executable, program, "--fast") == head
     assert _commit(program) == head
 
 
-def test_changed_files_are_told(program: Path) -> None:
+def test_marks_changed_files_as_dirty(program: Path) -> None:
     head = _git(program.parent, "rev-parse", "HEAD")
     program.write_text("print(2)\n")
     assert _commit(program) == f"{head}-dirty"
 
 
-def test_none_of_a_file_beside_those_of_a_checkout(program: Path) -> None:
+def test_an_untracked_file_has_no_commit(program: Path) -> None:
     other = program.with_name("other.py")
     other.write_text("print(1)\n")
     assert _commit(other) is None
 
 
-def test_none_outside_of_checkouts_and_in_images(
+def test_there_is_no_commit_outside_of_a_checkout_or_in_an_image(
     program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "train.py"
@@ -69,12 +69,12 @@ def test_none_outside_of_checkouts_and_in_images(
     assert _commit(program, image="i") is None
 
 
-def test_without_git_there_is_none(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_commit_without_git(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert _commit(program) is None
 
 
-def test_the_reference_handlers_have_what_the_agent_was_told_where_they_are_installed(
+def test_installed_reference_handlers_have_the_configured_commit(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = (sys.executable, "-m", "forge_compute", "train")
@@ -83,7 +83,7 @@ def test_the_reference_handlers_have_what_the_agent_was_told_where_they_are_inst
     assert _commit(program) is None
 
 
-def test_a_handler_may_name_its_own() -> None:
-    assert Outcome({}, {}).made_by("c").result == {"git_commit": "c"}
-    assert Outcome({"git_commit": "own"}, {}).made_by("c").result == {"git_commit": "own"}
-    assert Outcome({}, {}).made_by(None).result == {}
+def test_a_commit_reported_by_the_handler_takes_precedence() -> None:
+    assert Outcome({}, {}).with_commit("c").result == {"git_commit": "c"}
+    assert Outcome({"git_commit": "own"}, {}).with_commit("c").result == {"git_commit": "own"}
+    assert Outcome({}, {}).with_commit(None).result == {}

@@ -1,4 +1,4 @@
-"""What a handler leaves, and what becomes of it."""
+"""Reading a handler's result, outputs and failures."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import handed_job
+from agent_support import dispatched_job
 
 from forge_agent.config import HandlerConfig
 from forge_agent.handler import Outcome, read_outcome, start_handler
@@ -14,8 +14,8 @@ from forge_agent.handler_failed import HandlerFailed
 from forge_agent.handler_folder import HandlerFolder
 from forge_agent.job_report import Reports
 from forge_agent.lease import Lease
-from forge_agent.leashed import Ending
 from forge_agent.sendable import require_sendable, sendable_text
+from forge_agent.supervised import Ending
 
 DONE = Ending(0, None, None)
 
@@ -31,13 +31,13 @@ def folder(tmp_path: Path) -> HandlerFolder:
     return folder
 
 
-def test_a_result_with_what_was_reported(folder: HandlerFolder) -> None:
+def test_a_result_is_merged_with_reported_metrics(folder: HandlerFolder) -> None:
     folder.progress_file.write_text('{"progress": 1, "metrics": {"rows_processed": 3, "n": 1}}')
     folder.result_file.write_text('{"result": {"ok": true}, "metrics": {"n": 2}}')
     assert _read(folder) == Outcome({"ok": True}, {"rows_processed": 3, "n": 2})
 
 
-def test_files_may_be_all_that_a_handler_leaves(folder: HandlerFolder) -> None:
+def test_a_result_file_is_optional(folder: HandlerFolder) -> None:
     assert _read(folder) == Outcome({}, {})
 
 
@@ -60,9 +60,9 @@ def test_an_unusable_result_is_a_fatal_failure(folder: HandlerFolder, content: s
     assert not raised.value.transient
 
 
-def test_a_fifo_for_a_result_is_not_waited_for(folder: HandlerFolder) -> None:
+def test_a_fifo_as_result_does_not_block(folder: HandlerFolder) -> None:
     os.mkfifo(folder.result_file)
-    with pytest.raises(HandlerFailed, match="no regular file"):
+    with pytest.raises(HandlerFailed, match="not a regular file"):
         _read(folder)
 
 
@@ -115,7 +115,7 @@ def test_failures(
 
 
 def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: Path) -> None:
-    job = handed_job(payload={"epochs": 3}, params={"lr": 0.1})
+    job = dispatched_job(payload={"epochs": 3}, params={"lr": 0.1})
     folder.describe(
         Lease.of(job, "w"), {"dataset_id": tmp_path / "in"}, None, {"*": {"base_url": "u"}}
     )
@@ -127,17 +127,19 @@ def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: 
     assert Path(content["checkpoint_dir"]).is_dir()
 
 
-def test_a_handler_does_not_see_the_agents_own_keys(
+def test_a_handler_does_not_get_the_agents_own_keys(
     folder: HandlerFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET", "FORGE_DATABASE_URL")
     for name in (*secret, "TEACHER_API_KEY", "FORGE_MODELS_DIR"):
         monkeypatch.setenv(name, f"{name}-value")
     inputs = {"dataset_id": Path("/in")}
-    folder.describe(Lease.of(handed_job(), "w"), inputs, None, {})
-    leashed = start_handler(HandlerConfig(("env",), env={"MODE": "full"}), folder, {"X": "1"}, "n")
-    output = leashed.output.read().decode()
-    assert leashed.wait() == DONE
+    folder.describe(Lease.of(dispatched_job(), "w"), inputs, None, {})
+    supervised = start_handler(
+        HandlerConfig(("env",), env={"MODE": "full"}), folder, {"X": "1"}, "n"
+    )
+    output = supervised.output.read().decode()
+    assert supervised.wait() == DONE
     assert "TEACHER_API_KEY-value" in output
     assert "MODE=full" in output
     assert "FORGE_INPUT_DATASET_ID=/in" in output
@@ -148,11 +150,11 @@ def test_a_handler_does_not_see_the_agents_own_keys(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", "a\0b", {"\0": 1}])
-def test_what_cannot_be_sent_is_refused(value: object) -> None:
+def test_refuses_values_that_cannot_be_sent(value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         require_sendable({"result": [value]})
 
 
-def test_any_text_can_be_made_sendable() -> None:
+def test_makes_any_text_sendable() -> None:
     require_sendable(sendable_text("loss\0 \ud800 ok ü"))
     assert sendable_text("ok ü") == "ok ü"

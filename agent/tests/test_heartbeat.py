@@ -1,4 +1,4 @@
-"""What a heartbeat may cross on its way."""
+"""A heartbeat that crosses a change of the worker's state."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -8,14 +8,14 @@ from forge_agent.heartbeat import HeartbeatLoop
 
 
 class Recorder:
-    """A control plane that takes every heartbeat, and what was done in which order."""
+    """A control plane that accepts every heartbeat and records the order of calls."""
 
     def __init__(self, statuses: list[str]) -> None:
         self._statuses: Iterator[str] = iter(statuses)
         self.done: list[str] = []
 
-    def heartbeat(self, beat: dict[str, Any]) -> list[dict[str, Any]]:
-        self.done.append(f"beat {beat['status']}")
+    def heartbeat(self, payload: dict[str, Any]) -> list[dict[str, Any]]:
+        self.done.append(f"heartbeat {payload['status']}")
         return []
 
     def describe(self) -> dict[str, Any]:
@@ -24,7 +24,7 @@ class Recorder:
     def register(self) -> None:
         self.done.append("register")
 
-    def beat(self) -> list[str]:
+    def send(self) -> list[str]:
         loop = HeartbeatLoop(
             cast(ControlPlane, self),
             1.0,
@@ -33,14 +33,14 @@ class Recorder:
             self.register,
             lambda error: None,
         )
-        loop._beat()
+        loop._send_heartbeat()
         return self.done
 
 
-def test_an_error_that_was_over_when_it_arrived_is_taken_back() -> None:
-    assert Recorder(["error", "idle"]).beat() == ["beat error", "register"]
+def test_registers_again_if_an_error_ended_during_the_heartbeat() -> None:
+    assert Recorder(["error", "idle"]).send() == ["heartbeat error", "register"]
 
 
-def test_one_that_goes_on_stands() -> None:
-    assert Recorder(["error", "error"]).beat() == ["beat error"]
-    assert Recorder(["idle"]).beat() == ["beat idle"]
+def test_does_not_register_while_the_error_continues() -> None:
+    assert Recorder(["error", "error"]).send() == ["heartbeat error"]
+    assert Recorder(["idle"]).send() == ["heartbeat idle"]

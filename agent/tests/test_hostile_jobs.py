@@ -1,4 +1,4 @@
-"""Jobs that leave links, FIFOs and hard links where the agent will read."""
+"""Jobs that leave links, FIFOs and hard links in place of files that the agent reads."""
 
 import json
 import os
@@ -26,16 +26,16 @@ def received(server: ScriptedServer) -> Received:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder that the job may not get anything from."""
+    """A folder whose content the job must not get."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a").write_bytes(SECRET)
-    (outside / "told.json").write_text(json.dumps({"result": {"x": SECRET.decode()}}))
+    (outside / "result.json").write_text(json.dumps({"result": {"x": SECRET.decode()}}))
     (outside / "metrics").write_text('{"progress": 1, "metrics": {"leaked": 7}}')
     return outside
 
 
-def test_links_among_the_outputs_are_left_out_and_named(
+def test_links_among_the_outputs_are_skipped_and_named(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
     code = """
@@ -66,10 +66,10 @@ def test_an_output_folder_that_is_a_link_fails_the_job(
 
 
 @pytest.mark.parametrize("put", ["link", "link to its folder", "fifo"])
-def test_a_file_that_is_swapped_after_the_agent_listed_it_is_refused(
+def test_a_file_that_is_replaced_after_the_listing_is_refused(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, put: str
 ) -> None:
-    """The swap is made while the first file is uploaded, as a process of the job's could."""
+    """Replaces the file during the first upload, as a process of the job could."""
 
     def swap(name: str) -> None:
         if name != "artifacts/0":
@@ -99,7 +99,7 @@ def test_a_file_that_is_swapped_after_the_agent_listed_it_is_refused(
 def test_a_result_that_is_a_link_fails_the_job(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
-    code = 'result.symlink_to(f"{outside}/told.json")'
+    code = 'result.symlink_to(f"{outside}/result.json")'
     report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
     assert (report["status"], report["retryable"]) == ("failed", False)
     assert "result.json is a link" in report["error"]
@@ -115,7 +115,7 @@ def test_a_progress_file_that_is_a_link_reports_nothing(
     assert "leaked" not in report["metrics"]
 
 
-def test_a_link_in_place_of_the_log_is_neither_read_nor_written_through(
+def test_a_link_in_place_of_the_log_is_not_followed(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
     code = """
@@ -138,7 +138,7 @@ def test_a_checkpoint_that_is_a_link_is_not_sent(
     outside: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
     os.utime(outside / "a", (4e9, 4e9))  # newer than any other
     received.on_file = lambda _: (tmp_path / "go").touch()
     code = """
@@ -154,7 +154,7 @@ def test_a_checkpoint_that_is_a_link_is_not_sent(
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])
-def test_the_next_try_goes_on_from_no_link(
+def test_the_next_try_does_not_resume_from_a_link(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, what: str
 ) -> None:
     code = """
@@ -174,7 +174,7 @@ def test_the_next_try_goes_on_from_no_link(
     assert received.files == {"artifacts/resumed": b"None"}
 
 
-def test_the_next_try_goes_on_from_a_checkpoint_that_the_job_can_not_swap(
+def test_the_next_try_resumes_from_a_checkpoint_that_the_job_cannot_replace(
     control_plane: ControlPlane, received: Received, tmp_path: Path
 ) -> None:
     code = """
@@ -190,7 +190,7 @@ def test_the_next_try_goes_on_from_a_checkpoint_that_the_job_can_not_swap(
     assert received.files == {"artifacts/resumed": b"resume one"}
 
 
-def test_a_link_among_local_artifacts_is_no_input(
+def test_a_link_among_local_artifacts_is_refused_as_input(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
     root = tmp_path / "artifacts"
@@ -205,7 +205,7 @@ def test_a_link_among_local_artifacts_is_no_input(
     assert "raw.jsonl is a link" in report["error"]
 
 
-def test_what_a_job_linked_to_is_still_there_when_its_folder_is_deleted(
+def test_deleting_a_jobs_folder_keeps_the_targets_of_its_links(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
     code = """
@@ -233,7 +233,7 @@ def test_a_hard_link_to_another_users_file_is_refused(tmp_path: Path) -> None:
         open_file(root, "link")
 
 
-def test_no_path_leads_out_and_no_nesting_takes_all_descriptors(tmp_path: Path) -> None:
+def test_refuses_paths_outside_of_the_root_and_deep_nesting(tmp_path: Path) -> None:
     for name in ("../x", "a/../../x", "/etc/passwd"):
         with pytest.raises(UnsafeFile):
             open_file(tmp_path, name)
@@ -258,7 +258,7 @@ for folder in (Path(os.environ["TMPDIR"]), output):
 
 
 @pytest.mark.parametrize("depth", [1_500, 5_000])
-def test_folders_deeper_than_any_path_fail_the_job_and_not_the_slot(
+def test_very_deep_folders_fail_the_job_but_not_the_slot(
     control_plane: ControlPlane, received: Received, deep_path: Path, depth: int
 ) -> None:
     report = run_hostile(control_plane, deep_path, f"depth = {depth}\n{DEEP}", {})
@@ -269,7 +269,7 @@ def test_folders_deeper_than_any_path_fail_the_job_and_not_the_slot(
     assert report["status"] == "completed"
 
 
-def test_what_a_job_closed_and_linked_is_removed_and_nothing_else(
+def test_removes_folders_without_permissions_but_not_the_targets_of_links(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
 ) -> None:
     code = """
@@ -286,7 +286,7 @@ def test_what_a_job_closed_and_linked_is_removed_and_nothing_else(
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_more_files_than_the_agent_holds_in_memory_fail_the_job(
+def test_too_many_files_fail_the_job(
     control_plane: ControlPlane,
     received: Received,
     tmp_path: Path,
@@ -297,17 +297,17 @@ def test_more_files_than_the_agent_holds_in_memory_fail_the_job(
     make = "(output / str(n)).mkdir()" if what == "folder" else "(output / str(n)).touch()"
     report = run_hostile(control_plane, tmp_path, f"for n in range(51): {make}", {})
     assert (report["status"], report["retryable"]) == ("failed", False)
-    assert "output has over 50 files and folders" in report["error"]
+    assert "output has more than 50 files and folders" in report["error"]
     assert received.files == {}
 
 
-def test_what_lies_below_the_checkpoints_does_not_hide_them(
+def test_deep_folders_in_the_checkpoint_folder_do_not_prevent_uploads(
     control_plane: ControlPlane,
     received: Received,
     deep_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
     received.on_file = lambda _: (deep_path / "go").touch()
     code = """
     os.chdir(checkpoints)
@@ -322,14 +322,14 @@ def test_what_lies_below_the_checkpoints_does_not_hide_them(
     assert received.files == {"checkpoints/step-1": b"mine"}
 
 
-def test_too_many_checkpoints_are_told_once_and_the_job_goes_on(
+def test_too_many_checkpoints_are_logged_once_and_the_job_continues(
     control_plane: ControlPlane,
     received: Received,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
     monkeypatch.setattr(checkpoints, "_MAX_ENTRIES", 50, raising=False)
     code = """
     for n in range(51): (checkpoints / f".{n}").touch()
@@ -337,4 +337,4 @@ def test_too_many_checkpoints_are_told_once_and_the_job_goes_on(
     """
     report = run_hostile(control_plane, tmp_path, code, {})
     assert report["status"] == "completed"
-    assert caplog.text.count("checkpoints has over 50 files and folders") == 1
+    assert caplog.text.count("checkpoints has more than 50 files and folders") == 1

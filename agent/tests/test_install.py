@@ -1,4 +1,4 @@
-"""The service of systemd: its unit, its account's rights and its state folder."""
+"""The systemd service: its unit, its account's permissions and its state folder."""
 
 import grp
 import os
@@ -24,14 +24,14 @@ NOBODY = pwd.getpwnam("nobody")
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine where root and video are groups, and render is none."""
+    """A machine with the groups root and video, but not render."""
     found = [SimpleNamespace(gr_name=name) for name in ("root", "video")]
     monkeypatch.setattr(grp, "getgrall", lambda: found)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 @pytest.mark.parametrize("state", [None, Path("/opt/forge-worker/w/state")])
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, state: Path | None) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, state: Path | None) -> None:
     unit = tmp_path / "forge-agent.service"
     flags = {"--config": tmp_path / "agent config.toml", "--slots": "per-gpu"}
     unit.write_text(render_unit(flags, Service(user="root", state_path=state)))
@@ -41,8 +41,8 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, state: Path | None) 
     assert 'agent config.toml" --slots per-gpu\n' in unit.read_text()
 
 
-def test_values_are_written_as_systemd_reads_them() -> None:
-    """The words of systemd.syntax(7): quotes, backslashes, specifiers (%) and variables ($)."""
+def test_values_are_escaped_for_systemd() -> None:
+    """See systemd.syntax(7): quotes, backslashes, specifiers (%) and variables ($)."""
     service = Service(state_path=Path('/srv/100% "mine"'), env_path=Path("/etc/my agent%.env"))
     unit = render_unit({"--config": Path("/etc/$HOME\\a b.toml"), "--slots": "per-gpu"}, service)
     folder = '/srv/100%% \\"mine\\"'
@@ -53,8 +53,8 @@ def test_values_are_written_as_systemd_reads_them() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
-def test_systemd_reads_the_values_that_were_meant(tmp_path: Path) -> None:
-    """As it tells itself. A backslash at the end of a line would join the next one, `User=`."""
+def test_systemd_reads_back_the_original_values(tmp_path: Path) -> None:
+    """Reads its debug output. A backslash at the end of a line would join the next one, `User=`."""
     odd = '100% "a"\\x $A ${B} [1]*?'
     service = Service("w", "jobs", Path(f"/etc/{odd}\\"), Path(f"/srv/{odd}"))
     flags = {"--config": Path(f"/etc/{odd}"), "--one": ";", "--two": "'q' #"}
@@ -67,12 +67,12 @@ def test_systemd_reads_the_values_that_were_meant(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    told = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
-    assert f"Environment: FORGE_AGENT_STATE=/srv/{odd}" in told
-    assert f"Environment: HOME=/srv/{odd}" in told
-    assert f"ReadWritePaths: /srv/{odd}" in told
-    # It is a pattern of file names, in which a backslash takes a character as it is.
-    (line,) = (line for line in told if line.startswith("EnvironmentFile: -"))
+    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
+    assert f"Environment: FORGE_AGENT_STATE=/srv/{odd}" in lines
+    assert f"Environment: HOME=/srv/{odd}" in lines
+    assert f"ReadWritePaths: /srv/{odd}" in lines
+    # The value is a glob pattern, in which a backslash escapes a character.
+    (line,) = (line for line in lines if line.startswith("EnvironmentFile: -"))
     pattern = line.removeprefix("EnvironmentFile: -")
     assert re.sub(r"\\(.)", r"\1", pattern) == f"/etc/{odd}\\"
     assert not re.search(r"(?<!\\)[*?\[]", pattern)
@@ -88,19 +88,21 @@ def test_systemd_reads_the_values_that_were_meant(tmp_path: Path) -> None:
         ({}, Service(user="a b")),
     ],
 )
-def test_what_a_unit_can_not_say_is_refused(flags: dict[str, object], service: Service) -> None:
+def test_refuses_values_that_a_unit_cannot_represent(
+    flags: dict[str, object], service: Service
+) -> None:
     with pytest.raises(ConfigError, match="can't be written to a unit file"):
         render_unit(flags, service)
 
 
 def test_a_program_with_a_dollar_in_its_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """systemd replaces variables in the name that a program is called by, not in its path."""
+    """systemd expands variables in the program's argv[0], but not in its path."""
     monkeypatch.setattr(sys, "executable", "/opt/$HOME/bin/python")
     with pytest.raises(ConfigError, match="can't be written to a unit file"):
         render_unit({}, Service())
 
 
-def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:
+def test_only_root_gets_the_capabilities_for_slot_users() -> None:
     assert "\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID " in render_unit({}, Service(user="root"))
     assert "\nRuntimeDirectory=forge-agents\n" in render_unit({}, Service(user="root"))
     assert "\nCapabilityBoundingSet=\n" in render_unit({}, Service())
@@ -108,12 +110,12 @@ def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -
 
 
 @pytest.mark.usefixtures("groups")
-def test_the_unit_has_the_groups_of_gpus_that_exist() -> None:
+def test_the_unit_has_only_existing_gpu_groups() -> None:
     assert "\nSupplementaryGroups=video\n" in render_unit({}, Service())
 
 
 @pytest.mark.usefixtures("groups")
-def test_a_service_by_another_name_differs_in_its_files_only(tmp_path: Path) -> None:
+def test_a_service_with_another_name_differs_only_in_its_files(tmp_path: Path) -> None:
     own = Service("forge-agent-w", env_path=tmp_path / "env", state_path=tmp_path / "state")
     usual, other = render_unit({}, Service()).splitlines(), render_unit({}, own).splitlines()
     assert set(usual) - set(other) == {
@@ -157,8 +159,8 @@ def test_an_account_that_cannot_run_the_agent_is_refused(
 
 
 @needs_root
-def test_the_state_of_a_former_agent_is_given_to_the_account(tmp_path: Path) -> None:
-    """Not what its jobs linked there, which may be root's, and nothing of anybody else."""
+def test_the_account_gets_the_state_of_an_earlier_agent(tmp_path: Path) -> None:
+    """Except the targets of links, which may belong to root, and files of others."""
     (tmp_path / "key").touch()
     state = tmp_path / "state"
     (state / "w" / "slot-0").mkdir(parents=True)
@@ -175,12 +177,12 @@ def test_the_state_of_a_former_agent_is_given_to_the_account(tmp_path: Path) -> 
 
 
 @needs_root
-def test_a_folder_of_other_files_is_not_taken_for_a_state_folder(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_as_state_folder(tmp_path: Path) -> None:
     install._give_state(tmp_path / "new", NOBODY)
     assert (tmp_path / "new").stat().st_uid == NOBODY.pw_uid
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "rows").touch()
-    with pytest.raises(ConfigError, match="has other files than an agent's state"):
+    with pytest.raises(ConfigError, match="has files that are not an agent's state"):
         install._give_state(tmp_path / "data", NOBODY)
     assert (tmp_path / "data").stat().st_uid == 0

@@ -1,4 +1,4 @@
-"""Whether an agent finds that users of their own can run its handlers."""
+"""How an agent decides whether separate users can run its handlers."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ __all__ = ["open_path"]
 pytestmark = needs_root
 
 
-def test_auto_uses_users_where_they_can_run_the_handlers(open_path: Path) -> None:
+def test_auto_uses_separate_users_if_they_can_run_the_handlers(open_path: Path) -> None:
     (open_path / "slot-0").mkdir(mode=0o700)
     handlers = {"audit": HandlerConfig(("/bin/sh",))}
     config = AgentConfig("u", "k", handlers=handlers, allow_job_types=("audit",))
@@ -27,10 +27,10 @@ def test_auto_uses_users_where_they_can_run_the_handlers(open_path: Path) -> Non
     assert (open_path / "slot-0").stat().st_mode & 0o777 == 0o711
 
 
-def test_what_a_killed_agent_left_does_not_make_its_jobs_run_as_root(
+def test_processes_of_a_killed_agent_do_not_make_jobs_run_as_root(
     open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job's process that ends all others of its user would end the probe, too."""
+    """A process that kills all others of its user would also kill the probe."""
     uid = FIRST_UID + 20
     monkeypatch.setattr(module, "claim_user_range", lambda _: uid)
     handlers = {"audit": HandlerConfig(("/bin/sh",))}
@@ -72,13 +72,13 @@ def test_auto_falls_back_with_a_warning_and_true_refuses(
     assert str(hidden) in caplog.text
     assert folder.stat().st_mode & 0o777 == 0o700
     strict = AgentConfig("u", "k", handlers=handlers, allow_job_types=("audit",), slot_users="true")
-    with pytest.raises(ConfigError, match=r"SLOT_USERS is true, and user \d+ can't run jobs"):
+    with pytest.raises(ConfigError, match=r"SLOT_USERS is true, but user \d+ can't run jobs"):
         find_isolation(strict, [folder])
     never = AgentConfig("u", "k", handlers=handlers, slot_users="false")
     assert find_isolation(never, [folder]).of_jobs(0) == RunAs()
 
 
-def test_the_gpus_devices_stay_usable(tmp_path: Path) -> None:
+def test_finds_the_groups_of_gpu_devices(tmp_path: Path) -> None:
     (tmp_path / "dri").mkdir()
     for name, group, mode in (
         ("nvidia0", 0, 0o666),

@@ -1,4 +1,4 @@
-"""A job's log: masked, bounded, and sent while it grows."""
+"""A job's log: masked, limited in size, and uploaded while it grows."""
 
 import io
 import os
@@ -22,12 +22,12 @@ SECRETS = {"MY_API_KEY": "sk-1234567890", "DB_PASSWORD": "sk-1234567890-longer",
 def _pump(path: Path, output: bytes, max_bytes: int = 10_000_000) -> bytes:
     log = LogFile(path, max_bytes, Mask(SECRETS))
     reports = Reports(path.with_name("progress"))
-    log.pump(io.BufferedReader(io.BytesIO(output)), reports.hear)  # type: ignore[arg-type]
+    log.pump(io.BufferedReader(io.BytesIO(output)), reports.read_line)  # type: ignore[arg-type]
     log.close()
     return path.read_bytes()
 
 
-def test_masks_secrets_of_the_environment_also_in_lines_without_end(tmp_path: Path) -> None:
+def test_masks_secrets_of_the_environment_even_across_split_lines(tmp_path: Path) -> None:
     assert _pump(tmp_path / "a", b"key sk-1234567890-longer, 1234\n") == b"key ***, 1234\n"
     for before in range(65_500, 65_560):
         written = _pump(tmp_path / "b", b"x" * before + b"sk-1234567890" + b"y" * 200_000)
@@ -35,7 +35,7 @@ def test_masks_secrets_of_the_environment_also_in_lines_without_end(tmp_path: Pa
         (tmp_path / "b").unlink()
 
 
-def test_keeps_beginning_and_end_of_a_log_over_its_bound(tmp_path: Path) -> None:
+def test_keeps_beginning_and_end_of_a_log_over_its_limit(tmp_path: Path) -> None:
     lines = b"".join(b"line %d\n" % n for n in range(200_000))
     written = _pump(tmp_path / "log", lines, max_bytes=500_000)
     assert len(written) <= 500_000
@@ -46,14 +46,14 @@ def test_keeps_beginning_and_end_of_a_log_over_its_bound(tmp_path: Path) -> None
     assert left_out + len(written) - len(mark) - 1 == len(lines)
 
 
-def test_takes_reports_out_and_makes_lines_of_progress_bars(tmp_path: Path) -> None:
+def test_removes_reports_and_splits_progress_bars_into_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = LogFile(path, 1_000_000, Mask({}))
     reports = Reports(tmp_path / "progress")
     output = (
         b'start\r\n10%\r20%\r::forge {"progress": 0.5, "metrics": {"tokens": 7}}\n::forge 0.6\nend'
     )
-    log.pump(io.BufferedReader(io.BytesIO(output)), reports.hear)  # type: ignore[arg-type]
+    log.pump(io.BufferedReader(io.BytesIO(output)), reports.read_line)  # type: ignore[arg-type]
     assert path.read_bytes() == b"start\n10%\n20%\nend\n"
     assert (reports.latest().progress, reports.latest().metrics) == (0.6, {"tokens": 7})
 
@@ -85,18 +85,18 @@ def test_reads_the_progress_file(
     assert (report.progress, report.metrics) == (progress, metrics)
 
 
-def test_a_fifo_for_a_progress_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_fifo_as_progress_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "progress")
     assert Reports(tmp_path / "progress").latest().progress is None
 
 
 def test_masks_each_line_of_a_secret(tmp_path: Path) -> None:
     env = {"SSH_PRIVATE_KEY": "-----BEGIN-----\nabcdefghijkl\nmnopqrstuvwx\n-----END-----"}
-    mask = Mask(env, "given-otherwise")
-    assert mask.apply(b"abcdefghijkl\nmnopqrstuvwx given-otherwise") == b"***\n*** ***"
+    mask = Mask(env, "given-default")
+    assert mask.apply(b"abcdefghijkl\nmnopqrstuvwx given-default") == b"***\n*** ***"
 
 
-def test_a_disk_that_is_full_costs_the_log_and_not_the_job(tmp_path: Path) -> None:
+def test_a_full_disk_truncates_the_log_but_does_not_fail_the_job(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = LogFile(path, 1_000_000, Mask({}))
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -108,11 +108,11 @@ def test_a_disk_that_is_full_costs_the_log_and_not_the_job(tmp_path: Path) -> No
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)  # there is room again
     log.close()
-    mark = b"[forge] 0 bytes of the log are left out here: File too large\n"
+    mark = b"[forge] 0 bytes of the log are omitted here: File too large\n"
     assert path.read_bytes() == mark + b"lost\nlost too\n"
 
 
-class Keeper:
+class FakeStore:
     def __init__(self) -> None:
         self.bytes = b""
         self.faults: list[str] = []
@@ -122,10 +122,10 @@ class Keeper:
         fault = self.faults.pop(0) if self.faults else ""
         if fault == "before":
             raise Cut
-        if fault == "away":
+        if fault == "unavailable":
             return as_error(503, "unavailable")
         start = int(request.headers["content-range"].split()[1].split("-")[0])
-        if fault == "forgets":
+        if fault == "loses bytes":
             self.bytes = self.bytes[:3]
         if start > len(self.bytes):
             return as_error(416, "range", range=f"bytes=0-{len(self.bytes) - 1}")
@@ -137,17 +137,17 @@ class Keeper:
 
 @pytest.mark.parametrize(
     "faults",
-    [[], ["before", "after"], ["", "forgets"], ["after", "away", "forgets"]],
+    [[], ["before", "after"], ["", "loses bytes"], ["after", "unavailable", "loses bytes"]],
 )
-def test_sends_all_of_it_whatever_happens_on_the_way(
+def test_uploads_the_whole_log_despite_failures(
     server: ScriptedServer,
     control_plane: ControlPlane,
     lease: Lease,
     tmp_path: Path,
     faults: list[str],
 ) -> None:
-    keeper = server.script = Keeper()
-    keeper.faults = faults
+    store = server.script = FakeStore()
+    store.faults = faults
     path = tmp_path / "log"
     path.write_bytes(b"first\n")
     sender = LogSender(control_plane, lease, LogFile(path, 10_000_000, Mask({})).read)
@@ -155,10 +155,10 @@ def test_sends_all_of_it_whatever_happens_on_the_way(
     with path.open("ab") as file:
         file.write(b"x" * 600_000 + b"\nlast\n")
     sender.finish()
-    assert keeper.bytes == path.read_bytes()
+    assert store.bytes == path.read_bytes()
 
 
-def test_a_store_that_keeps_nothing_is_not_asked_without_end(
+def test_does_not_retry_forever_if_the_store_keeps_nothing(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
     path = tmp_path / "log"
@@ -172,15 +172,15 @@ def test_a_store_that_keeps_nothing_is_not_asked_without_end(
     assert len(server.requests) < 20
 
 
-def test_hears_of_a_cancel_and_still_sends_the_rest(
+def test_stops_the_lease_on_cancel_and_still_uploads_the_rest(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
-    keeper = server.script = Keeper()
-    keeper.cancelled = True
+    store = server.script = FakeStore()
+    store.cancelled = True
     path = tmp_path / "log"
     path.write_bytes(b"first\n")
     sender = LogSender(control_plane, lease, LogFile(path, 10_000_000, Mask({})).read)
     sender.start()
     sender.finish()
     assert lease.why_stopped == "cancelled"
-    assert keeper.bytes == b"first\n"
+    assert store.bytes == b"first\n"

@@ -1,10 +1,10 @@
-"""State folder, spool, preflight, status and unit: what stays on the machine."""
+"""The agent's state on the machine: state folder, spool, preflight and status."""
 
 from pathlib import Path
 
 import pytest
 
-from forge_agent.agent import share_out
+from forge_agent.agent import assign_gpus
 from forge_agent.config import AgentConfig
 from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
 from forge_agent.preflight import find_fault
@@ -17,9 +17,9 @@ from forge_agent.storage import NoSuchInput, below, local_path
 CONFIG = AgentConfig("http://127.0.0.1:1", "k")
 
 
-def test_a_worker_keeps_the_name_it_was_given_once(tmp_path: Path) -> None:
+def test_a_worker_keeps_its_generated_name(tmp_path: Path) -> None:
     first = StateFolder(tmp_path, None)
-    with pytest.raises(ConfigError, match="another needs a WORKER_ID"):
+    with pytest.raises(ConfigError, match="set another WORKER_ID"):
         StateFolder(tmp_path, None)
     other = StateFolder(tmp_path, "other")
     name = first.worker_id
@@ -35,35 +35,35 @@ def test_a_worker_keeps_the_name_it_was_given_once(tmp_path: Path) -> None:
     assert StateFolder(tmp_path, None).worker_id
 
 
-def test_a_result_survives_until_it_is_forgotten(tmp_path: Path) -> None:
+def test_a_result_is_kept_until_it_is_removed(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     assert spool.unsent() is None
     spool.keep({"job_id": "job_1", "attempt": 2})
     assert Spool(tmp_path).unsent() == {"job_id": "job_1", "attempt": 2}
-    spool.forget()
-    spool.forget()
+    spool.remove()
+    spool.remove()
     assert Spool(tmp_path).unsent() is None
     (tmp_path / "unsent-result.json").write_text("{half")
     assert spool.unsent() is None
 
 
-def test_a_full_disk_does_not_keep_a_result_from_being_sent(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_prevent_sending_a_result(tmp_path: Path) -> None:
     (tmp_path / "unsent-result.part").symlink_to("/dev/full")
     Spool(tmp_path).keep({"job_id": "job_1"})
 
 
-def test_preflight_says_what_is_wrong(tmp_path: Path) -> None:
+def test_preflight_reports_the_fault(tmp_path: Path) -> None:
     assert find_fault(CONFIG, tmp_path, Nvml(), CPU) is None
     full = AgentConfig("u", "k", min_free_disk_gb=1e6)
     assert "GB free, less than" in str(find_fault(full, tmp_path, Nvml(), CPU))
     (tmp_path / "file").touch()
     assert "can't be used" in str(find_fault(CONFIG, tmp_path / "file" / "x", Nvml(), CPU))
     local = AgentConfig("u", "k", artifacts_dir=tmp_path / "file" / "x")
-    assert "can't be made" in str(find_fault(local, tmp_path, Nvml(), CPU))
+    assert "can't be created" in str(find_fault(local, tmp_path, Nvml(), CPU))
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a GPU")
-def test_a_machine_without_gpu_says_so() -> None:
+def test_a_machine_without_gpu() -> None:
     nvml = Nvml()
     assert nvml.find_gpus() == CPU
     assert nvml.read_load(CPU).mem_total == 0
@@ -72,30 +72,30 @@ def test_a_machine_without_gpu_says_so() -> None:
     assert nvml.foreign_processes(gone) == []
 
 
-def test_a_slot_per_gpu_has_its_gpu_alone() -> None:
+def test_per_gpu_gives_each_slot_one_gpu() -> None:
     two = Gpus("NVIDIA A100", 80, (2, 5))
     assert [
-        (share.indices, env["CUDA_VISIBLE_DEVICES"]) for share, env in share_out(two, "per-gpu")
+        (gpus.indices, env["CUDA_VISIBLE_DEVICES"]) for gpus, env in assign_gpus(two, "per-gpu")
     ] == [
         ((2,), "2"),
         ((5,), "5"),
     ]
-    assert share_out(two, "1") == [(two, {})]
-    assert share_out(CPU, "per-gpu") == [(CPU, {})]
-    assert share_out(CPU, "3") == [(CPU, {})] * 3
+    assert assign_gpus(two, "1") == [(two, {})]
+    assert assign_gpus(CPU, "per-gpu") == [(CPU, {})]
+    assert assign_gpus(CPU, "3") == [(CPU, {})] * 3
 
 
 @pytest.mark.parametrize(
     ("visible", "seen"),
     [(None, True), ("1", True), ("0,1", True), ("0", False), ("", False), ("GPU-ab", True)],
 )
-def test_gpus_that_are_hidden_from_the_agent_are_not_its_own(
-    visible: str | None, seen: bool
-) -> None:
+def test_the_agent_uses_visible_gpus_only(visible: str | None, seen: bool) -> None:
     assert is_visible(visible, 1, "GPU-ab12") is seen
 
 
-def test_status_tells_running_from_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_whether_an_agent_is_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert show_status(tmp_path, as_json=False) == 3
     folder = StateFolder(tmp_path, "box")
     slot = {
@@ -119,7 +119,7 @@ def test_status_tells_running_from_not(tmp_path: Path, capsys: pytest.CaptureFix
     assert "not running: box" in capsys.readouterr().out
 
 
-def test_no_uri_and_no_name_leads_out_of_its_folder(tmp_path: Path) -> None:
+def test_refuses_uris_and_names_outside_of_their_folder(tmp_path: Path) -> None:
     root = tmp_path / "artifacts"
     (root / "datasets").mkdir(parents=True)
     assert local_path(root, "forge://artifacts/datasets/x") == root / "datasets" / "x"

@@ -1,4 +1,4 @@
-"""What a job left is removed, and what can't be removed is told."""
+"""Removing a job's folder, and logging what can't be removed."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ __all__ = ["open_path"]
 OTHER_UID = 61_998
 
 
-def test_what_is_not_there_is_gone(tmp_path: Path) -> None:
+def test_a_missing_folder_counts_as_removed(tmp_path: Path) -> None:
     assert remove_tree(tmp_path / "none")
 
 
@@ -28,7 +28,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "file").exists()
 
 
-def test_many_folders_side_by_side_and_below(tmp_path: Path) -> None:
+def test_removes_sibling_and_nested_folders(tmp_path: Path) -> None:
     for name in ("a/b/c", "a/b/d", "a/e", "f"):
         (tmp_path / "root" / name).mkdir(parents=True)
         (tmp_path / "root" / name / "file").touch()
@@ -37,13 +37,13 @@ def test_many_folders_side_by_side_and_below(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_folders_that_their_owner_closed_are_opened_and_removed(open_path: Path) -> None:
-    """Root needs no permission, so another user tries."""
+def test_removes_folders_without_permissions(open_path: Path) -> None:
+    """Runs as another user, because root needs no permission."""
     own = open_path / "own"
     own.mkdir()
     os.chown(own, OTHER_UID, OTHER_UID)
 
-    def closes_and_removes() -> bool:
+    def create_and_remove() -> bool:
         below = own / "root" / "a" / "b"
         below.mkdir(parents=True)
         (below / "file").touch()
@@ -51,14 +51,14 @@ def test_folders_that_their_owner_closed_are_opened_and_removed(open_path: Path)
             folder.chmod(0)
         return remove_tree(own / "root")
 
-    assert passes_as(OTHER_UID, closes_and_removes)
+    assert passes_as(OTHER_UID, create_and_remove)
     assert list(own.iterdir()) == []
 
 
-def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(
+def test_a_link_that_replaces_a_folder_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that could not be ended may swap them after the agent looked."""
+    """A process that could not be ended may replace the folder after the agent's check."""
     outside = tmp_path / "outside"
     outside.mkdir(mode=0o500)
     (outside / "file").touch()
@@ -79,7 +79,7 @@ def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(
     assert (outside / "file").exists()
 
 
-def test_a_disk_that_fails_is_told_and_not_raised(
+def test_a_disk_failure_is_logged_and_not_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(_: int) -> None:
@@ -93,13 +93,13 @@ def test_a_disk_that_fails_is_told_and_not_raised(
 
 
 @needs_root
-def test_what_can_not_be_removed_is_told_and_the_rest_is_gone(
+def test_logs_what_cannot_be_removed_and_removes_the_rest(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mounted = tmp_path / "root" / "a" / "mounted"
     mounted.mkdir(parents=True)
     (tmp_path / "root" / "b").mkdir()
-    for name in ("before", "zlast"):  # beside it: a folder is listed in no order
+    for name in ("before", "zlast"):  # siblings: the order of a listing is undefined
         (tmp_path / "root" / "a" / name / "below").mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "tmpfs", str(mounted)]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
@@ -111,4 +111,4 @@ def test_what_can_not_be_removed_is_told_and_the_rest_is_gone(
         subprocess.run(["umount", str(mounted)], check=True)
     left = {path.name for path in (tmp_path / "root").rglob("*")}
     assert left == {"a", "mounted"}
-    assert caplog.text.count("not all of") == 1
+    assert caplog.text.count("can't be removed completely") == 1

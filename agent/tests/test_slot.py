@@ -1,4 +1,4 @@
-"""What a slot does with the control plane's commands."""
+"""A slot's commands, heartbeats, polls and results."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from agent_support import Answer, ScriptedServer, as_json, handed_job
+from agent_support import Answer, ScriptedServer, as_json, dispatched_job
 from slot_user_support import FIRST_UID, needs_root
 
 from forge_agent import user_processes
@@ -38,17 +38,17 @@ def slot(control_plane: ControlPlane, tmp_path: Path) -> Slot:
         ({"type": "of a newer control plane"}, None),
     ],
 )
-def test_a_job_is_stopped_by_commands_about_this_attempt_of_it(
+def test_only_commands_about_the_current_attempt_stop_a_job(
     slot: Slot, command: dict[str, object], why: str | None
 ) -> None:
-    """A heartbeat may be answered after the job's next attempt has come here."""
-    slot._lease = lease = Lease.of(handed_job(attempt=2), "w")
-    slot._obey(command)
+    """The response to a heartbeat may arrive after the job's next attempt."""
+    slot._lease = lease = Lease.of(dispatched_job(attempt=2), "w")
+    slot._run_command(command)
     assert lease.why_stopped == why
 
 
 class _Served:
-    """Deployments of a slot, as far as its heartbeat and its commands look at them."""
+    """A fake of Deployments, for heartbeats and commands."""
 
     def __init__(self) -> None:
         self.stopped: list[str] = []
@@ -65,58 +65,58 @@ class _Served:
         self.has_stopped.set()
 
 
-def test_a_heartbeat_names_what_is_served_and_what_of_it_does_not_answer(
+def test_a_heartbeat_names_all_and_unhealthy_deployments(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slot, "_deployments", _Served())
-    beat = slot._describe_beat()
-    assert beat["deployments"] == ["dep_1", "dep_2"]
-    assert beat["unhealthy_deployments"] == ["dep_2"]
+    payload = slot._describe_heartbeat()
+    assert payload["deployments"] == ["dep_1", "dep_2"]
+    assert payload["unhealthy_deployments"] == ["dep_2"]
 
 
-def test_a_heartbeat_tells_what_the_job_has_reported_so_far(slot: Slot, tmp_path: Path) -> None:
-    slot._lease = Lease.of(handed_job(attempt=2), "w")
-    assert slot._describe_beat()["attempt"] == 2
-    assert not {"progress", "metrics"} & slot._describe_beat().keys()
+def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Path) -> None:
+    slot._lease = Lease.of(dispatched_job(attempt=2), "w")
+    assert slot._describe_heartbeat()["attempt"] == 2
+    assert not {"progress", "metrics"} & slot._describe_heartbeat().keys()
     reports = slot._runner._reports = Reports(tmp_path / "progress")
     metrics = {"loss": 0.5, **{f"m{n}": n for n in range(40)}}
-    reports.hear(PREFIX + json.dumps({"progress": 0.5, "metrics": metrics}).encode())
-    beat = slot._describe_beat()
-    assert beat["progress"] == 0.5
-    assert len(beat["metrics"]) == 32
-    assert beat["metrics"]["loss"] == 0.5
+    reports.read_line(PREFIX + json.dumps({"progress": 0.5, "metrics": metrics}).encode())
+    payload = slot._describe_heartbeat()
+    assert payload["progress"] == 0.5
+    assert len(payload["metrics"]) == 32
+    assert payload["metrics"]["loss"] == 0.5
 
 
-def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
+def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is about what was served before; the job replaces that anyway."""
+    """The command is about the earlier deployment, which the job replaces anyway."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(
-        handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w"
+        dispatched_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w"
     )
-    slot._obey({"type": "stop_deployment", "deployment_id": "dep_1"})
-    slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
+    slot._run_command({"type": "stop_deployment", "deployment_id": "dep_1"})
+    slot._run_command({"type": "stop_deployment", "deployment_id": "dep_2"})
     assert served.has_stopped.wait(5)
     assert served.stopped == ["dep_2"]
 
 
-def test_one_that_leaves_says_so_with_its_result(slot: Slot, server: ScriptedServer) -> None:
-    """Without it, the scheduler would assign the next job to this slot at once."""
+def test_a_draining_slot_sends_leaving_with_its_result(slot: Slot, server: ScriptedServer) -> None:
+    """Without it, the scheduler would immediately assign the next job to this slot."""
     server.script = lambda _: Answer()
     result = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {}}
     slot._deliver(result)
     slot.leave()
     slot._deliver(result)
-    told = [json.loads(request.body).get("leaving") for request in server.requests]
-    assert told == [None, True]
+    sent = [json.loads(request.body).get("leaving") for request in server.requests]
+    assert sent == [None, True]
 
 
-def test_a_poll_that_finds_nothing_at_once_is_not_sent_again_at_once(
+def test_pauses_after_a_poll_that_returns_nothing_immediately(
     server: ScriptedServer, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """A control plane may not know `wait_seconds`, and would be asked without a pause."""
+    """A control plane that does not know `wait_seconds` would get polls without a pause."""
     config = AgentConfig("http://127.0.0.1:9", "k", poll_interval_s=0.4, wait_s=30)
     slot = Slot(config, control_plane, "w", Nvml(), CPU, {}, tmp_path, lambda: None)
     server.script = lambda _: as_json({"job_id": None})
@@ -126,7 +126,7 @@ def test_a_poll_that_finds_nothing_at_once_is_not_sent_again_at_once(
     assert time.monotonic() - started >= 3 * 0.4
 
 
-def test_a_poll_that_brought_a_command_is_sent_again_at_once(
+def test_polls_again_immediately_after_a_command(
     server: ScriptedServer, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     config = AgentConfig("http://127.0.0.1:9", "k", poll_interval_s=60, wait_s=60)
@@ -138,7 +138,7 @@ def test_a_poll_that_brought_a_command_is_sent_again_at_once(
 
 
 @needs_root
-def test_no_job_is_taken_while_processes_of_an_earlier_one_go_on(
+def test_accepts_no_job_while_processes_of_an_earlier_one_remain(
     control_plane: ControlPlane,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -151,16 +151,16 @@ def test_no_job_is_taken_while_processes_of_an_earlier_one_go_on(
     monkeypatch.setattr(slot, "_register_until_accepted", lambda: 1.0)
     left = subprocess.Popen(["/bin/sleep", "600"], user=uid, group=uid, extra_groups=[])
     try:
-        # As if it waited for a device.
+        # Simulates a process that waits for a device.
         monkeypatch.setattr(user_processes, "_end", lambda *_: None)
-        monkeypatch.setattr(user_processes, "WITHIN_S", 0.1)
+        monkeypatch.setattr(user_processes, "TIMEOUT_S", 0.1)
         assert not slot._is_fit()
         why = f"processes of an earlier job, of user {uid}, can't be ended: {left.pid}"
-        assert slot._describe_beat()["reason"] == why
-        assert f"no job is taken: {why}" in caplog.text
+        assert slot._describe_heartbeat()["reason"] == why
+        assert f"not accepting jobs: {why}" in caplog.text
         left.kill()
         left.wait()
-        assert not slot._is_fit()  # it registers, to leave `error`
+        assert not slot._is_fit()  # registers first, which ends the state `error`
         assert slot._is_fit()
     finally:
         left.kill()

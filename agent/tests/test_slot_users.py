@@ -1,4 +1,4 @@
-"""Jobs that run as users of their own: what they can't reach, and what still works."""
+"""Jobs that run as separate users: what they can't access, and what still works."""
 
 import contextlib
 import os
@@ -10,23 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer, handed_job
+from agent_support import ScriptedServer, dispatched_job
 from hostile_support import Received, run_hostile
 from slot_user_support import FIRST_UID, needs_root, open_path
 
-from forge_agent import leash, user_processes
+from forge_agent import supervisor, user_processes
+from forge_agent.chown_tree import chown_tree
 from forge_agent.config import AgentConfig, HandlerConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.deployment import Deployment
 from forge_agent.deployments import Deployments
-from forge_agent.give_tree import give
 from forge_agent.handler_failed import HandlerFailed
 from forge_agent.isolation import Isolation
 from forge_agent.lease import Lease
-from forge_agent.leashed import Ending, Leashed
 from forge_agent.masking import Mask
 from forge_agent.remove_tree import remove_tree
 from forge_agent.slot_user import RunAs, SlotUser
+from forge_agent.supervised import Ending, SupervisedProcess
 from forge_agent.user_processes import processes_of
 
 __all__ = ["open_path"]
@@ -47,7 +47,7 @@ def received(server: ScriptedServer) -> Received:
 
 
 @needs_python
-def test_a_job_reaches_neither_the_agent_nor_another_slot(
+def test_a_job_cannot_access_the_agent_or_another_slot(
     control_plane: ControlPlane,
     received: Received,
     open_path: Path,
@@ -84,7 +84,7 @@ def test_a_job_reaches_neither_the_agent_nor_another_slot(
 
 
 @needs_python
-def test_a_hard_link_to_a_file_that_the_job_can_not_read_is_not_sent(
+def test_a_hard_link_to_an_unreadable_file_is_not_sent(
     control_plane: ControlPlane, received: Received, open_path: Path
 ) -> None:
     (open_path / "key").write_text(SECRET)
@@ -100,7 +100,7 @@ def test_a_hard_link_to_a_file_that_the_job_can_not_read_is_not_sent(
 
 
 @needs_python
-def test_what_a_job_does_works_as_before(
+def test_a_normal_job_works_as_a_separate_user(
     control_plane: ControlPlane, received: Received, open_path: Path
 ) -> None:
     root = open_path / "artifacts"
@@ -120,7 +120,7 @@ def test_what_a_job_does_works_as_before(
     (output / "deep" / "rows").write_text(rows + Path(job["resume_from"]).read_text())
     result.write_text('{"result": {"ok": true}}')
     """
-    old_mask = os.umask(0o077)  # as the service's
+    old_mask = os.umask(0o077)  # the service's umask
     try:
         report = run_hostile(
             control_plane, open_path, code, {}, config, program=PYTHON, run_as=RUN_AS, inputs=inputs
@@ -135,7 +135,7 @@ def test_what_a_job_does_works_as_before(
 
 
 @needs_python
-def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
+def test_a_deployed_model_runs_as_another_user_than_jobs(open_path: Path) -> None:
     isolation = Isolation(FIRST_UID)
     users = [isolation.of_jobs(n).bare for n in (0, 1)]
     users += [isolation.of_deployments(n).bare for n in (0, 1)]
@@ -145,7 +145,7 @@ def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
     folder = open_path / "deployments" / "dep_1"
     deployment = Deployment(config, folder, {}, Mask({}), isolation.of_deployments(1))
     deployment.prepare("127.0.0.1", 18_000, None)
-    deployment.run_folder.describe(Lease.of(handed_job(job_type="deploy"), "w"), {}, None, {})
+    deployment.run_folder.describe(Lease.of(dispatched_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):
         deployment.wait_until_healthy()
@@ -156,7 +156,7 @@ def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
     assert (folder / "server.log").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_killed_agents_models_left_does_not_meet_the_next_ones(open_path: Path) -> None:
+def test_ends_the_deployments_of_a_killed_agent(open_path: Path) -> None:
     left = subprocess.Popen(["/bin/sleep", "600"], user=UID, group=UID, extra_groups=[])
     try:
         config = AgentConfig("http://127.0.0.1:9", "k")
@@ -168,24 +168,24 @@ def test_what_a_killed_agents_models_left_does_not_meet_the_next_ones(open_path:
 
 
 @needs_python
-def test_a_job_that_takes_all_processes_is_reported_and_its_folder_removed(
+def test_a_job_that_uses_up_all_processes_is_reported_and_its_folder_removed(
     control_plane: ControlPlane,
     received: Received,
     open_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Then the agent can't start any itself: here, once the handler has been started."""
+    """In that case the agent can't start a process either. Simulated after the handler's start."""
 
-    def takes_all(name: str) -> None:
+    def use_up_all(name: str) -> None:
         def fails(*_: object, **__: object) -> None:
             raise BlockingIOError(11, "Resource temporarily unavailable")
 
         monkeypatch.setattr(user_processes.subprocess, "run", fails)
-        # The supervisor is gone, so this is left to the agent.
+        # The supervisor has ended, so the agent must kill this process.
         hidden.append(subprocess.Popen(["/bin/sleep", "600"], user=UID, group=UID))
 
     hidden: list[subprocess.Popen[bytes]] = []
-    received.on_file = takes_all
+    received.on_file = use_up_all
     code = "(output / 'a').touch()"
     report = run_hostile(control_plane, open_path, code, {}, program=PYTHON, run_as=RUN_AS)
     assert report["status"] == "completed"
@@ -193,80 +193,82 @@ def test_a_job_that_takes_all_processes_is_reported_and_its_folder_removed(
     assert list((open_path / "work").iterdir()) == []
 
 
-def test_nothing_that_the_user_started_is_left(open_path: Path) -> None:
+def test_no_process_of_the_user_remains(open_path: Path) -> None:
     script = """
     trap "" TERM
     sleep 600 &
     setsid sh -c 'trap "" TERM; echo $$; sleep 600' &
     wait
     """
-    leashed = Leashed(("/bin/sh", "-c", script), open_path, dict(os.environ), user=USER)
-    daemon = int(leashed.output.readline())
+    supervised = SupervisedProcess(
+        ("/bin/sh", "-c", script), open_path, dict(os.environ), user=USER
+    )
+    daemon = int(supervised.output.readline())
     assert Path(f"/proc/{daemon}").stat().st_uid == USER.uid
-    leashed.stop(grace_s=0)
-    assert leashed.wait() == Ending(None, 9, None)
+    supervised.stop(grace_s=0)
+    assert supervised.wait() == Ending(None, 9, None)
     assert not Path(f"/proc/{daemon}").exists()
 
 
 @needs_python
-def test_a_bound_of_memory_holds_for_the_user(open_path: Path) -> None:
+def test_the_memory_limit_applies_to_the_user(open_path: Path) -> None:
     code = "x = bytearray(b'1') * 300_000_000; import time; time.sleep(600)"
-    leashed = Leashed((PYTHON, "-c", code), open_path, dict(os.environ), 0.2, USER)
-    ending = leashed.wait()
+    supervised = SupervisedProcess((PYTHON, "-c", code), open_path, dict(os.environ), 0.2, USER)
+    ending = supervised.wait()
     assert ending.signal == 9
-    assert "over its bound of 0.20 GB" in str(ending.reason)
+    assert "over its limit of 0.20 GB" in str(ending.reason)
 
 
-def test_it_ends_with_its_supervisor_even_where_the_agent_is_gone_too(open_path: Path) -> None:
-    """A change of user clears the parent-death signal, so it must be set after the change."""
+def test_a_command_ends_with_its_supervisor_even_without_the_agent(open_path: Path) -> None:
+    """The parent-death signal must be set after the change of user, which clears it."""
     command = ("/bin/sh", "-c", "echo $$; exec sleep 600")
-    supervisor = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(leash.__file__), "2", "0", f"{USER.uid}:", *command],
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(supervisor.__file__), "2", "0", f"{USER.uid}:", *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=open_path,
     )
-    assert supervisor.stdout
-    pid = int(supervisor.stdout.readline())
-    supervisor.kill()
-    supervisor.wait()
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.wait()
     try:
         _wait_until(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, 9)
-        supervisor.communicate()
+        process.communicate()
 
 
-def test_files_of_several_names_are_not_given(tmp_path: Path) -> None:
-    """One of the names may lie elsewhere, and be the agent's file."""
+def test_the_owner_of_files_with_several_hard_links_is_not_changed(tmp_path: Path) -> None:
+    """Another name of the file may be outside of the folder, and belong to the agent."""
     (tmp_path / "agents").write_text(SECRET)
     (tmp_path / "jobs").mkdir()
     os.link(tmp_path / "agents", tmp_path / "jobs" / "link")
     (tmp_path / "jobs" / "to").symlink_to(tmp_path / "agents")
     (tmp_path / "jobs" / "own").touch()
-    give(tmp_path / "jobs", USER.uid)
+    chown_tree(tmp_path / "jobs", USER.uid)
     assert (tmp_path / "agents").stat().st_uid == 0
     assert (tmp_path / "jobs" / "own").stat().st_uid == USER.uid
 
 
-def test_folders_of_any_depth_are_given(deep_path: Path) -> None:
-    """More than calls may nest, descriptors may be open, or a path may be long."""
+def test_the_owner_of_folders_of_any_depth_is_changed(deep_path: Path) -> None:
+    """Deeper than the limits on recursion, open descriptors and path length."""
     (deep_path / "root").mkdir()
     folder = os.open(deep_path / "root", os.O_RDONLY)
     for name in ("d", "last") * 2_500:
-        os.mkdir("beside", dir_fd=folder)
+        os.mkdir("sibling", dir_fd=folder)
         os.mkdir(name, dir_fd=folder)
         below = os.open(name, os.O_RDONLY, dir_fd=folder)
         os.close(folder)
         folder = below
     os.close(os.open("file", os.O_CREAT, dir_fd=folder))
     os.chown("file", 0, 0, dir_fd=folder)
-    give(deep_path / "root", USER.uid)
+    chown_tree(deep_path / "root", USER.uid)
     assert os.fstat(folder).st_uid == USER.uid
     assert os.stat("file", dir_fd=folder).st_uid == USER.uid
-    assert os.stat("../beside", dir_fd=folder).st_uid == USER.uid
+    assert os.stat("../sibling", dir_fd=folder).st_uid == USER.uid
     os.close(folder)
     assert remove_tree(deep_path / "root")
 
@@ -283,18 +285,18 @@ def _wait_until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
 
 
 @needs_python
-def test_what_outlives_its_leash_does_not_meet_the_next_job(
+def test_processes_that_outlive_their_supervisor_are_ended(
     control_plane: ControlPlane, received: Received, open_path: Path
 ) -> None:
     code = """
     import ctypes, signal, subprocess, time
-    # Of no group, parent or variable that tells whose it is.
+    # Has no group, parent or variable that shows which job it belongs to.
     subprocess.Popen(["/bin/sleep", "600"], env={}, start_new_session=True)
     print("hidden", flush=True)
     time.sleep(600)
     """
 
-    def kill_leash() -> None:
+    def kill_supervisor() -> None:
         deadline = time.monotonic() + 60
         while b"hidden\n" not in received.log and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -302,11 +304,11 @@ def test_what_outlives_its_leash_does_not_meet_the_next_job(
             with contextlib.suppress(OSError):
                 words = (folder / "cmdline").read_bytes().split(b"\0")
                 if f"{UID}:".encode() in words and any(
-                    word.endswith(b"leash.py") for word in words
+                    word.endswith(b"supervisor.py") for word in words
                 ):
                     os.kill(int(folder.name), 9)
 
-    killer = threading.Thread(target=kill_leash)
+    killer = threading.Thread(target=kill_supervisor)
     killer.start()
     report = run_hostile(control_plane, open_path, code, {}, program=PYTHON, run_as=RUN_AS)
     killer.join()

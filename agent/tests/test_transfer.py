@@ -1,4 +1,4 @@
-"""Uploads and downloads that break off, against a real HTTP server that keeps the bytes."""
+"""Interrupted uploads and downloads, against a real HTTP server that stores the bytes."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, dispatched_job
 
 from forge_agent import transfer
 from forge_agent.control_plane import ControlPlane, StaleAttempt
@@ -26,8 +26,8 @@ def _upload(control_plane: ControlPlane, lease: Lease, path: Path) -> None:
         upload(control_plane, lease, URL, file, path.name)
 
 
-class Keeper:
-    """What the control plane does with parts; `faults`: what goes wrong with the n-th request."""
+class FakeStore:
+    """Stores parts like the control plane. `faults`: the fault of the n-th request."""
 
     def __init__(self, faults: dict[int, str]) -> None:
         self.bytes = b""
@@ -70,7 +70,7 @@ class Keeper:
         {5: "after", 6: "before"},
     ],
 )
-def test_an_upload_goes_on_where_it_broke_off(
+def test_an_interrupted_upload_resumes(
     server: ScriptedServer,
     control_plane: ControlPlane,
     lease: Lease,
@@ -79,15 +79,15 @@ def test_an_upload_goes_on_where_it_broke_off(
 ) -> None:
     path = tmp_path / "x"
     path.write_bytes(bytes(range(256)) * 17)
-    keeper = server.script = Keeper(faults)
+    store = server.script = FakeStore(faults)
     _upload(control_plane, lease, path)
-    assert keeper.bytes == path.read_bytes()
-    assert keeper.is_complete
+    assert store.bytes == path.read_bytes()
+    assert store.is_complete
     sent = sum(len(request.body) for request in server.requests)
-    assert sent <= 4352 + 1000 * len(faults)  # no more is sent again than was under way
+    assert sent <= 4352 + 1000 * len(faults)  # at most one part is sent again per fault
 
 
-def test_a_file_that_arrives_changed_is_sent_again_and_then_given_up(
+def test_a_checksum_mismatch_is_retried_and_finally_fails(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
     path = tmp_path / "x"
@@ -98,7 +98,7 @@ def test_a_file_that_arrives_changed_is_sent_again_and_then_given_up(
     assert len(server.requests) == 3
 
 
-def test_an_upload_ends_with_the_job(
+def test_an_upload_ends_with_the_lease(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
     path = tmp_path / "x"
@@ -113,10 +113,10 @@ def test_an_upload_ends_with_the_job(
         _upload(control_plane, lease, path)
     server.script = lambda _: as_error(409, "stale_attempt")
     with pytest.raises(StaleAttempt):
-        _upload(control_plane, Lease.of(handed_job(), "w"), path)
+        _upload(control_plane, Lease.of(dispatched_job(), "w"), path)
 
 
-def test_a_download_goes_on_where_it_broke_off_and_is_checked(
+def test_an_interrupted_download_resumes_and_is_verified(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
     content = bytes(range(256)) * 17
@@ -141,7 +141,7 @@ def test_a_download_goes_on_where_it_broke_off_and_is_checked(
     assert not (tmp_path / "y").exists()
 
 
-def test_every_request_says_which_attempt_it_is_for(
+def test_every_request_names_its_attempt(
     server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
 ) -> None:
     path = tmp_path / "x"
@@ -153,7 +153,7 @@ def test_every_request_says_which_attempt_it_is_for(
 
 
 @pytest.mark.parametrize("refusals", [0, 1, 2])
-def test_a_file_goes_past_the_control_plane_where_the_store_takes_it(
+def test_a_file_is_uploaded_directly_if_the_store_accepts_it(
     server: ScriptedServer,
     control_plane: ControlPlane,
     lease: Lease,
@@ -162,7 +162,7 @@ def test_a_file_goes_past_the_control_plane_where_the_store_takes_it(
 ) -> None:
     path = tmp_path / "x"
     path.write_bytes(bytes(range(256)) * 17)
-    keeper = Keeper({})
+    store = FakeStore({})
     headers = {"x-amz-checksum": "c", "content-length": str(path.stat().st_size)}
     signed = {"url": f"{server.url}/bucket/x?signature=s", "headers": headers}
     refused = 0
@@ -175,23 +175,23 @@ def test_a_file_goes_past_the_control_plane_where_the_store_takes_it(
             if refused < refusals:
                 refused += 1
                 return Answer(403, b"<Error/>")
-            keeper.bytes = request.body
+            store.bytes = request.body
             return Answer(200, b"")
-        answer = keeper(request)
-        if keeper.bytes or keeper.is_complete:
+        answer = store(request)
+        if store.bytes or store.is_complete:
             return answer
         return as_json({"received": 0, "complete": False, "upload": signed}, 202)
 
     server.script = script
     _upload(control_plane, lease, path)
-    assert keeper.bytes == path.read_bytes()
-    assert keeper.is_complete
+    assert store.bytes == path.read_bytes()
+    assert store.is_complete
     parts = [r for r in server.requests if "-" in r.headers.get("content-range", "")]
     assert bool(parts) == (refusals == 2)
 
 
 @pytest.mark.parametrize("answer", [Answer(403, b"<Error/>"), Answer(500, b""), None])
-def test_what_can_not_be_read_at_its_store_is_read_through_the_control_plane(
+def test_a_file_that_the_store_does_not_return_is_read_through_the_control_plane(
     server: ScriptedServer,
     control_plane: ControlPlane,
     lease: Lease,

@@ -1,4 +1,4 @@
-"""Processes of a slot's user that try to live on."""
+"""Processes of a slot's user that try to survive."""
 
 import subprocess
 import textwrap
@@ -24,7 +24,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a process of the user. Once it has written a line, it does what it should."""
+    """Starts a process of the user and waits for its first line: then it is ready."""
     started: list[subprocess.Popen[bytes]] = []
 
     def run(code: str, uid: int = UID) -> "subprocess.Popen[bytes]":
@@ -47,7 +47,7 @@ SLEEPS = "import time; print('up', flush=True); time.sleep(600)"
 
 
 @needs_python
-def test_others_go_on(start: Start) -> None:
+def test_processes_of_other_users_continue(start: Start) -> None:
     own, other = start(SLEEPS), start(SLEEPS, OTHER_UID)
     assert end_processes_of(UID) == []
     assert own.wait(5) == -9
@@ -55,8 +55,8 @@ def test_others_go_on(start: Start) -> None:
 
 
 @needs_python
-def test_one_whose_first_thread_has_ended(start: Start) -> None:
-    """The kernel shows it as a zombie while its other threads run on."""
+def test_ends_a_process_whose_first_thread_has_ended(start: Start) -> None:
+    """The kernel shows it as a zombie while its other threads are still running."""
     process = start("""
         import ctypes, threading, time
         def go_on():
@@ -73,7 +73,9 @@ def test_one_whose_first_thread_has_ended(start: Start) -> None:
 
 @needs_python
 @pytest.mark.parametrize("number", [9, 19])
-def test_one_that_ends_or_stops_all_others_of_its_user(start: Start, number: int) -> None:
+def test_ends_a_process_that_kills_or_stops_all_others_of_its_user(
+    start: Start, number: int
+) -> None:
     start(f"""
         import contextlib, os
         print("up", flush=True)
@@ -86,7 +88,7 @@ def test_one_that_ends_or_stops_all_others_of_its_user(start: Start, number: int
 
 
 @needs_python
-def test_ones_that_fork_on_and_on(start: Start) -> None:
+def test_ends_processes_that_fork_continuously(start: Start) -> None:
     start("""
         import os, resource
         resource.setrlimit(resource.RLIMIT_NPROC, (40, 40))
@@ -99,8 +101,8 @@ def test_ones_that_fork_on_and_on(start: Start) -> None:
 
 
 @needs_python
-def test_where_no_process_can_be_started(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job may have used up all that the service may have."""
+def test_works_if_no_process_can_be_started(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job may have used up the service's process limit."""
 
     def fails(*_: object, **__: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
@@ -112,8 +114,10 @@ def test_where_no_process_can_be_started(start: Start, monkeypatch: pytest.Monke
 
 
 @needs_python
-def test_what_can_not_be_ended_is_told(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that waits for a device: its signal has to wait, too."""
+def test_returns_processes_that_cannot_be_ended(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For example, a process that waits for a device: its signal is pending."""
     process = start(SLEEPS)
     monkeypatch.setattr(user_processes, "_end", lambda *_: None)
-    assert end_processes_of(UID, within_s=0.1) == [process.pid]
+    assert end_processes_of(UID, timeout_s=0.1) == [process.pid]

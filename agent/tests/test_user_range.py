@@ -1,4 +1,4 @@
-"""Of several agents on one machine each has users of its own."""
+"""Each of several agents on one machine has its own users."""
 
 import os
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 from forge_agent.user_range import SIZE, claim_user_range
 
 
-def test_the_second_agent_takes_the_next_range(tmp_path: Path) -> None:
+def test_the_second_agent_gets_the_next_range(tmp_path: Path) -> None:
     assert claim_user_range(61_000, tmp_path) == 61_000
     assert claim_user_range(61_000, tmp_path) == 61_000 + SIZE
     assert claim_user_range(70_000, tmp_path) == 70_000
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_nothing_is_locked_through_a_link(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "users-61000.lock").symlink_to(tmp_path / "elsewhere")
     assert claim_user_range(61_000, tmp_path) == 61_000
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_range_is_free_again_when_its_agent_has_ended(tmp_path: Path) -> None:
+def test_a_range_is_free_again_after_its_agent_has_ended(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         claim_user_range(61_000, tmp_path)

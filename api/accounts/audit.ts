@@ -23,12 +23,12 @@ const entrySchema = z
 export function auditRoute(ctx: Context): Route {
   return route({
     method: "GET",
-    // The second path is the job type's name, and goes with the next release.
+    // Deprecated: the second path reads like the job type `audit`. The next release removes it.
     paths: ["/api/audit-log", "/api/audit"],
     scope: "user",
     operationId: "listAudit",
     tag: "Billing",
-    summary: "List who did what, newest first",
+    summary: "List audit log entries, newest first",
     description:
       "Keys, workers, deletions, retention, approvals, budgets and prices; of admins every change that " +
       "they asked for. Append-only: each entry carries the hash of the one before.",

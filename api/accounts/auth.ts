@@ -87,19 +87,19 @@ export function authRoutes(ctx: Context): Route[] {
       async handle(call) {
         const { principal, body } = call;
         if (body.scope === "admin" && principal.scope !== "admin") {
-          throw insufficientScope("only an admin's key makes admin keys", "scope");
+          throw insufficientScope("only an admin's key can create admin keys", "scope");
         }
-        refuseWorkersOfOthers(body);
+        requireWorkerFieldsMatch(body);
         const { answer } = await createOnce(ctx, call, {
           content: body,
           replay: withoutSecret,
           create: async (db) => {
             await requireRoomForKey(db, ctx.config.limits.caps, principal.userId);
             const expiry = await findExpiry(db, principal.ownerKeyId);
-            // Revoked since its request began.
+            // The key was revoked after the request started.
             if (expiry === undefined) throw invalidKey();
-            requireNoLater(body.expires_at, expiry);
-            const made = await createKey(db, {
+            requireExpiryBy(body.expires_at, expiry);
+            const created = await createKey(db, {
               userId: principal.userId,
               scope: body.scope,
               name: body.name,
@@ -112,17 +112,17 @@ export function authRoutes(ctx: Context): Route[] {
             await recordAudit(db, {
               userId: principal.userId,
               action: "key_created",
-              subject: made.key_id,
+              subject: created.key_id,
               principal,
               after: {
-                name: made.name,
-                scope: made.scope,
-                expires_at: made.expires_at,
-                workers: made.workers,
-                serving_hosts: made.serving_hosts,
+                name: created.name,
+                scope: created.scope,
+                expires_at: created.expires_at,
+                workers: created.workers,
+                serving_hosts: created.serving_hosts,
               },
             });
-            return presentNewKey(made);
+            return presentNewKey(created);
           },
         });
         call.reply.header("cache-control", "no-store");
@@ -169,7 +169,8 @@ export function authRoutes(ctx: Context): Route[] {
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
         const ended = await transaction(ctx.pool, async (db) => {
-          // A key that is being made by this one is made before, and ended too, or not at all.
+          // Serializes with key creation: a key that this one is creating is either committed and
+          // revoked here too, or not created.
           const owner = await findKeyOwner(db, keyId);
           if (owner !== undefined) await lockTenant(db, owner);
           const keys = await revokeKey(db, keyId, tenantScopeOf(principal));
@@ -193,19 +194,22 @@ export function authRoutes(ctx: Context): Route[] {
   ];
 }
 
-function refuseWorkersOfOthers({ scope, workers, serving_hosts: hosts }: NewKeyBody): void {
+function requireWorkerFieldsMatch({ scope, workers, serving_hosts: hosts }: NewKeyBody): void {
   if (workers != null && scope !== "worker") {
-    throw new InvalidRequest('only a key of scope "worker" is for a number of workers', "workers");
+    throw new InvalidRequest(
+      'only a key of scope "worker" can have a number of workers',
+      "workers",
+    );
   }
   if (hosts.length > 0 && workers == null) {
-    const message = "must come with `workers`: the hosts are those of the key's own workers";
+    const message = "requires `workers`: the hosts apply to the key's own workers only";
     throw new InvalidRequest(message, "serving_hosts");
   }
 }
 
-/** A key that expires makes none that outlives it. */
-function requireNoLater(asked: string | null | undefined, own: Date | null): void {
-  if (own === null || (asked && Date.parse(asked) <= own.getTime())) return;
-  const message = `must be no later than ${own.toISOString()}, when the key that makes it expires`;
+/** A key that expires can't create a key that expires later. */
+function requireExpiryBy(requested: string | null | undefined, latest: Date | null): void {
+  if (latest === null || (requested && Date.parse(requested) <= latest.getTime())) return;
+  const message = `must be no later than ${latest.toISOString()}, when the key that creates it expires`;
   throw new InvalidRequest(message, "expires_at");
 }

@@ -1,5 +1,5 @@
 import type { TenantScope } from "../../core/accounts/principal";
-import { Shared } from "../../platform/concurrency/shared";
+import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import {
@@ -10,26 +10,26 @@ import {
 import type { Context } from "../../services/context";
 import { EventGaps } from "./event-gaps";
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 const BATCH = 5_000;
-/** Ids before the newest one that may belong to transactions under way when the feed starts. */
+/** At start, ids this far below the newest one may belong to transactions that are still open. */
 const START_IDS = 1_000;
-/** Events that wait for a slow reader. */
+/** The most events buffered for a slow reader. */
 const MAX_WAITING = 5_000;
 
 /**
- * Events of all tenants, read once for all streams of this process: by one query every quarter of a second, by
- * none while there is no stream.
+ * Reads the events of all tenants once for all streams of this process. It runs one query every 250
+ * ms, and none while no stream is open.
  */
 export class EventFeed implements Component {
   readonly name = "event feed";
   private readonly readers = new Set<EventReader>();
   private readonly loop: Loop;
-  private readonly starting = new Shared<void>();
+  private readonly starting = new SingleFlight<void>();
   private gaps: EventGaps | undefined;
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("event feed", LOOK_MS, () => this.look(), ctx);
+    this.loop = new Loop("event feed", POLL_MS, () => this.poll(), ctx);
   }
 
   start(): void {
@@ -40,11 +40,11 @@ export class EventFeed implements Component {
     await this.loop.stop();
   }
 
-  /** Every event that this viewer may see and that is committed from now on goes to the reader. */
+  /** Opens a reader for the events of a tenant scope that commit from now on. */
   async open(tenantScope: TenantScope, signal: AbortSignal): Promise<EventReader> {
     const reader = new EventReader(tenantScope, signal, () => {
       this.readers.delete(reader);
-      // Else the next stream would begin with all that happened in between.
+      // Otherwise the next stream would start with all events committed in between.
       if (this.readers.size === 0) this.gaps = undefined;
     });
     this.readers.add(reader);
@@ -57,7 +57,7 @@ export class EventFeed implements Component {
     return reader;
   }
 
-  /** The newest event that was read; a stream that is resumed after it misses none. */
+  /** The id of the newest event read. A stream that resumes after it misses no event. */
   get lastId(): number {
     return this.gaps?.lastId ?? 0;
   }
@@ -72,8 +72,8 @@ export class EventFeed implements Component {
     this.gaps.read([...ids, lastId]);
   }
 
-  private async look(): Promise<void> {
-    // The last reader may have left while the feed was starting.
+  private async poll(): Promise<void> {
+    // The last reader may have closed while the feed was starting.
     if (this.readers.size === 0) this.gaps = undefined;
     const { gaps } = this;
     if (!gaps) return;
@@ -86,11 +86,11 @@ export class EventFeed implements Component {
   }
 }
 
-/** The events of one stream, until `close`. */
+/** Buffers the events of one stream, until `close`. */
 export class EventReader {
   private waiting: TenantEventRow[] = [];
   private resolve: (() => void) | undefined;
-  /** It reads too slowly, and has missed events. */
+  /** The reader was too slow, and events were dropped. */
   hasMissed = false;
 
   constructor(
@@ -108,7 +108,7 @@ export class EventReader {
     this.wake();
   }
 
-  /** What has come since the last call; waits so long for something. */
+  /** Returns the events since the last call. If there are none, waits up to `timeoutMs` for one. */
   async next(timeoutMs: number): Promise<TenantEventRow[]> {
     if (this.waiting.length === 0 && !this.signal.aborted) {
       await new Promise<void>((resolve) => {

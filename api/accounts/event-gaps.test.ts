@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { EventGaps } from "./event-gaps";
 
-test("every id is read or looked for, whatever the order of commits", () => {
+test("every committed id is read exactly once, in any order of commits", () => {
   const batches = fc.array(fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { maxLength: 12 }));
   fc.assert(
     fc.property(batches, (given) => {
@@ -10,9 +10,9 @@ test("every id is read or looked for, whatever the order of commits", () => {
       const seen: number[] = [];
       for (const batch of given) {
         for (const id of batch) committed.add(id);
-        // As the statement reads: what is above the last id, and what is looked for.
-        const wanted = new Set(gaps.missing());
-        const found = [...committed].filter((id) => id > gaps.lastId || wanted.has(id));
+        // Like the SQL query: ids above the last one, and the missing ids.
+        const missing = new Set(gaps.missing());
+        const found = [...committed].filter((id) => id > gaps.lastId || missing.has(id));
         gaps.read(found);
         seen.push(...found);
       }
@@ -21,7 +21,7 @@ test("every id is read or looked for, whatever the order of commits", () => {
   );
 });
 
-test("an id whose transaction was rolled back is given up after a minute", () => {
+test("the id of a rolled back transaction is dropped after a minute", () => {
   let now = 0;
   const gaps = new EventGaps(10, () => now);
   gaps.read([12, 14]);

@@ -1,21 +1,22 @@
-/** A transaction that is under way for longer has its events missed. */
+/** Events of a transaction that stays open longer than this are missed. */
 const WAIT_MS = 60_000;
 
 /**
- * Which ids of events are missing below the highest one that was read. Ids are given before transactions commit,
- * so a lower one may appear later; one whose transaction was rolled back never does.
+ * Tracks which event ids are missing below the highest id read. Ids are assigned before
+ * transactions commit, so a lower id may appear later. The id of a rolled back transaction never
+ * appears.
  */
 export class EventGaps {
-  /** By id, since when it is missing. */
+  /** Since when each missing id is missing, in ms. */
   private readonly since = new Map<number, number>();
 
-  /** @param lastId everything up to it is known. */
+  /** @param lastId all events up to this id were read. */
   constructor(
     public lastId: number,
     private readonly nowMs: () => number,
   ) {}
 
-  /** Events of these ids were read, in any order. */
+  /** Records that the events with these ids were read, in any order. */
   read(ids: number[]): void {
     const sorted = [...ids].sort((a, b) => a - b);
     for (const id of sorted) {
@@ -27,7 +28,7 @@ export class EventGaps {
     }
   }
 
-  /** The ids to look for; those that have been missing for too long are given up. */
+  /** The ids to query again. Ids that are missing for too long are dropped. */
   missing(): number[] {
     const oldest = this.nowMs() - WAIT_MS;
     for (const [id, since] of this.since) if (since < oldest) this.since.delete(id);

@@ -14,9 +14,9 @@ import { listEventsSince, type TenantEventRow } from "../../services/accounts/te
 import type { Context } from "../../services/context";
 import type { EventFeed } from "./event-feed";
 
-/** Empty as a browser sends it that has seen no event. */
+/** May be empty: a browser that has received no event sends an empty id. */
 const EVENT_ID = /^[0-9]{0,15}$/;
-/** A stream that has missed more is not resumed: its client reads again what it shows. */
+/** A stream that missed more events is not resumed. Its client reloads what it shows. */
 const MAX_MISSED = 2_000;
 
 export function eventsRoute(ctx: Context, feed: EventFeed): Route {
@@ -27,7 +27,7 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
     waits: true,
     operationId: "streamEvents",
     tag: "Service",
-    summary: "Follow everything of yours",
+    summary: "Stream the events of all your resources",
     description:
       "Server-sent events from now on. `job`: a change of a job's status, with the data `{job_id, job_type, " +
       "pipeline_id, status, attempts, worker_id, error_code, at}`. `pipeline`, `deployment` and `worker`: " +
@@ -46,7 +46,7 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
     answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
     async handle({ headers, request, reply, principal }) {
       const lastId = Number(headers["Last-Event-ID"] || Number.NaN);
-      const { signal } = ctx.waitingRequests.park(request, principal, reply, {
+      const { signal } = ctx.waitingRequests.register(request, principal, reply, {
         maxS: ctx.config.http.maxStreamS,
       });
       const events = follow(ctx, feed, tenantScopeOf(principal), lastId, signal);
@@ -55,7 +55,7 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
   });
 }
 
-/** @param lastId NaN: from now on. */
+/** @param lastId the last event that the client received; NaN: send new events only. */
 async function* follow(
   ctx: Context,
   feed: EventFeed,
@@ -63,7 +63,7 @@ async function* follow(
   lastId: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
-  // First, so that nothing falls between what is read here and what comes.
+  // Open the reader before the query, so that no event is missed between the two.
   const reader = await feed.open(tenantScope, signal);
   try {
     const { lastId: readyId } = feed;
@@ -80,7 +80,7 @@ async function* follow(
     while (!signal.aborted && !reader.hasMissed) {
       const events = await reader.next(KEEP_ALIVE_MS);
       for (const event of events) {
-        // Each comes once from the feed.
+        // Skip events sent above. The feed delivers each event once.
         if (!sent.delete(event.event_id)) yield asEvent(event);
       }
       if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;

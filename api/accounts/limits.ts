@@ -28,7 +28,7 @@ export function limitsRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getLimits",
     tag: "Keys",
-    summary: "Show what you may have and do, and how much of it you have",
+    summary: "Read your limits and their usage",
     description:
       "Past a limit an answer is 429 or, where waiting doesn't help, 409 `quota_exceeded`; " +
       "`details` has `cap`, `limit` and `used`. Requests and uploads that wait are those of the " +
@@ -40,7 +40,7 @@ export function limitsRoute(ctx: Context): Route {
     async handle({ principal, query }) {
       const { rate, caps } = ctx.config.limits;
       const userId = tenantOf(principal, query.user_id);
-      const used = await usesOf(ctx, userId);
+      const used = await usageOf(ctx, userId);
       const spent = await countSpentTokens(ctx.pool, userId, rate.burst, rate.perMinute / 60);
       return {
         limits: [
@@ -63,11 +63,11 @@ export function limitsRoute(ctx: Context): Route {
   });
 }
 
-async function usesOf(
+async function usageOf(
   { pool, waitingRequests }: Context,
   userId: string,
 ): Promise<Record<CapName, number>> {
-  const [keys, sessions, workers, shapes, bytes] = await Promise.all([
+  const [keys, sessions, workers, groups, bytes] = await Promise.all([
     countKeys(pool, userId),
     countSessions(pool, userId),
     countWorkers(pool, userId),
@@ -81,8 +81,8 @@ async function usesOf(
     keys,
     sessions,
     workers,
-    queued_jobs: shapes.reduce((sum, { jobs }) => sum + jobs, 0),
-    queued_shapes: shapes.length,
+    queued_jobs: groups.reduce((sum, { jobs }) => sum + jobs, 0),
+    queued_shapes: groups.length,
     stored_bytes: bytes,
   };
 }

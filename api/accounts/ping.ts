@@ -36,11 +36,11 @@ export function pingRoute(ctx: Context): Route {
     scope: "worker",
     operationId: "ping",
     tag: "Keys",
-    summary: "Show whose key this is, and what the server offers",
+    summary: "Read the key's identity and the server's features",
     answers: { 200: { description: "the key is good", schema: identitySchema } },
     async handle({ principal }) {
       const identity = await findIdentity(ctx.pool, principal.keyId);
-      // An expired session is deleted after a while.
+      // The session has expired and was deleted.
       if (!identity) throw invalidKey();
       const { temporal, http } = ctx.config;
       return {

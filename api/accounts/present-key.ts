@@ -54,5 +54,5 @@ export const presentNewKey = (created: KeyRow & { key: string }): NewKeyShown =>
   key: created.key,
 });
 
-/** What is kept of the answer that had the key's text: that is stored nowhere. */
+/** The response that is stored for idempotent retries: the key's text is never stored. */
 export const withoutSecret = (shown: NewKeyShown): NewKeyShown => ({ ...shown, key: null });

@@ -33,7 +33,7 @@ export function sessionRoute(ctx: Context): Route {
         replay: withoutSecret,
         create: async (db) => {
           await deleteExpiredSessions(db, principal.userId);
-          // Also holds off a revocation of the key, which would miss a session that is being created.
+          // Also blocks a concurrent revocation of the key, which would miss the new session.
           await requireRoomForSession(db, ctx.config.limits.caps, principal.userId);
           const session = await createSession(db, principal.keyId, principal.scope);
           if (!session) throw invalidKey();

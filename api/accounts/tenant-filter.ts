@@ -5,28 +5,33 @@ import { NotFound } from "../../core/errors";
 import { isUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
 
-/** The filter of every list that an admin sees all tenants in. */
+/** The query parameter of lists in which an admin sees all tenants. */
 export const tenantQuery = {
   user_id: z.string().min(1).max(64).optional().describe("admin keys: this tenant's only"),
 };
 
-/** As much of a principal as says what it may see. */
-type Seeing = Pick<Principal, "scope" | "userId">;
+/** The fields of a principal that decide which tenants it may see. */
+type Caller = Pick<Principal, "scope" | "userId">;
 
-/** Whose rows a list shows: the caller's; for an admin everybody's, or those of the tenant named. */
-export function tenantFilter(principal: Seeing, userId: string | undefined): TenantScope {
+/**
+ * Whose rows a list shows: the caller's own; for an admin those of all tenants or of the given one.
+ */
+export function tenantFilter(principal: Caller, userId: string | undefined): TenantScope {
   const tenantScope = tenantScopeOf(principal);
   if (userId === undefined || userId === tenantScope) return tenantScope;
   if (tenantScope === null) return userId;
-  throw insufficientScope("only an admin's key lists another user's", "user_id");
+  throw insufficientScope("only an admin's key can list another user's data", "user_id");
 }
 
-/** The one tenant that is asked about: the caller's own, or the one that an admin names. */
+/** The tenant of a request: the caller's own, or the one that an admin selects. */
 export function tenantOf(principal: Principal, userId: string = principal.userId): string {
   return tenantFilter(principal, userId) ?? userId;
 }
 
-/** The same, where one that is not there must not look like one that has nothing. */
+/**
+ * Like `tenantOf`, but throws 404 for an unknown tenant, so that it does not look like an empty
+ * one.
+ */
 export async function requireTenant(
   { pool }: Context,
   principal: Principal,

@@ -12,7 +12,7 @@ import type { Context } from "../../services/context";
 import { newKeySchema, presentNewKey, withoutSecret } from "./present-key";
 import { presentUser, userFields, userSchema } from "./present-user";
 
-/** As the users table has it: an id becomes a path segment of billing files. */
+/** As in the users table's constraint: the id becomes a path segment of billing files. */
 const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const newUserBody = z.strictObject({
@@ -32,7 +32,7 @@ export function userRoutes(ctx: Context): Route[] {
       scope: "admin",
       operationId: "createUser",
       tag: "Users",
-      summary: "Create a user, with a first key",
+      summary: "Create a user and its first key",
       headers: idempotencyHeader,
       body: {
         schema: newUserBody,
@@ -47,7 +47,7 @@ export function userRoutes(ctx: Context): Route[] {
           async create(db) {
             const user = await createUser(db, userId, name);
             if (!user)
-              throw new Conflict("user_id_taken", `there is a user "${userId}"`, "user_id");
+              throw new Conflict("user_id_taken", `user "${userId}" already exists`, "user_id");
             const key = { userId, scope: "user", name: "first key", madeByAdmin: true } as const;
             return { ...presentUser(user), api_key: presentNewKey(await createKey(db, key)) };
           },

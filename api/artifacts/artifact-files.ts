@@ -45,7 +45,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       waits: true,
       operationId: "getFile",
       tag: "Artifacts",
-      summary: "Download one of an artifact's files",
+      summary: "Download a file of an artifact",
       description:
         "`manifest.json` is one of them, as it lies in the store. With `signed` the answer is a redirect " +
         "to the store itself, where that gives addresses: follow it without the API key.",
@@ -72,7 +72,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         if (query.signed === "true" && ctx.store.signDownload && ctx.config.store.signsUrls) {
           return reply.redirect(await ctx.store.signDownload(file.key), 307);
         }
-        ctx.waitingRequests.park(call.request, principal, reply);
+        ctx.waitingRequests.register(call.request, principal, reply);
         if (file.sha256 !== undefined) reply.header("x-checksum-sha256", file.sha256);
         reply.type("application/octet-stream");
         return sendObject(ctx.store, file, headers.Range, reply);
@@ -85,7 +85,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       waits: true,
       operationId: "getArchive",
       tag: "Artifacts",
-      summary: "Download a whole artifact, as a tar stream",
+      summary: "Download an artifact as a tar archive",
       description: "A folder by the artifact's id, with its files and manifest.json.",
       query: z.strictObject(tenantQuery),
       answers: {
@@ -98,7 +98,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       async handle(call) {
         const artifact = await requireBytes(ctx, call);
         const { reply } = call;
-        ctx.waitingRequests.park(call.request, call.principal, reply);
+        ctx.waitingRequests.register(call.request, call.principal, reply);
         const { artifact_id: id, storage_id: storageId, kind, manifest } = artifact;
         const prefix = prefixOfKind(kind, storageId);
         return reply
@@ -116,14 +116,14 @@ interface FoundFile {
   sha256?: string;
 }
 
-/** One of the files that the manifest names, or the manifest itself. */
+/** A file that the manifest lists, or the manifest itself. @throws 404 `file_not_found` */
 export async function findFile(
   ctx: Context,
   artifact: ArtifactRow,
   path: string,
 ): Promise<FoundFile> {
-  const isNamed = artifact.manifest.files.some((known) => known.path === path);
-  if (isNamed || path !== MANIFEST_FILE) {
+  const isListed = artifact.manifest.files.some((known) => known.path === path);
+  if (isListed || path !== MANIFEST_FILE) {
     const { key, size_bytes: sizeBytes, sha256 } = await requireFile(ctx, artifact, path);
     return { key, sizeBytes, sha256 };
   }

@@ -69,7 +69,7 @@ export function artifactPreviewRoute(ctx: Context): Route {
     waits: true,
     operationId: "previewArtifact",
     tag: "Artifacts",
-    summary: "Preview a table: its first rows, and statistics of each column",
+    summary: "Preview a table: first rows and column statistics",
     description: "Of parquet, JSON lines and CSV. The statistics are of all rows.",
     query: previewQuery,
     answers: { 200: { description: "the preview", schema: previewSchema } },
@@ -86,10 +86,10 @@ export function artifactPreviewRoute(ctx: Context): Route {
       const format = tableFormat(file.path);
       if (!format) throw new Unreadable("only .parquet, .jsonl and .csv files have a preview");
       const { artifact_id: artifactId, storage_id: storageId, user_id: tenant } = artifact;
-      const { signal } = ctx.waitingRequests.park(request, principal, reply);
+      const { signal } = ctx.waitingRequests.register(request, principal, reply);
       const preview = await Promise.race([
         ctx.tables.preview({ ...file, tenant, storageId, format }),
-        end(signal),
+        rejectOnAbort(signal),
       ]);
       return { artifact_id: artifactId, path: file.path, ...preview };
     },
@@ -103,8 +103,8 @@ function mainTableOf(artifact: ArtifactRow): string {
   throw new ForgeError(404, "file_not_found", message, "path");
 }
 
-/** Nobody waits any more, or nobody may: its key is revoked, or the server stops. */
-async function end(signal: AbortSignal): Promise<never> {
+/** Rejects when the client disconnects, its key is revoked, or the server stops. */
+async function rejectOnAbort(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, "abort");
-  throw new Unavailable("the request was ended; try again shortly");
+  throw new Unavailable("the request was aborted; try again shortly");
 }

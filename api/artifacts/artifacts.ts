@@ -76,7 +76,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "getArtifact",
       tag: "Artifacts",
-      summary: "Read an artifact's entry in the registry",
+      summary: "Read an artifact",
       query,
       answers: { 200: { description: "the artifact", schema: artifactSchema } },
       refusals: NOT_FOUND,
@@ -109,7 +109,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
       async handle(call) {
         const { artifact_id: id, storage_id: storageId } = await requireArtifact(ctx, call);
-        await transaction(ctx.pool, (db) => bury(db, storageId, call.principal));
+        await transaction(ctx.pool, (db) => deleteArtifact(db, storageId, call.principal));
         call.request.log.info({ artifact_id: id, storage_id: storageId }, "artifact deleted");
         return presentArtifact(await requireArtifact(ctx, call));
       },
@@ -117,7 +117,12 @@ export function artifactRoutes(ctx: Context): Route[] {
   ];
 }
 
-async function bury(db: Queryable, storageId: string, principal: Principal): Promise<void> {
+/** Does nothing if the artifact is already deleted. */
+async function deleteArtifact(
+  db: Queryable,
+  storageId: string,
+  principal: Principal,
+): Promise<void> {
   const artifact = await lockArtifact(db, storageId);
   if (!artifact || artifact.deleted_at !== null) return;
   const { artifact_id: id, kind, user_id: userId } = artifact;
@@ -129,9 +134,15 @@ async function bury(db: Queryable, storageId: string, principal: Principal): Pro
   const dependents = await listDependents(db, storageId);
   if (dependents.length > 0) {
     const named = dependents.map((dependent) => `${dependent.type} ${dependent.id}`).join(", ");
-    throw new ForgeError(409, "artifact_in_use", `it is needed by ${named}`, "artifact_id", {
-      dependents,
-    });
+    throw new ForgeError(
+      409,
+      "artifact_in_use",
+      `the artifact is used by ${named}`,
+      "artifact_id",
+      {
+        dependents,
+      },
+    );
   }
   await markDeleted(db, storageId, principal.keyName);
   await recordAudit(db, { userId, action: "artifact_deleted", subject: id, principal });

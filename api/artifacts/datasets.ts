@@ -1,13 +1,14 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { artifactPrefix, MANIFEST_FILE, storeUri } from "../../core/artifacts/artifacts";
+import { RAW_DATASET } from "../../core/artifacts/artifact-form";
+import { MANIFEST_FILE, prefixOfKind, storeUri } from "../../core/artifacts/artifacts";
 import { buildUploadManifest } from "../../core/artifacts/manifest";
 import { type ForgeError, InvalidRequest } from "../../core/errors";
 import { label } from "../../core/label";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../../platform/http/route";
 import { keptOpen } from "../../platform/http/sent-body";
-import { lettingGo } from "../../platform/http/streamed-memory";
+import { releasingBuffers } from "../../platform/http/streamed-memory";
 import { newId } from "../../platform/ids";
 import { readClock } from "../../platform/postgres/clock";
 import { putJson } from "../../platform/store/object-store";
@@ -17,7 +18,7 @@ import { createOnce } from "../../services/accounts/idempotency";
 import { quotaExceeded } from "../../services/accounts/quota-exceeded";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import {
-  dropAbandoned,
+  deleteAbandonedUpload,
   registerDataset,
   reserveDataset,
 } from "../../services/artifacts/dataset-uploads";
@@ -71,13 +72,13 @@ export function datasetRoutes(ctx: Context): Route[] {
         const { body } = request;
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
-        // Also while their bytes come in.
-        const { signal } = ctx.waitingRequests.park(request, call.principal, call.reply, {
+        // Counts as an open upload while its bytes arrive.
+        const { signal } = ctx.waitingRequests.register(request, call.principal, call.reply, {
           as: "open_uploads",
         });
         await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, call.principal.userId);
-        const artifactId = newId("ds");
-        const prefix = artifactPrefix("generate", artifactId);
+        const artifactId = newId(RAW_DATASET.idPrefix);
+        const prefix = prefixOfKind(RAW_DATASET.kind, artifactId);
         await reserveDataset(ctx.pool, {
           storageId: artifactId,
           userId: call.principal.userId,
@@ -92,7 +93,7 @@ export function datasetRoutes(ctx: Context): Route[] {
             body: withinReserve(
               ctx.store,
               ctx.config.store.reserveBytes,
-              lettingGo(keptOpen(body)),
+              releasingBuffers(keptOpen(body)),
               noRoom(ctx),
             ),
             checksum: headers["X-Checksum-Sha256"],
@@ -100,20 +101,20 @@ export function datasetRoutes(ctx: Context): Route[] {
           });
           return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
         } finally {
-          // Of one that was registered nothing is dropped.
-          await dropAbandoned(ctx.pool, artifactId).catch(() => undefined);
+          // Does nothing if the dataset was registered.
+          await deleteAbandonedUpload(ctx.pool, artifactId).catch(() => undefined);
         }
       },
     }),
   ];
 }
 
-/** The store has no more room than it keeps for what must be written. */
+/** The store has only its reserve left. */
 const noRoom =
   ({ config }: Context) =>
   (free: number): ForgeError => {
     const limit = config.store.reserveBytes;
-    const what = `the store has ${free} bytes left, and keeps ${limit} for bills, manifests and logs`;
+    const what = `the store has ${free} bytes left, and reserves ${limit} for bills, manifests and logs`;
     const variable = "FORGE_STORE_RESERVE_BYTES";
     return quotaExceeded(413, what, { cap: "store_reserve", variable, limit, used: free });
   };
@@ -125,7 +126,10 @@ interface NewDataset {
   file: IngestedFile;
 }
 
-/** Writes the manifest beside the file, then the registry's entry; a replay leaves neither. */
+/**
+ * Writes the manifest next to the file, then the registry entry. An idempotent retry removes both
+ * files.
+ */
 async function register(
   ctx: Context,
   call: AnyCall,

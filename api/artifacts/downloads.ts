@@ -12,7 +12,7 @@ import { timestamp } from "../timestamp";
 import { BINARY, findFile } from "./artifact-files";
 import { requireBytes } from "./find-artifact";
 
-const LASTS_S = 60;
+const LIFETIME_S = 60;
 const TICKET = /^[A-Za-z0-9_-]{43}$/;
 
 const ticketSchema = z
@@ -33,9 +33,9 @@ export function downloadRoutes(ctx: Context): Route[] {
       waits: true,
       operationId: "createDownloadTicket",
       tag: "Artifacts",
-      summary: "Get a link to one of an artifact's files",
+      summary: "Create a download link for a file of an artifact",
       description:
-        `It works for ${LASTS_S} seconds without a key, for a browser to save the file. It ends with the key ` +
+        `It works for ${LIFETIME_S} seconds without a key, for a browser to save the file. It ends with the key ` +
         "that asked for it.",
       query: z.strictObject(tenantQuery),
       body: {
@@ -59,11 +59,11 @@ export function downloadRoutes(ctx: Context): Route[] {
           userId: artifact.user_id,
           storageId: artifact.storage_id,
           path,
-          lastsS: LASTS_S,
+          lastsS: LIFETIME_S,
         });
         call.reply.header("cache-control", "no-store");
         return {
-          // In the query, which is never logged.
+          // The ticket is in the query string, which is never logged.
           url: `/api/downloads?ticket=${ticket}`,
           expires_at: expiresAt.toISOString(),
           path,
@@ -77,7 +77,7 @@ export function downloadRoutes(ctx: Context): Route[] {
       scope: "open",
       operationId: "downloadByTicket",
       tag: "Artifacts",
-      summary: "Download the file that a ticket is for",
+      summary: "Download a file by its ticket",
       query: z.strictObject({ ticket: z.string() }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
       answers: {
@@ -95,7 +95,11 @@ export function downloadRoutes(ctx: Context): Route[] {
           ? await findTicket(ctx.pool, keyDigest(query.ticket))
           : undefined;
         if (!ticket) {
-          throw new ForgeError(403, "invalid_ticket", "the link has expired; ask for another one");
+          throw new ForgeError(
+            403,
+            "invalid_ticket",
+            "the link is invalid or has expired; create another one",
+          );
         }
         const artifact = await requireBytes(ctx, {
           params: { artifact_id: ticket.storage_id },
@@ -103,8 +107,8 @@ export function downloadRoutes(ctx: Context): Route[] {
           query: {},
         });
         const file = await findFile(ctx, artifact, ticket.path);
-        const asking = { keyId: ticket.key_id, userId: ticket.key_user_id, scope: ticket.scope };
-        ctx.waitingRequests.park(request, asking, reply);
+        const caller = { keyId: ticket.key_id, userId: ticket.key_user_id, scope: ticket.scope };
+        ctx.waitingRequests.register(request, caller, reply);
         reply
           .type("application/octet-stream")
           .header("content-disposition", attachmentOf(ticket.path))

@@ -4,29 +4,29 @@ import type { ManifestFile } from "../../core/artifacts/manifest-schema";
 import { ForgeError, NotFound } from "../../core/errors";
 import { type ArtifactRow, findArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
-import { requireOne } from "../accounts/one-tenants";
+import { requireOne } from "../accounts/require-one";
 import { tenantFilter } from "../accounts/tenant-filter";
 
-/** As much of a call as names an artifact. */
-interface Naming {
+/** The fields of a call that identify an artifact. */
+interface ArtifactCall {
   params: Record<string, string>;
   principal: Pick<Principal, "scope" | "userId">;
   query: { user_id?: string | undefined };
 }
 
-/** The artifact that the path names, if its caller may see it; also when it is deleted. */
+/** The artifact in the path, if the caller may see it. Includes deleted artifacts. */
 export async function requireArtifact(
   ctx: Context,
-  { params, principal, query }: Naming,
+  { params, principal, query }: ArtifactCall,
 ): Promise<ArtifactRow> {
   const { artifact_id: id = "" } = params;
   const tenantScope = tenantFilter(principal, query.user_id);
   return requireOne("artifact", id, await findArtifacts(ctx.pool, id, tenantScope));
 }
 
-/** The same where its bytes are wanted: @throws 410 when it is deleted. */
-export async function requireBytes(ctx: Context, named: Naming): Promise<ArtifactRow> {
-  const artifact = await requireArtifact(ctx, named);
+/** Like `requireArtifact`, for routes that read its bytes. @throws 410 if it is deleted. */
+export async function requireBytes(ctx: Context, call: ArtifactCall): Promise<ArtifactRow> {
+  const artifact = await requireArtifact(ctx, call);
   if (artifact.deleted_at === null) return artifact;
   const when = artifact.deleted_at.toISOString();
   const message = `the artifact was deleted at ${when}; its manifest is kept`;
@@ -34,8 +34,8 @@ export async function requireBytes(ctx: Context, named: Naming): Promise<Artifac
 }
 
 /**
- * One of an artifact's files, with its key in the store. Only what the manifest names: the path is
- * compared, never resolved.
+ * A file of an artifact, with its key in the store. The path must equal one in the manifest: it is
+ * never resolved.
  *
  * @throws 404 `file_not_found`
  */

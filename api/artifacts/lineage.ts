@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findNamed } from "../../core/artifacts/artifacts";
-import { ownedThingIn } from "../../core/artifacts/dataset-uri";
+import { artifactIdIn } from "../../core/artifacts/dataset-uri";
 import { drawLineage, type LineageFacts } from "../../core/artifacts/lineage";
 import { type Route, route } from "../../platform/http/route";
 import { ownStoreOf } from "../../platform/store/open-store";
@@ -14,7 +14,7 @@ import { tenantQuery } from "../accounts/tenant-filter";
 import { timestamp } from "../timestamp";
 import { requireArtifact } from "./find-artifact";
 
-/** A graph that is larger is cut, and says so. */
+/** The most artifacts in each direction. A larger graph is truncated, and marked so. */
 const MAX_EACH_WAY = 1_000;
 
 const nodeSchema = z
@@ -49,7 +49,7 @@ export function lineageRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getLineage",
     tag: "Artifacts",
-    summary: "Show what an artifact was made from, and what was made from it",
+    summary: "Read an artifact's lineage",
     description:
       "Edges follow the data: artifact → job (`input`), job → artifact (`output`), pipeline → job (`step`). " +
       "An `external` node is what no registry here knows: a base model, a teacher, a URI elsewhere.",
@@ -86,14 +86,14 @@ export function lineageRoute(ctx: Context): Route {
   });
 }
 
-/** What its manifest names beside the artifacts of the registry. */
+/** References in the manifest that are not artifacts of the registry. */
 function externalsOf(
   ctx: Context,
   { named, source_artifacts: sources }: LineageArtifact,
   artifacts: LineageArtifact[],
 ): string[] {
   return named.filter((name) => {
-    const id = name.includes("://") ? ownedThingIn(name, ownStoreOf(ctx.config.store)) : name;
+    const id = name.includes("://") ? artifactIdIn(name, ownStoreOf(ctx.config.store)) : name;
     const source = findNamed(artifacts, id)?.artifact_id ?? id;
     return !(typeof source === "string" && sources.includes(source));
   });

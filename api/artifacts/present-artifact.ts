@@ -4,7 +4,7 @@ import { manifestSchema } from "../../core/artifacts/manifest-schema";
 import type { ArtifactRow } from "../../services/artifacts/artifacts";
 import { timestamp } from "../timestamp";
 
-/** An artifact as contract.md has it. */
+/** An artifact, as contract.md defines it. */
 export const artifactFields = {
   artifact_id: z.string(),
   artifact_type: z.enum(ARTIFACT_TYPES),

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { splitByDay } from "../../core/billing/daily";
 import { accruedIn, monthBounds } from "../../core/billing/month";
 import { portionsOf } from "../../core/billing/record";
+import { numbers } from "../../core/billing/record-schema";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -11,7 +13,6 @@ import { listDeploymentMonths, readDayTotals } from "../../services/billing/bill
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "../period";
-import { numbers } from "./present-bill";
 
 const DAY_MS = 86_400_000;
 
@@ -39,7 +40,7 @@ export function billingDailyRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getDailyBilling",
     tag: "Billing",
-    summary: "Show what each day of a month has cost by job type",
+    summary: "Read a month's costs by day and job type",
     description:
       "A job counts on the day of its outcome, a deployment on the days that it lived. The days add up to " +
       "`by_job_type` and `total_cost_usd` of the month's summary; storage is in neither.",
@@ -48,13 +49,17 @@ export function billingDailyRoute(ctx: Context): Route {
     refusals: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
-      return await transaction(ctx.pool, (db) => readDays(db, userId, query.period), AT_ONE_MOMENT);
+      return await transaction(
+        ctx.pool,
+        (db) => readDays(db, userId, query.period),
+        IN_ONE_SNAPSHOT,
+      );
     },
   });
 }
 
-/** Else a bill that is closed meanwhile could count twice. */
-const AT_ONE_MOMENT = { begin: "set transaction isolation level repeatable read read only" };
+/** One snapshot: otherwise a bill that is closed in between could count twice. */
+const IN_ONE_SNAPSHOT = { begin: "set transaction isolation level repeatable read read only" };
 
 async function readDays(
   db: Queryable,
@@ -75,19 +80,21 @@ async function readDays(
     const portions = portionsOf(row);
     const { rate_card: card, lived_by_month: lived, written } = row;
     const line = written.find(({ month }) => month === first)?.costUsd ?? 0;
-    const goesOn = row.state === "accruing";
-    const borne = goesOn ? accruedIn({ portions, card, lived, written }, first).plus(line) : line;
+    const isAccruing = row.state === "accruing";
+    const share = isAccruing
+      ? accruedIn({ portions, card, lived, written }, first).plus(line)
+      : line;
     const shares = splitByDay({
       month: first,
       portions,
       card,
-      borne: new Decimal(borne),
+      share: new Decimal(share),
       daysBefore: row.days_before,
       lived: row.lived,
     });
-    for (const { day, usd } of shares) add(day, "deploy", usd);
+    for (const { day, usd } of shares) add(day, DEPLOYMENT_TYPE, usd);
   }
-  // A wrong clock may have written a month that has not begun.
+  // A wrong clock may have written lines of a month that has not started.
   const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
   const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
   const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));

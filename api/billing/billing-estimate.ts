@@ -15,7 +15,7 @@ const estimateBody = z.strictObject({
 });
 type EstimateBody = z.output<typeof estimateBody>;
 
-/** The same as the document shows it: what is submitted as a job of each type. */
+/** The body as the OpenAPI document shows it: one form for each job type. */
 const documentedBody = z.union(
   JOB_TYPES.map((type) =>
     z.strictObject({
@@ -52,7 +52,7 @@ export function billingEstimateRoute(ctx: Context): Route {
     scope: "user",
     operationId: "estimateCost",
     tag: "Billing",
-    summary: "What a job would cost",
+    summary: "Estimate a job's cost",
     description: "Of one attempt that succeeds; of a deployment, from now to the month's end.",
     body: {
       schema: documentedBody,
@@ -93,7 +93,7 @@ export function billingEstimateRoute(ctx: Context): Route {
   });
 }
 
-/** What is wrong with it is named by its place in the body. */
+/** Errors name the field by its path in the body, below `payload`. */
 function readPayload(ctx: Context, type: JobType, payload: unknown): Submission {
   try {
     return readSubmission(ctx, type, payload);
@@ -103,7 +103,7 @@ function readPayload(ctx: Context, type: JobType, payload: unknown): Submission 
   }
 }
 
-/** A type that is none gets the nearest one's name, as it does where jobs are submitted. */
+/** Rejects an unknown job type and suggests the nearest one, as job submission does. */
 function requireTypeOf(body: unknown): void {
   const { job_type: type } = (body ?? {}) as { job_type?: unknown };
   if (typeof type === "string") requireJobType(type);

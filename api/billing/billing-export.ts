@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { monthBounds } from "../../core/billing/month";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -35,7 +36,7 @@ export function billingExportRoute(ctx: Context): Route {
     scope: "user",
     operationId: "exportBilling",
     tag: "Billing",
-    summary: "Download a month's lines as CSV",
+    summary: "Download a month's billing lines as CSV",
     description:
       "What is billed, a line a job; a deployment has one in each of its months, once that is over or it is " +
       "stopped, and stored artifacts one where the rate card has a price for them. `cost_usd` adds up to " +
@@ -59,7 +60,7 @@ export function billingExportRoute(ctx: Context): Route {
   });
 }
 
-/** As it is read: a month of a million lines takes no more memory than one of ten. */
+/** Reads the lines in batches, so that memory use does not depend on their number. */
 async function* csvLines(db: Queryable, userId: string, month: string): AsyncGenerator<string> {
   let after = "";
   for (let header = true; ; header = false) {
@@ -89,13 +90,13 @@ function presentLine(line: LineRow) {
   };
 }
 
-/** How the line came about: a record's formula, unless months share it. */
+/** The formula of a line: the record's, that of a deployment's month, or GB-months of storage times their price. */
 function formulaOf(line: LineRow): string | null {
   const { rate_card: card, job_type: type, period, gb_months: gb } = line;
   if (type === null) {
     const price = card?.basis === "metered" ? card.storagePerGbMonth : "0";
     return `${gb} GB-months x ${price} = ${line.cost_usd} USD`;
   }
-  if (type !== "deploy" || line.cost_usd === 0) return line.formula;
+  if (type !== DEPLOYMENT_TYPE || line.cost_usd === 0) return line.formula;
   return `${period} of ${card?.deployPerMonth} per month x (days / 30.0) = ${line.cost_usd} USD`;
 }

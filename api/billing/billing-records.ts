@@ -2,6 +2,7 @@ import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
+import { billingRecordSchema, numbers } from "../../core/billing/record-schema";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
@@ -11,7 +12,7 @@ import { findRateCard } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
 import { tenantFilter, tenantOf, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "../period";
-import { numbers, presentRecord, recordSchema } from "./present-bill";
+import { presentRecord } from "./present-bill";
 
 const price = z.number().describe("USD; 0 where the card has no such price");
 
@@ -64,7 +65,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       summary: "List billing records, newest or most expensive first",
       query: recordsQuery,
       answers: {
-        200: { description: "a page of records", schema: listOf("records", recordSchema) },
+        200: { description: "a page of records", schema: listOf("records", billingRecordSchema) },
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
@@ -85,7 +86,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       operationId: "getBillingRecord",
       tag: "Billing",
       summary: "Read a job's billing record",
-      answers: { 200: { description: "the record", schema: recordSchema } },
+      answers: { 200: { description: "the record", schema: billingRecordSchema } },
       refusals: { 404: ["billing_record_not_found"] },
       async handle({ params: { job_id: jobId = "" }, principal }) {
         const record = await findBillingRecord(ctx.pool, jobId, tenantScopeOf(principal));
@@ -99,7 +100,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "getRates",
       tag: "Billing",
-      summary: "The prices that a job submitted now is billed by",
+      summary: "Read the prices for new jobs",
       query: z.strictObject(tenantQuery),
       answers: { 200: { description: "the rate card", schema: ratesSchema } },
       async handle({ principal, query }) {

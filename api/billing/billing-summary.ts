@@ -1,22 +1,23 @@
 import type { Decimal } from "decimal.js";
 import { z } from "zod";
 import { monthBounds } from "../../core/billing/month";
+import { numbers } from "../../core/billing/record-schema";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { readDearest } from "../../services/billing/billing-months";
+import { readMostExpensive } from "../../services/billing/billing-months";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { type Month, readMonth } from "../../services/billing/read-month";
 import { judgeTenant } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "../period";
-import { numbers } from "./present-bill";
 import { budgetSchema, presentBudget } from "./present-budget";
 
-/** Tags and pipelines are shown as far as they cost most. */
+/** How many tags and pipelines are shown, the most expensive first. */
 const MOST_SHOWN = 100;
 
 const lineSchema = z.object({
@@ -74,7 +75,7 @@ export function billingSummaryRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getBillingSummary",
     tag: "Billing",
-    summary: "What a month has cost, and will",
+    summary: "Read a month's costs and forecast",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
     answers: { 200: { description: "the month", schema: summarySchema } },
     refusals: { 404: ["user_not_found"] },
@@ -83,14 +84,14 @@ export function billingSummaryRoute(ctx: Context): Route {
       return await transaction(
         ctx.pool,
         (db) => summarise(db, userId, query.period),
-        AT_ONE_MOMENT,
+        IN_ONE_SNAPSHOT,
       );
     },
   });
 }
 
-/** All numbers are of one moment: a bill that is closed meanwhile counts once. */
-const AT_ONE_MOMENT = { begin: "set transaction isolation level repeatable read read only" };
+/** One snapshot: a bill that is closed in between counts once. */
+const IN_ONE_SNAPSHOT = { begin: "set transaction isolation level repeatable read read only" };
 
 async function summarise(db: Queryable, userId: string, period: string | undefined) {
   const card = await findRateCard(db, userId);
@@ -102,13 +103,13 @@ async function summarise(db: Queryable, userId: string, period: string | undefin
     user_id: userId,
     period: bounds.period,
     ...presentMonth(month),
-    by_tag: dearest(
-      await readDearest(db, userId, first, "tag", MOST_SHOWN),
+    by_tag: mostExpensive(
+      await readMostExpensive(db, userId, first, "tag", MOST_SHOWN),
       month,
       ({ tags }) => tags,
     ),
-    by_pipeline: dearest(
-      await readDearest(db, userId, first, "pipeline", MOST_SHOWN),
+    by_pipeline: mostExpensive(
+      await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN),
       month,
       ({ pipeline_id: id }) => (id === null ? [] : [id]),
     ),
@@ -123,9 +124,9 @@ function presentMonth(month: Month) {
     month.types.reduce((total, type) => total + pick(type), 0);
   return {
     total_cost_usd: month.recordsUsd.plus(month.accruingUsd).toNumber(),
-    by_job_type: plus(
+    by_job_type: addCosts(
       costs(month.types.filter(({ records }) => records > 0)),
-      month.accruing.map(({ usd }) => ["deploy", usd]),
+      month.accruing.map(({ usd }) => [DEPLOYMENT_TYPE, usd]),
     ),
     records: sum(({ records }) => records) + month.accruing.filter(({ isNew }) => isNew).length,
     gpu_hours_total: sum(({ gpu_hours }) => gpu_hours),
@@ -137,8 +138,8 @@ function presentMonth(month: Month) {
   };
 }
 
-/** Costs with what is added to some of them. */
-function plus(
+/** Adds amounts to costs, by name. */
+function addCosts(
   known: Record<string, number>,
   added: readonly (readonly [string, Decimal])[],
 ): Record<string, number> {
@@ -147,8 +148,8 @@ function plus(
   return sums;
 }
 
-/** The dearest of records, with what live deployments add; again as many as are shown. */
-function dearest(
+/** The most expensive values of records and live deployments, at most MOST_SHOWN. */
+function mostExpensive(
   rows: { value: string; cost_usd: number }[],
   { accruing }: Month,
   namesOf: (share: Month["accruing"][number]) => string[],
@@ -156,14 +157,14 @@ function dearest(
   const added = accruing.flatMap((share) =>
     namesOf(share).map((name) => [name, share.usd] as const),
   );
-  const all = Object.entries(plus(costs(rows), added)).filter(([, usd]) => usd > 0);
+  const all = Object.entries(addCosts(costs(rows), added)).filter(([, usd]) => usd > 0);
   return Object.fromEntries(all.sort(([, a], [, b]) => b - a).slice(0, MOST_SHOWN));
 }
 
 const costs = (rows: { value: string; cost_usd: number }[]): Record<string, number> =>
   Object.fromEntries(rows.map(({ value, cost_usd }) => [value, cost_usd]));
 
-/** Its lines add up to its total. */
+/** The lines add up to the total. */
 function invoiceOf(month: Month) {
   const lines: z.infer<typeof lineSchema>[] = month.types
     .filter(({ records }) => records > 0)
@@ -175,7 +176,7 @@ function invoiceOf(month: Month) {
     }));
   const other = (kind: "accruing" | "storage", description: string, usd: Decimal): void => {
     if (usd.isZero()) return;
-    const jobType = kind === "accruing" ? "deploy" : null;
+    const jobType = kind === "accruing" ? DEPLOYMENT_TYPE : null;
     lines.push({ kind, job_type: jobType, description, amount_usd: usd.toNumber() });
   };
   other("accruing", "live deployments, so far", month.accruingUsd);

@@ -1,13 +1,17 @@
 import { estimateJob } from "../../core/billing/estimate";
 import { monthBounds } from "../../core/billing/month";
-import { soFar } from "../../core/billing/record";
+import { withAccruedCost } from "../../core/billing/record";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { isFinal } from "../../core/jobs/states";
 import { listAccruingRecords } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
 import type { JobRow } from "../../services/jobs/jobs";
 import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
 
-/** For so long a tenant's last jobs of a type are not read again: a few jobs change what they say, many hardly do. */
+/**
+ * How long a tenant's job history is cached. One more job changes a short history more than a long
+ * one.
+ */
 const historyMs = (samples: unknown[]): number => (samples.length < 10 ? 1_000 : 60_000);
 const MAX_HISTORIES = 1_000;
 const MAX_ESTIMATES = 1_000;
@@ -15,7 +19,7 @@ const MAX_ESTIMATES = 1_000;
 interface History {
   readMs: number;
   samples: UsageSample[];
-  /** By what an estimate depends on. */
+  /** Estimates in USD, by the inputs that they depend on. */
   estimates: Map<string, number>;
 }
 
@@ -24,7 +28,9 @@ export interface JobCost {
   estimatedUsd: number | null;
 }
 
-/** What jobs have cost, and what unfinished ones are expected to: for lists, so without a query for each job. */
+/**
+ * Costs of jobs, and estimates for unfinished ones. Made for lists: it does not query for each job.
+ */
 export class JobCosts {
   private readonly histories = new Map<string, History>();
 
@@ -41,16 +47,18 @@ export class JobCosts {
     return costs;
   }
 
-  /** Of live deployments, what they have come to. */
+  /** The costs so far of live deployments, by job id. */
   private async accruingOf(rows: JobRow[]): Promise<Map<string, number>> {
     const ids = rows.filter(({ bill }) => bill?.state === "accruing").map(({ job_id: id }) => id);
     if (ids.length === 0) return new Map();
     const records = await listAccruingRecords(this.ctx.pool, ids);
-    return new Map(records.map((record) => [record.job_id, soFar(record).total_cost_usd] as const));
+    return new Map(
+      records.map((record) => [record.job_id, withAccruedCost(record).total_cost_usd] as const),
+    );
   }
 
   private async estimate(job: JobRow): Promise<number> {
-    // With a budget it was estimated at submission.
+    // A tenant with a budget has the estimate stored at submission.
     if (job.expected_cost_usd != null) return job.expected_cost_usd;
     const { samples, estimates } = await this.historyOf(job);
     const { job_type: type, payload, rate_card: card, req_gpu_tokens: gpuTokens } = job;
@@ -58,8 +66,8 @@ export class JobCosts {
     const { end } = monthBounds(undefined, at);
     const key = JSON.stringify([
       ...[payload.size, payload.epochs, job.req_gpu_count, gpuTokens, card.name, card.version],
-      // A deployment's month.
-      type === "deploy" ? at : null,
+      // A deployment's estimate covers the rest of its month.
+      type === DEPLOYMENT_TYPE ? at : null,
     ]);
     const known = estimates.get(key);
     if (known !== undefined) return known;

@@ -8,9 +8,9 @@ import { wakeLines } from "../../services/billing/billing-exports";
 import type { Context } from "../../services/context";
 import { presentUser, userSchema } from "../accounts/present-user";
 
-const WOKEN_AT_ONCE = 5_000;
+const WAKE_BATCH = 5_000;
 
-/** As the users table has it. */
+/** As in the users table's constraint. */
 const CUSTOMER_ID = /^[A-Za-z0-9_-]{1,255}$/;
 
 const customerBody = z
@@ -29,7 +29,7 @@ export function paymentCustomerRoute(ctx: Context): Route {
     scope: "admin",
     operationId: "setPaymentCustomer",
     tag: "Users",
-    summary: "Say who a user is at the payment processor",
+    summary: "Set a user's customer id at the payment processor",
     description:
       "Usage is reported for this customer from now on, with what waited for it. With null it waits again.",
     body: {
@@ -54,8 +54,9 @@ export function paymentCustomerRoute(ctx: Context): Route {
         }
         return user;
       });
-      // Not in that transaction: it may be many, and those that a crash leaves are tried within a day.
-      while ((await wakeLines(ctx.pool, userId, WOKEN_AT_ONCE)) === WOKEN_AT_ONCE);
+      // Outside the transaction: there may be many lines. Lines that a crash leaves are retried
+      // within a day.
+      while ((await wakeLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
       return presentUser(changed);
     },
   });

@@ -79,7 +79,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
       scope: "admin",
       operationId: "createRateCard",
       tag: "Rate cards",
-      summary: "Add a rate card, or its next version",
+      summary: "Add a rate card or its next version",
       description:
         "Jobs keep the version that was in force when they were submitted; no version is ever changed. A " +
         "version takes the place of all before it from its date on, announced ones included.",
@@ -123,7 +123,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
       scope: "admin",
       operationId: "assignRateCard",
       tag: "Rate cards",
-      summary: "Say by which card a user's jobs are billed",
+      summary: "Assign a rate card to a user",
       description: "From then on; what is submitted before keeps its prices.",
       body: { schema: assignBody, examples: { metered: { rate_card: "metered" } } },
       answers: {
@@ -147,7 +147,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
           const before = await findRateCard(db, userId);
           const row = await assignRateCard(db, userId, name, from, principal.keyName);
           if (first > row.effective_from) {
-            throw tooEarly(`"${name}" is in force from ${first.toISOString()} on`);
+            throw tooEarly(`"${name}" takes effect on ${first.toISOString()}`);
           }
           const after = { rate_card: name, effective_from: row.effective_from.toISOString() };
           await recordAudit(db, {
@@ -166,10 +166,10 @@ export function rateCardRoutes(ctx: Context): Route[] {
   ];
 }
 
-/** What was submitted before was promised other prices. */
+/** Jobs submitted earlier keep the prices that they were submitted with. */
 async function requireNotPast(db: Queryable, from: string | null): Promise<void> {
   if (from !== null && new Date(from) < new Date(await readClock(db))) {
-    throw tooEarly("it lies in the past");
+    throw tooEarly("it is in the past");
   }
 }
 

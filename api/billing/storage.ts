@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ARTIFACT_FORMS, ARTIFACT_KINDS } from "../../core/artifacts/artifacts";
 import { monthBounds } from "../../core/billing/month";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import { transaction } from "../../platform/postgres/transaction";
@@ -29,8 +30,8 @@ const usageSchema = z
   })
   .meta({ id: "StorageUsage" });
 
-/** A deployment is stopped, not kept or given up. */
-const KINDS = ARTIFACT_KINDS.filter((kind) => kind !== ARTIFACT_FORMS.deploy.kind);
+/** Deployments have no retention rule: they are stopped instead. */
+const KINDS = ARTIFACT_KINDS.filter((kind) => kind !== ARTIFACT_FORMS[DEPLOYMENT_TYPE].kind);
 
 const rule = {
   kind: z.enum(KINDS),
@@ -47,7 +48,7 @@ const newRulesSchema = z.strictObject({
     .max(KINDS.length)
     .refine(
       (rules) => new Set(rules.map(({ kind }) => kind)).size === rules.length,
-      "have two for one kind",
+      "must have at most one rule for each kind",
     ),
 });
 
@@ -61,7 +62,7 @@ export function storageRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "getStorage",
       tag: "Artifacts",
-      summary: "Show how much of the store your artifacts take",
+      summary: "Read your storage usage",
       query: z.strictObject({ ...periodQuery, ...tenantQuery }),
       answers: { 200: { description: "by kind, and in all", schema: usageSchema } },
       async handle({ principal, query }) {
@@ -87,7 +88,7 @@ export function storageRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "getRetention",
       tag: "Artifacts",
-      summary: "Read how long artifacts are kept",
+      summary: "Read the retention rules",
       query: TENANT,
       answers: { 200: { description: "the rules", schema: rulesSchema } },
       handle: async ({ principal, query }) => ({
@@ -100,7 +101,7 @@ export function storageRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "setRetention",
       tag: "Artifacts",
-      summary: "Say how long artifacts are kept",
+      summary: "Replace the retention rules",
       description:
         "In place of the rules there were. An artifact of a kind that has a rule is deleted when it is that " +
         "old and nothing depends on it; kinds without one are kept.",
@@ -115,13 +116,13 @@ export function storageRoutes(ctx: Context): Route[] {
         await transaction(ctx.pool, async (db) => {
           const before = await listRetentionRules(db, userId);
           await replaceRetentionRules(db, userId, body.rules);
-          const told = { before, after: body.rules };
+          const change = { before, after: body.rules };
           await recordAudit(db, {
             userId,
             action: "retention_set",
             subject: userId,
             principal,
-            ...told,
+            ...change,
           });
         });
         return { rules: await listRetentionRules(ctx.pool, userId) };

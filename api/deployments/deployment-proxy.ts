@@ -16,15 +16,15 @@ import { EVENT_STREAM } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
 import { findDeployments, type ShownDeploymentRow } from "../../services/deployments/deployments";
 import { listTargets } from "../../services/deployments/placements";
-import { requireOne } from "../accounts/one-tenants";
+import { requireOne } from "../accounts/require-one";
 import type { DeploymentRequests } from "./deployment-requests";
 import { deploymentStopped } from "./deployments";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;
 
 /**
- * A deployment's stable address: whatever is asked below it goes to one of its servers, wherever these
- * run now, and the answer comes back as it is made.
+ * The stable address of a deployment. Requests below it are forwarded to one of its servers,
+ * wherever that runs now, and the response is streamed back.
  */
 export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests): Route[] {
   return METHODS.map((method) =>
@@ -35,7 +35,7 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
       waits: true,
       operationId: `ask${method[0]}${method.slice(1).toLowerCase()}`,
       tag: "Deployments",
-      summary: `${method} something of a deployed model`,
+      summary: `Send a ${method} request to a deployed model`,
       description:
         "Passed on to one of its servers, with its query and body: the reference server speaks OpenAI's " +
         "protocol (`/chat/completions`, `/models`). Bodies stream both ways. Neither the API key nor " +
@@ -67,15 +67,15 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
         504: ["deployment_timeout"],
       },
       async handle(call) {
-        const { answer, body } = await ask(ctx, requests, call);
+        const { answer, body } = await proxy(ctx, requests, call);
         const { reply } = call;
         reply
           .code(answer.statusCode ?? 502)
-          // For nginx: pass on each token as it comes.
+          // Tells nginx not to buffer the response.
           .header("x-accel-buffering", "no")
           .headers(answerHeaders(answer.headers))
           .send(body);
-        // Not only with the first piece of the body: that may be long in coming.
+        // Don't hold the headers back until the first chunk of the body: it may take long.
         if (!reply.raw.headersSent) reply.raw.flushHeaders();
         return reply;
       },
@@ -85,21 +85,25 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
 
 type ProxyCall = AnyCall & { params: Record<string, string> };
 
-interface Asked {
+interface Proxied {
   answer: IncomingMessage;
-  /** What is sent on of it. */
+  /** The response body to send to the caller. */
   body: Readable;
 }
 
-async function ask(ctx: Context, requests: DeploymentRequests, call: ProxyCall): Promise<Asked> {
+async function proxy(
+  ctx: Context,
+  requests: DeploymentRequests,
+  call: ProxyCall,
+): Promise<Proxied> {
   const { request, principal, params } = call;
   const rest = restOf(request.raw.url ?? "");
-  const deployment = await findAsked(ctx, params.deployment_id ?? "", tenantScopeOf(principal));
+  const deployment = await findTarget(ctx, params.deployment_id ?? "", tenantScopeOf(principal));
   const { deployment_id: id, artifact_id: shownId, status } = deployment;
   if (status !== "active") throw deploymentStopped(shownId, status);
   const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  const { signal } = ctx.waitingRequests.park(request, principal, call.reply);
+  const { signal } = ctx.waitingRequests.register(request, principal, call.reply);
   const given: Omit<Forwarding, "addresses" | "token"> = {
     method: request.method,
     headers: request.headers,
@@ -111,10 +115,10 @@ async function ask(ctx: Context, requests: DeploymentRequests, call: ProxyCall):
   };
   const counted = requests.begin(id);
   try {
-    const answer = await askServers(ctx, deployment, { rest, request, given });
+    const answer = await forwardToServers(ctx, deployment, { rest, request, given });
     return { answer, body: counted.answered(answer, signal) };
   } catch (error) {
-    // Who has gone, or sent too much, is answered by no server for another reason than the model's.
+    // A caller that disconnects or sends too large a body is not a failure of the model.
     if (!signal.aborted && isServersFault(error)) counted.failed();
     throw error;
   }
@@ -123,18 +127,18 @@ async function ask(ctx: Context, requests: DeploymentRequests, call: ProxyCall):
 const isServersFault = (error: unknown): boolean =>
   error instanceof ForgeError && error.status >= 500;
 
-interface Question {
-  /** The path below the deployment's own, with its query. */
+interface ServerRequest {
+  /** The path below the deployment's address, with its query string. */
   rest: string;
   request: ProxyCall["request"];
   given: Omit<Forwarding, "addresses" | "token">;
 }
 
-/** Asks the first of its servers that can be reached. */
-async function askServers(
+/** Forwards the request to the first server of the deployment that is reachable. */
+async function forwardToServers(
   ctx: Context,
   { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
-  { rest, request, given }: Question,
+  { rest, request, given }: ServerRequest,
 ): Promise<IncomingMessage> {
   let refusal: string | undefined;
   for (const { inference_url: base, token, worker_address, hosts } of await listTargets(
@@ -153,19 +157,22 @@ async function askServers(
       return await forward(target, { ...given, addresses, token });
     } catch (error) {
       if (!(error instanceof NotReached)) throw error;
-      request.log.warn({ deployment_id: id, err: error.message }, "a model can't be reached");
+      request.log.warn({ deployment_id: id, err: error.message }, "model server unreachable");
     }
   }
-  const why = refusal ?? "it has no server that answers right now; it is being placed again";
+  const why = refusal ?? "no server is reachable; it is being placed again";
   throw new ForgeError(
     503,
     "deployment_unavailable",
-    `deployment "${shownId}" can't be asked: ${why}`,
+    `deployment "${shownId}" is unavailable: ${why}`,
   );
 }
 
-/** An admin can't name the tenant, for the query is the model's: of several, the one whose storage id it is. */
-async function findAsked(
+/**
+ * The query string belongs to the model, so an admin can't pass `user_id`. If several tenants have
+ * the id, the deployment with this storage id is taken.
+ */
+async function findTarget(
   ctx: Context,
   id: string,
   tenantScope: TenantScope,
@@ -175,17 +182,21 @@ async function findAsked(
   return requireOne("deployment", id, stored.length > 0 ? stored : found);
 }
 
-/** What follows the deployment's own path, as it was sent. No step may lead out of it. */
+/**
+ * The unchanged path after the deployment's address.
+ *
+ * @throws InvalidRequest for `.` and `..` segments.
+ */
 function restOf(url: string): string {
   const rest = /^(?:\/api)?\/deployments\/[^/]*\/v1(\/.*)?$/.exec(url)?.[1] ?? "/";
-  const steps = (rest.split("?", 1)[0] ?? "").split(/\/|\\|%2f|%5c/i);
-  if (steps.some((step) => /^(\.|%2e){1,2}$/i.test(step))) {
-    throw new InvalidRequest('the path may not have "." or ".." in it', "path");
+  const segments = (rest.split("?", 1)[0] ?? "").split(/\/|\\|%2f|%5c/i);
+  if (segments.some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) {
+    throw new InvalidRequest('the path must not contain "." or ".."', "path");
   }
   return rest;
 }
 
-/** Undefined for what a worker calls an address and is none for us. */
+/** Undefined if the address that the worker reported is not an HTTP URL. */
 function targetOf(base: string, rest: string): URL | undefined {
   if (!URL.canParse(base)) return undefined;
   const url = new URL(base);

@@ -7,17 +7,21 @@ import type { Context } from "../../services/context";
 import { addRequests, type RequestCounts } from "../../services/deployments/deployment-requests";
 import { UsageReader } from "../usage-reader";
 
-/** One request to a deployment, from its arrival to the end of its answer. */
+/** One request to a deployment, from its arrival to the end of its response. */
 export interface CountedRequest {
-  /** The answer as it is to be sent, which is counted when it has ended. @param signal the caller has gone. */
+  /**
+   * Returns the response body to send, and counts the request when it ends.
+   *
+   * @param signal aborts when the caller disconnects.
+   */
   answered(answer: IncomingMessage, signal: AbortSignal): Readable;
   /** No server answered. */
   failed(): void;
 }
 
 /**
- * Counts what deployments are asked: in memory, and every few seconds in the database, in one statement. No request
- * waits for that, and what a crash loses is some seconds.
+ * Counts requests to deployments in memory, and writes the counts to the database every few seconds
+ * in one statement. No request waits for the write. A crash loses a few seconds of counts.
  */
 export class DeploymentRequests implements Component {
   readonly name = "deployment requests";
@@ -35,7 +39,7 @@ export class DeploymentRequests implements Component {
 
   async stop(): Promise<void> {
     await this.loop.stop();
-    // A restart loses nothing.
+    // Write the rest, so that a restart loses no counts.
     await this.write().catch(() => undefined);
   }
 
@@ -48,16 +52,19 @@ export class DeploymentRequests implements Component {
       answered: (answer, signal) => {
         const usage = new UsageReader(answer.headers);
         pipeline(answer, usage, (error) => {
-          // A caller who hangs up is no error of the model's.
-          const isBroken = error != null && !signal.aborted;
-          add(isBroken || (answer.statusCode ?? 0) >= 500, usage);
+          // A caller that disconnects is not an error of the model.
+          const hasFailed = error != null && !signal.aborted;
+          add(hasFailed || (answer.statusCode ?? 0) >= 500, usage);
         });
         return usage;
       },
     };
   }
 
-  /** Writes what this process has counted of a deployment, so that who reads its counts sees their own request. */
+  /**
+   * Writes this process's counts of a deployment, so that a caller who reads them sees their own
+   * requests.
+   */
   async writeCountsOf(deploymentId: string): Promise<void> {
     if (this.counted.has(deploymentId)) await this.write();
   }
@@ -75,7 +82,7 @@ export class DeploymentRequests implements Component {
 
   private async write(): Promise<void> {
     const { counted } = this;
-    // Before the write: if it fails, memory stays bounded.
+    // Reset before the write, so that memory stays bounded if the write fails.
     this.counted = new Map();
     if (counted.size > 0) await addRequests(this.ctx.pool, [...counted.values()]);
   }

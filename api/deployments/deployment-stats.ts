@@ -39,7 +39,7 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
     scope: "user",
     operationId: "getDeploymentStats",
     tag: "Deployments",
-    summary: "Show what a deployment was asked over the last day",
+    summary: "Read a deployment's request statistics of the last day",
     description:
       "Requests through its stable address, by the minute; the newest that another server process passed on appear after some seconds. Kept for 24 hours. " +
       "Tokens are read from the `usage` of OpenAI's protocol; of a stream only where the request asks for it " +
@@ -67,7 +67,7 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
   });
 }
 
-/** By where each begins. */
+/** Groups minutes by the start of their bucket. */
 function byBucket(minutes: RequestMinute[]): [string, RequestMinute[]][] {
   const buckets = new Map<string, RequestMinute[]>();
   for (const minute of minutes) {

@@ -15,7 +15,7 @@ import {
 } from "../../services/deployments/deployments";
 import { listPlacements, stopPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
-import { requireOne } from "../accounts/one-tenants";
+import { requireOne } from "../accounts/require-one";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import {
   deploymentDetailSchema,
@@ -74,7 +74,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "getDeployment",
       tag: "Deployments",
-      summary: "Read a deployment, and where it was served",
+      summary: "Read a deployment and its placements",
       query,
       answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
       refusals: NOT_FOUND,
@@ -149,7 +149,7 @@ async function detail(ctx: Context, params: Record<string, string>, tenantScope:
   return presentDeploymentDetail(row, await listPlacements(ctx.pool, [row.deployment_id]));
 }
 
-interface Wanted {
+interface ReplicaBounds {
   min_replicas?: number | undefined;
   max_replicas?: number | undefined;
 }
@@ -157,13 +157,14 @@ interface Wanted {
 async function scale(
   ctx: Context,
   { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
-  wanted: Wanted,
+  requested: ReplicaBounds,
 ): Promise<void> {
   await transaction(ctx.pool, async (db) => {
     const row = await lockDeployment(db, id);
-    if (!row) throw new Error(`deployment ${id} is gone`);
+    if (!row) throw new Error(`deployment ${id} no longer exists`);
     if (row.status !== "active") throw deploymentStopped(shownId, row.status);
-    const { min_replicas: min = row.min_replicas, max_replicas: max = row.max_replicas } = wanted;
+    const { min_replicas: min = row.min_replicas, max_replicas: max = row.max_replicas } =
+      requested;
     if (min > max) {
       const message = `"min_replicas" (${min}) is more than "max_replicas" (${max})`;
       throw new InvalidRequest(message, "min_replicas");

@@ -3,6 +3,7 @@ import { priceJob } from "../../core/billing/pricing";
 import { portionsOf } from "../../core/billing/record";
 import {
   DEPLOYMENT_STATUSES,
+  DEPLOYMENT_TYPE,
   MAX_REPLICAS,
   PLACEMENT_OUTCOMES,
   PLACEMENT_STATES,
@@ -57,7 +58,7 @@ export const deploymentDetailSchema = z
   .object({ ...fields, placements: z.array(placementSchema).describe("all there ever were") })
   .meta({ id: "DeploymentDetail" });
 
-/** @param placements of this deployment, all or the live ones. */
+/** @param placements all placements of this deployment, or only the live ones. */
 export function presentDeployment(row: ShownDeploymentRow, placements: PlacementRow[]) {
   const live = placements.filter(({ state }) => state !== "ended");
   const serving = live.filter(({ state }) => state === "serving");
@@ -105,5 +106,7 @@ export function presentDeploymentDetail(row: ShownDeploymentRow, placements: Pla
 
 function costOf({ lifetime_days: days, bill }: ShownDeploymentRow): number {
   const metrics = { ...bill.metrics, deployment_lifetime_days: days };
-  return Number(priceJob("deploy", portionsOf({ ...bill, metrics }), bill.rate_card).totalCostUsd);
+  return Number(
+    priceJob(DEPLOYMENT_TYPE, portionsOf({ ...bill, metrics }), bill.rate_card).totalCostUsd,
+  );
 }

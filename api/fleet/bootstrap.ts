@@ -40,22 +40,22 @@ export function bootstrapRoute(ctx: Context): Route {
         throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
       }
       const run = await transaction(ctx.pool, async (db) => {
-        const begun = await requestBootstrap(db, workerId, {
+        const newRun = await requestBootstrap(db, workerId, {
           hostKey: body.ssh_host_key ?? null,
           keyId: principal.ownerKeyId,
         });
-        if (begun !== undefined) {
+        if (newRun !== undefined) {
           const after = { ssh_host_key: body.ssh_host_key ?? null };
           const action = "worker_set_up_again";
           await recordAudit(db, { userId, action, subject: workerId, principal, after });
         }
-        return begun;
+        return newRun;
       });
       const worker = await requireWorker(ctx, params, tenantScope);
-      // Asked again while it is at it.
-      const goesOn = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
-      if (run === undefined && !goesOn) {
-        const message = `worker "${workerId}" is ${worker.status}; only one in error or dead is set up again`;
+      // A repeated request while the bootstrap is running.
+      const isRunning = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
+      if (run === undefined && !isRunning) {
+        const message = `worker "${workerId}" is ${worker.status}; only a worker in error or dead can be set up again`;
         throw new Conflict("worker_in_service", message);
       }
       request.log.info({ worker_id: workerId, run }, "bootstrap requested");

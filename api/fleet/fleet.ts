@@ -40,7 +40,7 @@ export function fleetRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getFleet",
     tag: "Workers",
-    summary: "Count your workers and shared ones, and their GPUs",
+    summary: "Count your own and shared workers, and their GPUs",
     query: z.strictObject(tenantQuery),
     answers: { 200: { description: "the fleet", schema: fleetSchema } },
     async handle({ principal, query }) {

@@ -5,7 +5,7 @@ import type { StepRow } from "../../services/fleet/bootstraps";
 import type { ShownWorkerRow } from "../../services/fleet/worker-list";
 import { timestamp } from "../timestamp";
 
-/** A worker as spec.md 2.4 and contract.md have it. */
+/** A worker, as spec.md 2.4 and contract.md define it. */
 export const workerSchema = z
   .object({
     worker_id: z.string(),
@@ -64,7 +64,7 @@ export const workerDetailSchema = workerSchema
 export function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSchema> {
   return {
     worker_id: worker.worker_id,
-    // Where another tenant's machine is, and what was wrong with its jobs, is not the viewer's to know.
+    // Other tenants must not learn a machine's host, or what went wrong with its jobs.
     ssh_host: worker.is_own ? worker.ssh_host : null,
     gpu_count: worker.gpu_count,
     gpu_type: worker.gpu_name,
@@ -86,7 +86,7 @@ export function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSche
   };
 }
 
-/** The same with how it was set up, where that was over SSH. */
+/** The worker with its bootstrap, if it was set up over SSH. */
 export function presentWorkerDetail(
   worker: ShownWorkerRow,
   steps: StepRow[],

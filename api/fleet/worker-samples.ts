@@ -33,7 +33,7 @@ export function workerSamplesRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getWorkerSamples",
     tag: "Workers",
-    summary: "Show a worker's utilisation and memory over the last day",
+    summary: "Read a worker's utilisation and memory over the last day",
     description: "From its heartbeats, a mean for each minute. Kept for 24 hours.",
     query: z.strictObject(timeSpanQuery),
     answers: { 200: { description: "the samples", schema: samplesSchema } },

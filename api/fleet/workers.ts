@@ -23,7 +23,11 @@ import {
   resetWorker,
   undrainWorker,
 } from "../../services/fleet/workers";
-import { lockWorkerHolding, markHeldAttemptLost, owedFor } from "../../services/jobs/mark-lost";
+import {
+  lockWorkerHolding,
+  markHeldAttemptLost,
+  outboxEntryOf,
+} from "../../services/jobs/mark-lost";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
 import {
@@ -43,7 +47,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "listWorkers",
       tag: "Workers",
-      summary: "List your workers and shared ones, the last registered first",
+      summary: "List your own and shared workers, newest first",
       query: z.strictObject({
         ...pageQuery,
         status: z.array(z.enum(WORKER_STATUSES)).min(1).max(16).optional().describe("any of these"),
@@ -85,7 +89,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "drainWorker",
       tag: "Workers",
-      summary: "Let a worker finish its job and take no other",
+      summary: "Drain a worker: it finishes its job and takes no other",
       description:
         "Its waiting poll ends. `undrain` ends the draining, and so does registering again as another boot.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
@@ -112,7 +116,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "undrainWorker",
       tag: "Workers",
-      summary: "Let a draining worker take jobs again",
+      summary: "Stop draining a worker: it takes jobs again",
       description:
         "An agent that has left by then must be started again. A worker that is not draining stays as it is.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
@@ -140,7 +144,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "admin",
       operationId: "resetWorker",
       tag: "Workers",
-      summary: "Put a worker in `error` back to work",
+      summary: "Reset a worker in `error`: it takes jobs again",
       description: "Ends draining too. A worker also leaves `error` by registering again.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 200: { description: "the worker", schema: workerSchema } },
@@ -148,7 +152,7 @@ export function workerRoutes(ctx: Context): Route[] {
       async handle({ params }) {
         const { worker_id: workerId } = await requireWorker(ctx, params, null);
         if (!(await resetWorker(ctx.pool, workerId))) {
-          const message = `worker "${workerId}" has not been heard: it must register, or be set up again`;
+          const message = `worker "${workerId}" is not set up: it must register, or be set up again`;
           throw new Conflict("worker_not_set_up", message);
         }
         ctx.signals.queueChanged();
@@ -161,7 +165,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "decommissionWorker",
       tag: "Workers",
-      summary: "Take a worker out of the fleet",
+      summary: "Decommission a worker",
       description:
         "At once: an attempt that it runs is lost and queued again, its agent is told to leave, and a " +
         "worker that was set up over SSH loses its key. Drain it first to let its job end. " +
@@ -176,7 +180,7 @@ export function workerRoutes(ctx: Context): Route[] {
       async handle({ params, principal, request }) {
         const worker = await requireWorker(ctx, params, tenantScopeOf(principal), true);
         const { worker_id: workerId } = worker;
-        // Asked again, it is out already.
+        // Idempotent: a repeated call changes nothing.
         if (worker.decommissioned_at === null) {
           await decommission(ctx, workerId, principal);
           request.log.info({ worker_id: workerId }, "worker decommissioned");
@@ -191,9 +195,9 @@ export async function requireWorker(
   ctx: Context,
   { worker_id: workerId = "" }: Record<string, string>,
   tenantScope: TenantScope,
-  gone = false,
+  includeDecommissioned = false,
 ): Promise<ShownWorkerRow> {
-  const worker = await findWorker(ctx.pool, workerId, tenantScope, gone);
+  const worker = await findWorker(ctx.pool, workerId, tenantScope, includeDecommissioned);
   if (!worker) throw new NotFound("worker", workerId, "worker_id");
   return worker;
 }
@@ -201,9 +205,9 @@ export async function requireWorker(
 async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
   const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
     const { firstLeaseS: leaseS } = ctx.config.outbox;
-    const losing = { workerId, reason: "it was decommissioned", leaseS };
-    const { lost } = await markHeldAttemptLost(db, losing, async () => true);
-    // Read under its lock: a bootstrap may be about to make another key.
+    const loss = { workerId, reason: "the worker was decommissioned", leaseS };
+    const { lost } = await markHeldAttemptLost(db, loss, async () => true);
+    // Read the key under the worker's lock: a bootstrap may be about to create another one.
     const worker = await lockWorkerHolding(db, workerId, undefined);
     const keyId = worker?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
@@ -219,7 +223,7 @@ async function decommission(ctx: Context, workerId: string, principal: Principal
   });
   for (const id of deployments) ctx.signals.emit("deployment", id);
   if (keyId !== null) await ctx.signals.revoked(keyId);
-  if (lost) ctx.signals.emit("outbox", owedFor(lost));
+  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
   ctx.signals.queueChanged();
   ctx.signals.wake([workerId]);
 }

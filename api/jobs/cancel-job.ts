@@ -31,14 +31,11 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
         case "unknown":
           throw new NotFound("job", jobId, "job_id");
         case "finished":
-          throw new Conflict(
-            "job_already_finished",
-            "the job has ended; nothing is left to cancel",
-          );
+          throw new Conflict("job_already_finished", "the job has already ended");
         case "finalising":
           throw new Conflict(
             "job_finalising",
-            "the job's result is accepted; its end is being written",
+            "the job's result was accepted and is being finalised",
           );
         case "ended":
         case "requested":

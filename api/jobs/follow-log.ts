@@ -4,22 +4,22 @@ import { logKey } from "../../core/jobs/attempt-files";
 import { isFinal, waitsForWorker } from "../../core/jobs/states";
 import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
-import { glanceAtJob, type JobGlance } from "../../services/jobs/job-events";
+import { findJobSnapshot, type JobSnapshot } from "../../services/jobs/job-events";
 import type { JobWatch } from "./job-watch";
 
-/** The attempt, and the offset of the first byte that has not been sent. */
+/** `<attempt>-<offset>` of the first byte that was not sent. Empty before the first event. */
 export const LOG_EVENT_ID = /^(?:([1-9])-([0-9]{1,15}))?$/;
 
 const CHUNK_BYTES = 64 * 1024;
-/** How often a log that is being written is looked at. */
-const LOOK_MS = 500;
+/** How often a running attempt's log is checked. */
+const POLL_MS = 500;
 
 interface LogPosition {
   attempt: number;
   offset: number;
 }
 
-/** Where to go on after an event; undefined for none, which is how it begins. */
+/** The position after an event; undefined if the client has received none. */
 export function positionAfter(eventId = ""): LogPosition | undefined {
   const [, attempt, offset] = LOG_EVENT_ID.exec(eventId) ?? [];
   return attempt ? { attempt: Number(attempt), offset: Number(offset) } : undefined;
@@ -29,11 +29,11 @@ interface FollowedLog {
   jobId: string;
   tenantScope: TenantScope;
   from: LogPosition;
-  /** The one attempt that is followed; undefined: whichever runs. */
+  /** Follow this attempt only; undefined: follow later attempts too. */
   only: number | undefined;
 }
 
-/** A log from a position on, as it grows, until its attempt and all that follow it have ended. */
+/** Streams a log from a position until its attempt, and all that follow it, have ended. */
 export async function* followLog(
   ctx: Context,
   watch: JobWatch,
@@ -42,20 +42,20 @@ export async function* followLog(
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
   const watcher = watch.watch(jobId, signal);
   let { attempt, offset } = from;
-  let spokeMs = performance.now();
-  let job: JobGlance | undefined;
+  let lastSentMs = performance.now();
+  let job: JobSnapshot | undefined;
   try {
     while (!signal.aborted) {
-      // First whether it is over, then what was written: nothing comes after the last look. While the
-      // watcher tells of no change, the job is as it was.
-      job ??= await glanceAtJob(ctx.pool, jobId, tenantScope);
+      // Check the job before the log, so that nothing is written after the last read. While the
+      // watcher reports no change, the job's state is still valid.
+      job ??= await findJobSnapshot(ctx.pool, jobId, tenantScope);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;
       const chunk = await readChunk(ctx, logKey(jobId, attempt), offset, isOver);
       if (chunk) {
         const data = JSON.stringify({ attempt, offset, text: chunk.text });
         offset += chunk.bytes;
-        spokeMs = performance.now();
+        lastSentMs = performance.now();
         yield { id: `${attempt}-${offset}`, event: "log", data };
       } else if (job.attempts > attempt && only === undefined) {
         attempt += 1;
@@ -64,12 +64,12 @@ export async function* followLog(
         yield { event: "end", data: JSON.stringify({ job_id: jobId, status: job.status }) };
         return;
       } else {
-        // Nobody writes a log before its attempt is handed out: the watcher tells of that.
-        const quietUntil = spokeMs + KEEP_ALIVE_MS;
-        const pauseMs = waitsForWorker(job.status) ? quietUntil - performance.now() : LOOK_MS;
+        // No log is written before its attempt is dispatched, and the watcher reports the dispatch.
+        const keepAliveAt = lastSentMs + KEEP_ALIVE_MS;
+        const pauseMs = waitsForWorker(job.status) ? keepAliveAt - performance.now() : POLL_MS;
         if (await watcher.next(pauseMs)) job = undefined;
-        if (performance.now() < quietUntil) continue;
-        spokeMs = performance.now();
+        if (performance.now() < keepAliveAt) continue;
+        lastSentMs = performance.now();
         yield KEEP_ALIVE;
       }
     }
@@ -78,7 +78,10 @@ export async function* followLog(
   }
 }
 
-/** The next whole lines of a log; what has no line's end yet waits for it, unless none will come. */
+/**
+ * The next complete lines of a log. An incomplete last line is left for later, unless the log has
+ * ended.
+ */
 async function readChunk(
   ctx: Context,
   key: string,
@@ -93,12 +96,12 @@ async function readChunk(
   const isFull = read.length === CHUNK_BYTES;
   const isLast = isOver && end === size - 1;
   let bytes = isLast ? read.length : lines;
-  if (bytes === 0 && isFull) bytes = read.length - brokenTail(read);
+  if (bytes === 0 && isFull) bytes = read.length - incompleteTail(read);
   return bytes === 0 ? undefined : { text: read.toString("utf8", 0, bytes), bytes };
 }
 
-/** Bytes of a character that was cut in two, at the end. */
-function brokenTail(bytes: Buffer): number {
+/** The number of bytes at the end that belong to an incomplete UTF-8 character. */
+function incompleteTail(bytes: Buffer): number {
   for (let length = 1; length <= 3; length++) {
     const byte = bytes.at(-length) ?? 0;
     if ((byte & 0b1100_0000) !== 0b1000_0000) return byte >= 0b1100_0000 ? length : 0;

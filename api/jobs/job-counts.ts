@@ -3,7 +3,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import type { PendingReason } from "../../core/jobs/pending-reason";
 import { JOB_STATUSES, waitsForWorker } from "../../core/jobs/states";
-import { Shared } from "../../platform/concurrency/shared";
+import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Context } from "../../services/context";
@@ -13,9 +13,9 @@ import { givenTime, timestamp } from "../timestamp";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;
-/** Requirement groups whose reason to wait is worked out, the largest first. */
+/** For how many requirement groups the pending reason is computed, the largest first. */
 const MAX_GROUPS = 500;
-/** The code of the jobs in all further groups. */
+/** The code for jobs in all other groups. */
 const OTHER = "other";
 
 const byStatus = z.object(
@@ -47,15 +47,15 @@ const countsSchema = z
   .meta({ id: "JobCounts" });
 
 export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
-  // Dashboards ask often, and several at once get the same answer.
-  const shared = new Shared<z.infer<typeof countsSchema>>();
+  // Dashboards poll often: concurrent requests share one result.
+  const shared = new SingleFlight<z.infer<typeof countsSchema>>();
   return route({
     method: "GET",
     paths: ["/api/jobs/counts"],
     scope: "user",
     operationId: "countJobs",
     tag: "Jobs",
-    summary: "Count jobs by status, type, reason to wait and error",
+    summary: "Count jobs by status, type, pending reason and error",
     query: z.strictObject({
       ended_after: givenTime
         .optional()
@@ -119,7 +119,8 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // Jobs that wait and are not in the queue are between two attempts. The queue was read a moment later.
+  // Waiting jobs that are not in the queue are between two attempts. The queue was read after the
+  // counts.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

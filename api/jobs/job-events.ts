@@ -12,11 +12,11 @@ import {
   sendEvents,
 } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
-import { glanceAtJob, type JobEventRow, listJobEvents } from "../../services/jobs/job-events";
+import { findJobSnapshot, type JobEventRow, listJobEvents } from "../../services/jobs/job-events";
 import type { JobWatch } from "./job-watch";
 import { requireJobGlance } from "./jobs";
 
-/** Empty as a browser sends it that has seen no event. */
+/** May be empty: a browser that has received no event sends an empty id. */
 const EVENT_ID = /^[0-9]{0,15}$/;
 
 export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
@@ -28,7 +28,7 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
       waits: true,
       operationId: "streamJobEvents",
       tag: "Jobs",
-      summary: "Follow a job",
+      summary: "Stream a job's events",
       description:
         "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
         "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
@@ -53,10 +53,10 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
           isFinal(status) &&
           (await listJobEvents(ctx.pool, jobId, tenantScope, afterId)).length === 0
         ) {
-          // To a browser's EventSource: nothing more will come, do not ask again.
+          // 204 tells a browser's EventSource not to connect again.
           return reply.code(204).send();
         }
-        const { signal } = ctx.waitingRequests.park(request, principal, reply, {
+        const { signal } = ctx.waitingRequests.register(request, principal, reply, {
           maxS: ctx.config.http.maxStreamS,
         });
         return sendEvents(
@@ -91,18 +91,19 @@ async function* follow(
         lastId = event.event_id;
         yield asEvent(event);
       }
-      const job = await glanceAtJob(ctx.pool, jobId, tenantScope);
+      const job = await findJobSnapshot(ctx.pool, jobId, tenantScope);
       if (!job) return;
-      // The last word is its last status.
+      // A job that has ended sends no more progress: its last event is its status.
       if (!isFinal(job.status) && job.progress !== null && job.progress !== progress) {
         progress = job.progress;
         yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
       }
-      // Its last event is out, unless it came between the two reads: then another round finds it.
+      // The last event was sent, unless it was written between the two reads. Then the next round
+      // finds it.
       if (isFinal(job.status) && events.length === 0) return;
       if (isFinal(job.status)) continue;
       watcher.markRead({ ...job, last_event_id: lastId });
-      // While the watcher tells of no change, there is nothing to read.
+      // Read again only when the watcher reports a change.
       while (!(await watcher.next(KEEP_ALIVE_MS))) yield KEEP_ALIVE;
     }
   } finally {

@@ -66,7 +66,7 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
           attempt: query.attempt ?? Math.max(1, job.attempts),
           offset: 0,
         };
-        const { signal } = ctx.waitingRequests.park(request, principal, reply, {
+        const { signal } = ctx.waitingRequests.register(request, principal, reply, {
           maxS: ctx.config.http.maxStreamS,
         });
         const only = query.attempt;

@@ -7,7 +7,7 @@ import { listMetrics, type MetricsPoint } from "../../services/jobs/job-metrics"
 import { timestamp } from "../timestamp";
 import { requireJobGlance } from "./jobs";
 
-/** Among the series, by this name. */
+/** The name of the series for progress. */
 const PROGRESS = "progress";
 
 const metricsSchema = z
@@ -28,7 +28,7 @@ export function jobMetricsRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getJobMetrics",
     tag: "Jobs",
-    summary: "Show what a job reported over time",
+    summary: "Read a job's metrics over time",
     description:
       "Progress and the numbers of `::forge` lines, as its worker's heartbeats told them: a point each 10 s, of " +
       "long attempts fewer. Kept for 30 days. What a job has made is in its result and manifest.",

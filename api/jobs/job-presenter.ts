@@ -18,24 +18,27 @@ import { listQueued, readFleet, readQueue } from "../../services/jobs/queue-view
 import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
-/** Fleet and queue are read anew after so long: later, in these bounds, where a large fleet takes time to explain. */
+/**
+ * How long fleet and queue are cached, in ms: VIEW_FACTOR times the time spent on explaining jobs
+ * with them, within these bounds.
+ */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
-/** Spent on explaining jobs at a time; then whatever else is due has as long. */
-const TURN_MS = 3;
+/** After this time, explaining jobs pauses for as long as it ran, so that other work can run. */
+const SLICE_MS = 3;
 
 interface View {
   fleet: FleetMember[];
   queue: QueuedGroup[];
-  /** By shape, as they are asked for. */
+  /** By requirement group, computed on demand. */
   outlooks: Map<string, Outlook>;
 }
 
-/** Shows jobs as the API does: with the reason why one waits, where it does, and their costs. */
+/** Presents jobs with their pending reasons and costs. */
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
-  /** On explaining by this view. */
+  /** Time spent on explaining jobs with this view. */
   private spentMs = 0;
 
   private readonly costs: JobCosts;
@@ -79,7 +82,7 @@ export class JobPresenter {
     );
     const inQueue = waiting.flatMap((job) => {
       const queuedAt = queued.get(job.job_id);
-      return queuedAt === undefined ? [] : [wantsOf(job, queuedAt)];
+      return queuedAt === undefined ? [] : [waitingJobOf(job, queuedAt)];
     });
     const explained = await this.explain(inQueue);
     for (const [at, { jobId }] of inQueue.entries()) {
@@ -89,17 +92,17 @@ export class JobPresenter {
     return reasons;
   }
 
-  /** Why each of these jobs waits, in their order, by a view that is a second old at most. */
+  /** Why each job waits, in the order given. The view is at most VIEW_MS.most old. */
   async explain(jobs: WaitingJob[]): Promise<PendingReason[]> {
     if (jobs.length === 0) return [];
-    const view = await this.look();
+    const view = await this.currentView();
     const { rankedTenants } = this.ctx.config.fleet;
     const reasons: PendingReason[] = [];
     let began = performance.now();
     for (const job of jobs) {
-      // A page of different jobs takes a while in a large fleet, whose heartbeats must not wait for it.
+      // In a large fleet, a page of different jobs takes a while. Heartbeats must not wait for it.
       const spentMs = performance.now() - began;
-      if (spentMs > TURN_MS) {
+      if (spentMs > SLICE_MS) {
         this.spentMs += spentMs;
         await sleep(spentMs);
         began = performance.now();
@@ -109,14 +112,14 @@ export class JobPresenter {
     return reasons;
   }
 
-  private look(): Promise<View> {
+  private currentView(): Promise<View> {
     const nowMs = this.ctx.clock.nowMs();
-    const lastsMs = Math.min(VIEW_MS.most, Math.max(VIEW_MS.least, VIEW_FACTOR * this.spentMs));
-    if (!this.view || nowMs - this.readMs > lastsMs) {
+    const maxAgeMs = Math.min(VIEW_MS.most, Math.max(VIEW_MS.least, VIEW_FACTOR * this.spentMs));
+    if (!this.view || nowMs - this.readMs > maxAgeMs) {
       this.readMs = nowMs;
       this.spentMs = 0;
       this.view = this.read();
-      // The next one asks again.
+      // Drop the failed read, so that the next call reads again.
       this.view.catch(() => {
         this.view = undefined;
       });
@@ -132,13 +135,13 @@ export class JobPresenter {
 
 function explain(view: View, job: WaitingJob, ranked: RankedTenants): PendingReason {
   const { fleet, queue, outlooks } = view;
-  const shape = requirementGroupOf(job.userId, job);
-  const outlook = outlooks.get(shape) ?? outlookOf(job, fleet);
-  outlooks.set(shape, outlook);
+  const group = requirementGroupOf(job.userId, job);
+  const outlook = outlooks.get(group) ?? outlookOf(job, fleet);
+  outlooks.set(group, outlook);
   return explainPending(job, fleet, queue, ranked, outlook);
 }
 
-const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({
+const waitingJobOf = (job: JobRow, queuedAt: number): WaitingJob => ({
   jobId: job.job_id,
   userId: job.user_id,
   priority: job.priority,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict } from "../../core/errors";
-import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
+import { declarationOf, JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { type Submission, submissionForms } from "../../core/jobs/payloads";
 import { isFinal } from "../../core/jobs/states";
 import { idempotencyHeader } from "../../platform/http/openapi";
@@ -14,54 +14,6 @@ import { readSubmission, requireJobType } from "./read-submission";
 import { submitJob } from "./submit-job";
 
 const ACCEPTED = { 201: { description: "the job, `pending`", schema: jobSchema } };
-
-/** Bodies that work as they are, one for each field set. */
-const EXAMPLES: Record<JobType, Record<string, unknown>> = {
-  generate: {
-    specification: {
-      task: "question answering",
-      size: 1000,
-      teacher: "llama-3-70b",
-      domain: "law",
-    },
-    sdk: { domain: "law", num_samples: 1000 },
-  },
-  audit: {
-    specification: { dataset_uri: "s3://team-data/raw/questions.parquet" },
-    with_options: {
-      dataset_uri: "forge://artifacts/datasets/ds_example/raw.jsonl",
-      priority: 10,
-      tags: ["nightly"],
-      timeout_s: 3600,
-    },
-  },
-  distill: {
-    specification: { dataset_id: "ds_example", teacher: "llama-3-70b" },
-    sdk: {
-      dataset_uri: "s3://team-data/raw/questions.parquet",
-      teacher_model: "llama-3-70b",
-      student_model: "llama-3-8b",
-    },
-  },
-  train: {
-    specification: { dataset_id: "ds_example", model: "llama-3-8b", epochs: 2 },
-    sdk: { dataset_uri: "s3://team-data/sft.parquet", model_id: "llama-3-8b" },
-    with_resources: {
-      dataset_id: "ds_example",
-      model: "llama-3-8b",
-      resources: { gpu: 1, gpu_type: "A100", memory_gb: 40 },
-      params: { lr: 0.0002 },
-    },
-  },
-  evaluate: {
-    specification: { checkpoint_id: "ckpt_example" },
-    sdk: { model_id: "ckpt_example", benchmark: "legalbench" },
-  },
-  deploy: {
-    specification: { checkpoint_id: "ckpt_example" },
-    sdk: { model_id: "ckpt_example", region: "eu-west-1" },
-  },
-};
 
 export function jobSubmissionRoutes(ctx: Context): Route[] {
   return [...JOB_TYPES.map((type) => submissionRoute(ctx, type)), unknownType(), retryRoute(ctx)];
@@ -79,7 +31,7 @@ function submissionRoute(ctx: Context, type: JobType): Route {
     body: {
       schema: submissionForms(type) as z.ZodType<Submission>,
       parse: (body) => readSubmission(ctx, type, body),
-      examples: EXAMPLES[type],
+      examples: declarationOf(type).examples,
     },
     answers: ACCEPTED,
     refusals: {
@@ -96,7 +48,7 @@ function submissionRoute(ctx: Context, type: JobType): Route {
   });
 }
 
-/** POST /api/jobs/<anything else> says what there is. */
+/** POST /api/jobs/<unknown type>: the refusal names the closest known type. */
 function unknownType(): Route {
   return route({
     method: "POST",
@@ -132,7 +84,7 @@ function retryRoute(ctx: Context): Route {
       return await submitJob(ctx, call, {
         type: job.job_type,
         submission: submissionOf(job),
-        // An admin who retries a tenant's job does it for that tenant.
+        // When an admin retries a job, the new job belongs to the job's tenant.
         userId: job.user_id,
         retriedFrom: job.job_id,
         content: job.job_id,

@@ -31,7 +31,7 @@ export function jobThroughputRoute(ctx: Context): Route {
     scope: "user",
     operationId: "getJobThroughput",
     tag: "Jobs",
-    summary: "Show jobs submitted and ended, and the queue's depth, over time",
+    summary: "Read job throughput and queue depth over time",
     description:
       "A job counts as running from its first start to its end, also while a later attempt waits.",
     query: z.strictObject({

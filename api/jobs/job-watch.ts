@@ -1,13 +1,14 @@
 import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import type { Context } from "../../services/context";
-import { glanceAtJobs, type JobGlance } from "../../services/jobs/job-events";
+import { type JobSnapshot, listJobSnapshots } from "../../services/jobs/job-events";
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /**
- * Wakes whoever follows a job when it has moved. One query every quarter of a second looks at all jobs
- * that are followed in this process, none if none is: the statements that move jobs need not tell.
+ * Wakes the followers of a job when it changes. One query every 250 ms checks all jobs that are
+ * followed in this process; without followers it does not run. So statements that change jobs need
+ * not notify anyone.
  */
 export class JobWatch implements Component {
   readonly name = "job watch";
@@ -15,7 +16,7 @@ export class JobWatch implements Component {
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("job watch", LOOK_MS, () => this.look(), ctx);
+    this.loop = new Loop("job watch", POLL_MS, () => this.poll(), ctx);
   }
 
   start(): void {
@@ -26,7 +27,9 @@ export class JobWatch implements Component {
     await this.loop.stop();
   }
 
-  /** Watches a job until `close`; register first, then read, so that no change falls in between. */
+  /**
+   * Watches a job until `close`. Call this before you read the job, so that no change is missed.
+   */
   watch(jobId: string, signal: AbortSignal): JobWatcher {
     const watchers = this.watched.get(jobId) ?? new Set();
     this.watched.set(jobId, watchers);
@@ -40,47 +43,50 @@ export class JobWatch implements Component {
     return watcher;
   }
 
-  private async look(): Promise<void> {
+  private async poll(): Promise<void> {
     if (this.watched.size === 0) return;
-    for (const glance of await glanceAtJobs(this.ctx.pool, [...this.watched.keys()])) {
+    for (const glance of await listJobSnapshots(this.ctx.pool, [...this.watched.keys()])) {
       for (const watcher of this.watched.get(glance.job_id) ?? []) watcher.compare(glance);
     }
   }
 }
 
-type Seen = Pick<JobGlance, "status" | "progress"> & { last_event_id: number };
+type Seen = Pick<JobSnapshot, "status" | "progress"> & { last_event_id: number };
 
 /** One follower of one job. */
 export class JobWatcher {
-  private moved = false;
+  private changed = false;
   private seen: Seen | undefined;
   private resolve: (() => void) | undefined;
 
   constructor(readonly close: () => void) {}
 
   readonly wake = (): void => {
-    this.moved = true;
+    this.changed = true;
     this.resolve?.();
   };
 
-  /** Its follower has read this itself: it need not be woken for it. */
+  /** Records what the follower has read itself. It is not woken for that. */
   markRead(seen: Seen): void {
     this.seen = seen;
   }
 
-  /** Wakes it if the job is not as it was seen last. */
+  /** Wakes the follower if the job differs from what was last seen. */
   compare(now: Seen): void {
     const { seen } = this;
-    // A client may say that it has events which are still to come.
+    // A client may send a Last-Event-ID beyond the last event.
     const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
     if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
     this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };
     this.wake();
   }
 
-  /** Whether the job has moved since the last call, or the signal aborted; waits so long for that. */
+  /**
+   * Waits up to `timeoutMs`. True if the job has changed since the last call, or the signal
+   * aborted.
+   */
   async next(timeoutMs: number): Promise<boolean> {
-    if (!this.moved) {
+    if (!this.changed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, timeoutMs);
         this.resolve = () => {
@@ -89,8 +95,8 @@ export class JobWatcher {
         };
       });
     }
-    const { moved } = this;
-    this.moved = false;
-    return moved;
+    const { changed } = this;
+    this.changed = false;
+    return changed;
   }
 }

@@ -10,7 +10,7 @@ import { type Route, route } from "../../platform/http/route";
 import { listJobArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
 import { listAttempts } from "../../services/jobs/attempts";
-import { glanceAtJob, type JobGlance } from "../../services/jobs/job-events";
+import { findJobSnapshot, type JobSnapshot } from "../../services/jobs/job-events";
 import { listJobs } from "../../services/jobs/job-list";
 import { findJob, type JobRow } from "../../services/jobs/jobs";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
@@ -101,7 +101,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       scope: "user",
       operationId: "listJobAttempts",
       tag: "Jobs",
-      summary: "Every attempt of a job",
+      summary: "List a job's attempts",
       answers: {
         200: {
           description: "the attempts, the first one first",
@@ -122,7 +122,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       scope: "user",
       operationId: "listJobArtifacts",
       tag: "Jobs",
-      summary: "What a job left behind",
+      summary: "List a job's artifacts",
       answers: {
         200: {
           description: "its artifacts; none before it has completed",
@@ -140,19 +140,20 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
   ];
 }
 
-/** The job that the path names, if the caller may see it. */
+/** The job in the path, if the caller may see it. @throws 404 */
 export const requireJob = (
   ctx: Context,
   params: Params,
   tenantScope: TenantScope,
 ): Promise<JobRow> => required(params, (jobId) => findJob(ctx.pool, jobId, tenantScope));
 
-/** The same without what the job carries, where only that it is there, and where it stands, matters. */
+/** Like `requireJob`, but reads only the job's state, without payload and result. */
 export const requireJobGlance = (
   ctx: Context,
   params: Params,
   tenantScope: TenantScope,
-): Promise<JobGlance> => required(params, (jobId) => glanceAtJob(ctx.pool, jobId, tenantScope));
+): Promise<JobSnapshot> =>
+  required(params, (jobId) => findJobSnapshot(ctx.pool, jobId, tenantScope));
 
 type Params = Record<string, string>;
 

@@ -32,7 +32,7 @@ const pendingReason = z
   })
   .meta({ id: "PendingReason" });
 
-/** A Job as spec.md 2.1 and contract.md have it. */
+/** A job, as spec.md 2.1 and contract.md define it. */
 export const jobSchema = z
   .object({
     job_id: z.string(),
@@ -112,17 +112,17 @@ export const jobSchema = z
 
 export type Job = z.infer<typeof jobSchema>;
 
-/** What is shown of a job in addition to its row. */
-interface Shown {
+/** Fields of a job that are not in its row. */
+interface ExtraFields {
   pendingReason?: PendingReason | undefined;
   cost?: JobCost | undefined;
-  /** Where workflows are shown, by their ids. */
+  /** The URL of a workflow in Temporal's UI, by its id; null if none is configured. */
   workflowUrl?: (workflowId: string) => string | null;
 }
 
 export function presentJob(
   job: JobRow,
-  { pendingReason, cost, workflowUrl = () => null }: Shown = {},
+  { pendingReason, cost, workflowUrl = () => null }: ExtraFields = {},
 ): Job {
   return {
     job_id: job.job_id,
@@ -167,7 +167,7 @@ export function presentJob(
   };
 }
 
-/** Null if the files are only in a bucket that we can't read. */
+/** Null if the files are only in a bucket that Forge can't read. */
 function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
   const id = result?.[ARTIFACT_FORMS[type].idField];
   return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;

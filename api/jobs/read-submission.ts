@@ -10,7 +10,7 @@ import {
 import { fieldsAt, withHints } from "../../platform/http/validation";
 import type { Context } from "../../services/context";
 
-/** A submission's body in the first field set. @throws InvalidRequest that names the field. */
+/** Parses a submission's body and replaces aliases by field names. @throws InvalidRequest that names the field. */
 export function readSubmission(ctx: Context, type: JobType, body: unknown): Submission {
   const known = (path: PropertyKey[]): string[] => [
     ...fieldsAt(submissionSchema(type), path),

@@ -8,25 +8,27 @@ import { findTerms } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { insertJob } from "../../services/jobs/jobs";
-import { checkNames, newJob } from "../../services/jobs/new-job";
+import { checkReferences, newJob } from "../../services/jobs/new-job";
 import { type Job, presentJob } from "./present-job";
 
-interface Request {
+interface JobRequest {
   type: JobType;
   submission: Submission;
   /** Whose job it is. */
   userId: string;
   retriedFrom?: string;
-  /** What was asked for, by which a repeated Idempotency-Key is told from a reused one. */
+  /**
+   * The request's content. It tells a retry with the same Idempotency-Key from a reuse of the key.
+   */
   content: unknown;
 }
 
-/** Accepts a job: from the answer on, it is claimable and will come to an end. */
-export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Promise<Job> {
-  const { type, submission, userId } = asked;
+/** Accepts a job. Once it returns, the job can be assigned and will reach a final status. */
+export async function submitJob(ctx: Context, call: AnyCall, requested: JobRequest): Promise<Job> {
+  const { type, submission, userId } = requested;
   const { caps } = ctx.config.limits;
   const [warnings, { rateCard, hasBudget }] = await Promise.all([
-    checkNames(ctx, userId, submission.payload),
+    checkReferences(ctx, userId, submission.payload),
     findTerms(ctx.pool, userId),
     requireRoomForBytes(ctx.pool, caps, userId),
     ctx.queueQuota.refresh(userId),
@@ -44,18 +46,19 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
     expectedCostUsd: expected?.expectedUsd.toNumber() ?? null,
   });
   const create: Creation<Job> = {
-    content: asked.content,
+    content: requested.content,
     isOneStatement: expected === undefined,
     create: async (db) => {
-      ctx.queueQuota.admit(userId, job.shape);
-      const told = expected && (await requireBudget(db, userId, rateCard, expected.expectedUsd));
+      ctx.queueQuota.admit(userId, job.requirementGroup);
+      const budgetWarnings =
+        expected && (await requireBudget(db, userId, rateCard, expected.expectedUsd));
       const row = await insertJob(db, {
         ...job,
-        warnings: [...warnings, ...(told ?? [])],
-        retriedFrom: asked.retriedFrom ?? null,
+        warnings: [...warnings, ...(budgetWarnings ?? [])],
+        retriedFrom: requested.retriedFrom ?? null,
         startAfterS: ctx.config.outbox.startAfterS,
       });
-      if (!row) throw new Error(`${job.jobId} is there already`);
+      if (!row) throw new Error(`job ${job.jobId} already exists`);
       return presentJob(row);
     },
   };
@@ -65,6 +68,6 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.jobId, job_type: type, user_id: userId }, "job accepted");
   ctx.signals.queueChanged();
-  ctx.signals.emit("outbox", { jobId: job.jobId, attempt: 0 });
+  ctx.signals.emit("outbox", { topic: "start", jobId: job.jobId });
   return answer;
 }

@@ -32,7 +32,7 @@ export function pipelineBudgetRoute(ctx: Context): Route {
     scope: "user",
     operationId: "setPipelineBudget",
     tag: "Pipelines",
-    summary: "Set the budget of a pipeline that is under way",
+    summary: "Set the budget of an unfinished pipeline",
     description: "One that is over gets another by its resume. Each change is in the audit log.",
     body: { schema: budgetBody, examples: { raised: { budget_usd: 100 } } },
     answers: { 200: { description: "the pipeline", schema: pipelineSchema } },
@@ -59,7 +59,7 @@ export function pipelineBudgetRoute(ctx: Context): Route {
   });
 }
 
-/** Part of the transaction that changes it. */
+/** Call this in the transaction that changes the budget. */
 export async function recordPipelineBudget(
   db: Queryable,
   before: PipelineRow,

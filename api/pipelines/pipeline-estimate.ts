@@ -45,7 +45,7 @@ export function pipelineEstimateRoute(ctx: Context): Route {
     scope: "user",
     operationId: "estimatePipeline",
     tag: "Pipelines",
-    summary: "What a pipeline would cost, and how long it would take",
+    summary: "Estimate a pipeline's cost and duration",
     description:
       "The body is that of a submission, and nothing is submitted. Each step is taken to succeed once; what " +
       "may be reused is not looked for. The ends of the range are the sums of the steps' ends.",

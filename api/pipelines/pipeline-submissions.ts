@@ -3,9 +3,9 @@ import { InvalidRequest } from "../../core/errors";
 import { aliasesOf, OPTION_FIELDS, submissionSchema } from "../../core/jobs/payloads";
 import {
   definePipeline,
+  type LocateErrors,
   type PipelineDefinition,
   stepsBody,
-  type Told,
   templateBody,
 } from "../../core/pipelines/definition";
 import { referencesIn } from "../../core/pipelines/references";
@@ -18,13 +18,13 @@ import { createOnce } from "../../services/accounts/idempotency";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
-import { checkNames } from "../../services/jobs/new-job";
+import { checkReferences } from "../../services/jobs/new-job";
 import { listSteps } from "../../services/pipelines/pipeline-steps";
 import { insertPipeline } from "../../services/pipelines/pipelines";
 import { pipelineSchema } from "./present-pipeline";
 import { showPipeline } from "./show-pipeline";
 
-/** Bodies that work as they are. */
+/** Complete example bodies. */
 export const PIPELINE_EXAMPLES = {
   byo_data: {
     template: "byo-data",
@@ -105,7 +105,7 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
       const { answer, isNew } = await createOnce(ctx, call, {
         content: body,
         create: async (db) => {
-          // Each step is judged again with what it is expected to cost.
+          // Each step is checked again, with its expected cost, when it starts.
           await requireBudget(db, principal.userId, rateCard, 0);
           const row = await insertPipeline(db, {
             ...body,
@@ -131,7 +131,10 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
   });
 }
 
-/** Where references are strict, ids that are given must be there; those to come are checked when they have come. */
+/**
+ * With strict references, ids in the body must exist. Ids from earlier steps are checked once they
+ * are known.
+ */
 async function checkGivenNames(
   ctx: Context,
   userId: string,
@@ -140,7 +143,7 @@ async function checkGivenNames(
   if (!ctx.config.jobs.strictReferences) return;
   for (const { payload } of steps) {
     const given = Object.entries(payload).filter(([, value]) => referencesIn(value).length === 0);
-    await checkNames(ctx, userId, Object.fromEntries(given));
+    await checkReferences(ctx, userId, Object.fromEntries(given));
   }
 }
 
@@ -152,11 +155,11 @@ export function readPipeline(ctx: Context, body: unknown): PipelineDefinition {
     teacher: ctx.config.jobs.defaultTeacher,
     artifactsRoot: ownStoreOf(ctx.config.store).artifactsRoot,
   };
-  return withHints(known, () => definePipeline(body, defaults, told));
+  return withHints(known, () => definePipeline(body, defaults, withStepPath));
 }
 
-/** What is wrong with a step's submission, by its place in the pipeline's body. */
-const told: Told = (type, at, run) => {
+/** Errors in a step's submission name the field by its path in the pipeline's body. */
+const withStepPath: LocateErrors = (type, at, run) => {
   const known = (path: PropertyKey[]): string[] => [
     ...fieldsAt(submissionSchema(type), path),
     ...(path.length === 0 ? Object.keys(aliasesOf(type)) : []),

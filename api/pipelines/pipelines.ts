@@ -116,7 +116,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "cancelPipeline",
       tag: "Pipelines",
-      summary: "Cancel a pipeline and the jobs that it has under way",
+      summary: "Cancel a pipeline and its unfinished jobs",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 202: { description: "no step is begun any more", schema: pipelineSchema } },
       refusals: { ...NOT_FOUND, 409: ["pipeline_over"] },
@@ -138,7 +138,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "approvePipelineStep",
       tag: "Pipelines",
-      summary: "Approve, or reject, a step that waits for it",
+      summary: "Approve or reject a step that waits for approval",
       body: { schema: approveBody, examples: {}, optional: true },
       answers: { 200: { description: "the pipeline with that word", schema: pipelineSchema } },
       refusals: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
@@ -160,7 +160,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "resumePipeline",
       tag: "Pipelines",
-      summary: "Go on with a pipeline that has failed, or do it again from a step",
+      summary: "Resume a failed pipeline, or repeat one from a step",
       description:
         "What has completed is kept, unless it comes after `from`. A step that only its gate has stopped " +
         "is judged by the new gate, if it gets one, and not done again.",
@@ -176,7 +176,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
           content: [id, body],
           create: async (db) => {
             const before = await requirePipeline(db, id, tenantScope);
-            const again = await resumePipeline(
+            const repeated = await resumePipeline(
               db,
               id,
               tenantScope,
@@ -187,7 +187,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
               const after = { ...before, budget_usd: body.budget_usd };
               await recordPipelineBudget(db, before, after, principal);
             }
-            request.log.info({ pipeline_id: id, again }, "pipeline resumed");
+            request.log.info({ pipeline_id: id, repeated }, "pipeline resumed");
             const row = await requirePipeline(db, id, tenantScope);
             return await showPipeline(db, row, await listSteps(db, [id]));
           },

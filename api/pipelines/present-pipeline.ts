@@ -109,7 +109,7 @@ export const pipelineSchema = z
 export type Pipeline = z.infer<typeof pipelineSchema>;
 type Step = z.infer<typeof stepSchema>;
 
-/** As lists show it. */
+/** A pipeline as in lists: without definition and forecast. */
 export function presentPipeline(row: PipelineRow, steps: StepView[], costUsd: number): Pipeline {
   return {
     pipeline_id: row.pipeline_id,
@@ -142,7 +142,7 @@ function stateOf(
   return judgeBudget(bounds, { spent: new Decimal(costUsd), committed: new Decimal(0) });
 }
 
-/** By itself: with what it was made of, and what is expected of it. */
+/** A single pipeline, with its definition and forecast. */
 export function presentWhole(
   row: PipelineRow,
   steps: StepView[],
@@ -150,11 +150,11 @@ export function presentWhole(
   history: TypeHistory[],
   submitted: Pick<StepRow, "payload" | "options">[],
 ): Pipeline {
-  const of = (step: { job_type: string }): TypeHistory | undefined =>
+  const historyOf = (step: { job_type: string }): TypeHistory | undefined =>
     history.find(({ job_type }) => job_type === step.job_type);
-  const left = steps.filter(({ status }) => LEFT.includes(status));
-  const known = left.every((step) => of(step));
-  const expected = left.reduce((sum, step) => sum + (of(step)?.cost_usd ?? 0), 0);
+  const unfinished = steps.filter(({ status }) => UNFINISHED.includes(status));
+  const known = unfinished.every((step) => historyOf(step));
+  const expected = unfinished.reduce((sum, step) => sum + (historyOf(step)?.cost_usd ?? 0), 0);
   const pipeline = presentPipeline(row, steps, costUsd);
   return {
     ...pipeline,
@@ -162,8 +162,8 @@ export function presentWhole(
     expected_remaining_s: remainingOf(steps, history),
     steps: pipeline.steps.map((step) => ({
       ...step,
-      estimated_cost_usd: roundOrNull(of(step)?.cost_usd),
-      expected_duration_s: roundOrNull(of(step)?.duration_s),
+      estimated_cost_usd: roundOrNull(historyOf(step)?.cost_usd),
+      expected_duration_s: roundOrNull(historyOf(step)?.duration_s),
     })),
     definition: {
       steps: steps.map(({ name, job_type, needs, optional, choose }, at) => ({
@@ -179,7 +179,7 @@ export function presentWhole(
   };
 }
 
-const LEFT: readonly string[] = ["pending", "waiting_approval", "running"];
+const UNFINISHED: readonly string[] = ["pending", "waiting_approval", "running"];
 
 const round = (value: number): number => Number(value.toFixed(6));
 const roundOrNull = (value: number | undefined): number | null =>
@@ -205,7 +205,7 @@ function presentStep(step: StepView): Step {
     name: step.name,
     job_type: step.job_type,
     status: step.status,
-    // Its id is known a moment before there is the job.
+    // The id is assigned shortly before the job exists.
     job_id: step.job_status === null ? null : step.job_id,
     job_status: step.job_status,
     progress: step.job_progress,

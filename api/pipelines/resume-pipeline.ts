@@ -4,34 +4,31 @@ import { checkCondition } from "../../core/pipelines/gate";
 import { downstreamOf, requireStep } from "../../core/pipelines/graph";
 import { stepsToRepeat } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
+import { SWEEP } from "../../core/pipelines/templates";
 import type { Queryable } from "../../platform/postgres/pool";
+import { requestWorkflowWake } from "../../services/pipelines/due-wakes";
 import { listSteps, type StepView } from "../../services/pipelines/pipeline-steps";
+import { lockPipeline, openRun, type PipelineRow } from "../../services/pipelines/pipelines";
 import {
-  askWorkflow,
-  lockPipeline,
-  openRun,
-  type PipelineRow,
-} from "../../services/pipelines/pipelines";
-import {
-  judgeAgain,
-  replaceBar,
+  reevaluateGate,
+  replaceChoiceCondition,
   replaceGate,
   resetSteps,
 } from "../../services/pipelines/step-changes";
 
 export interface Resumption {
-  /** Do this step and all after it again, also where they have completed. */
+  /** Repeat this step and all steps after it, even completed ones. */
   from?: string | undefined;
   budget_usd?: number | undefined;
-  /** Conditions in place of those that there were. */
+  /** Conditions that replace the existing ones. */
   gates: { step: string; condition: string }[];
 }
 
 /**
- * Begins another run of a pipeline that is over, in the caller's transaction. A step that only its gate
- * has stopped, and that gets another one, is judged anew and not done again.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. If only its gate
+ * stopped a step and the gate is replaced, the new gate is evaluated and the step is not repeated.
  *
- * @returns the steps that are done again.
+ * @returns the steps that are repeated, or whose gate is evaluated again.
  */
 export async function resumePipeline(
   db: Queryable,
@@ -44,42 +41,49 @@ export async function resumePipeline(
   if (!pipeline) throw new NotFound("pipeline", pipelineId);
   const steps = await listSteps(db, [pipelineId]);
   const choosing = choosingStep(pipeline, steps);
-  checkGiven(gates, from, [
+  checkResumption(gates, from, [
     ...steps.map(({ name }) => name),
-    ...(choosing === undefined ? [] : [SWEPT]),
+    ...(choosing === undefined ? [] : [SWEEP_EVALUATIONS]),
   ]);
   if (!isOver(pipeline.status)) {
     throw new Conflict("pipeline_running", `the pipeline is ${pipeline.status}`);
   }
   if (pipeline.status === "completed" && from === undefined) {
-    const message = "the pipeline has completed; say from which step it is to be done again";
+    const message = 'the pipeline has completed; set "from" to the step to repeat it from';
     throw new Conflict("pipeline_completed", message, "from");
   }
-  const again = stepsToRepeat(steps, from);
-  const kept = again.filter((name) => isOnlyJudged(name, from, steps, gates));
+  const repeated = stepsToRepeat(steps, from);
+  const kept = repeated.filter((name) => isOnlyJudged(name, from, steps, gates));
   await openRun(db, pipelineId, budgetUsd ?? pipeline.budget_usd);
   for (const { step, condition } of gates) {
-    if (step === SWEPT && choosing !== undefined) {
-      await replaceBar(db, pipelineId, choosing, condition);
+    if (step === SWEEP_EVALUATIONS && choosing !== undefined) {
+      await replaceChoiceCondition(db, pipelineId, choosing, condition);
     } else await replaceGate(db, pipelineId, step, condition);
   }
-  const reset = again.filter((name) => !kept.includes(name));
+  const reset = repeated.filter((name) => !kept.includes(name));
   const fresh = from === undefined ? [] : [...downstreamOf(from, steps)];
   await resetSteps(db, pipelineId, reset, fresh);
-  for (const name of kept) await judgeAgain(db, pipelineId, name);
-  await askWorkflow(db, pipelineId, leaseS);
-  return again;
+  for (const name of kept) await reevaluateGate(db, pipelineId, name);
+  await requestWorkflowWake(db, pipelineId, leaseS);
+  return repeated;
 }
 
-/** What a sweep's evaluations are called together: their gate is the bar of the step that chooses. */
-const SWEPT = "evaluate";
+/**
+ * In the `gates` of a resume, this name means all evaluations of a sweep. Its condition replaces that of the step that
+ * chooses the best one.
+ */
+const SWEEP_EVALUATIONS = SWEEP.judged;
 
 function choosingStep({ template }: PipelineRow, steps: StepView[]): string | undefined {
-  if (template === null || steps.some(({ name }) => name === SWEPT)) return undefined;
+  if (template === null || steps.some(({ name }) => name === SWEEP_EVALUATIONS)) return undefined;
   return steps.find(({ choose }) => choose !== null)?.name;
 }
 
-function checkGiven(gates: Resumption["gates"], from: string | undefined, names: string[]): void {
+function checkResumption(
+  gates: Resumption["gates"],
+  from: string | undefined,
+  names: string[],
+): void {
   if (from !== undefined) requireStep(from, names, "from");
   gates.forEach(({ step, condition }, index) => {
     requireStep(step, names, `gates.${index}.step`);

@@ -21,7 +21,7 @@ export async function requirePipeline(
   return row;
 }
 
-/** The same as it stands now. */
+/** Reads a pipeline and presents it in full. @throws 404 */
 export async function show(
   { pool }: Context,
   id: string,
@@ -31,7 +31,7 @@ export async function show(
   return await showPipeline(pool, row, await listSteps(pool, [id]));
 }
 
-/** A pipeline with all that is known of it and expected from it. */
+/** Presents a pipeline with its definition, costs and forecast. */
 export async function showPipeline(
   db: Queryable,
   row: PipelineRow,

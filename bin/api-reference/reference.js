@@ -1,4 +1,4 @@
-// The key that "Authorize" takes stays in this page's memory, and goes to this server only.
+// The key entered under "Authorize" stays in this page's memory and is sent to this server only.
 window.SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#reference",

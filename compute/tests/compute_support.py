@@ -20,7 +20,7 @@ OUTPUT_IDS = {
 
 
 def make_job(folder: Path, job_type: str, payload: dict[str, Any], **fields: Any) -> Job:  # noqa: ANN401
-    """A job whose outputs go below the folder."""
+    """A job that writes its output to the folder."""
     fields["params"] = Params(fields.get("params", {}))
     for name in ("output", "checkpoints"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def write_job(
     payload: dict[str, Any],
     **fields: Any,  # noqa: ANN401
 ) -> dict[str, str]:
-    """The same as the agent would write it; returns the handler's environment."""
+    """Writes a job file like the agent. Returns the handler's environment."""
     (folder / "output").mkdir(parents=True, exist_ok=True)
     job = {
         "job_id": "job_1",

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that does what it is told, also badly."""
+"""A scripted OpenAI-compatible server, which can also misbehave."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ from typing import Any, Self
 Reply = tuple[int, str] | None
 """Status and body; None cuts the connection."""
 Behave = Callable[[dict[str, Any], int], Reply]
-"""From a request's body and how many came before it."""
+"""Arguments: a request's body, and the number of requests before it."""
 
 
 def completion(content: str, tokens: int = 7, reason: str = "stop", usage: bool = True) -> Reply:
@@ -56,7 +56,7 @@ class FakeEndpoint:
                 status, text = reply
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("retry-after-ms", "1")  # so that the client's pauses are short
+                self.send_header("retry-after-ms", "1")  # keeps the client's delays short
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text.encode())

@@ -1,4 +1,4 @@
-"""The audit handler on real files."""
+"""The audit handler, with real files."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_counts_duplicates_empty_and_overlong_fields(run: Run, tmp_path: Path) -
     assert scored.column_names[:2] == ["instruction", "response"]
 
 
-def test_takes_a_large_parquet_batch_by_batch(run: Run, tmp_path: Path) -> None:
+def test_reads_a_large_parquet_file_in_batches(run: Run, tmp_path: Path) -> None:
     table = pa.table(
         {
             "prompt": [f"What is {n} + 1?" for n in range(5_001)],
@@ -77,7 +77,9 @@ def test_takes_a_large_parquet_batch_by_batch(run: Run, tmp_path: Path) -> None:
         ("PAR1 and then nonsense", "not readable parquet"),
     ],
 )
-def test_says_what_is_wrong(run: Run, tmp_path: Path, content: str, message: str) -> None:
+def test_reports_errors_of_the_dataset(
+    run: Run, tmp_path: Path, content: str, message: str
+) -> None:
     path = tmp_path / "rows"
     path.write_text(content)
     with pytest.raises(FatalError, match=message):
@@ -105,7 +107,7 @@ def test_finds_near_duplicates_languages_and_leaks(run: Run, tmp_path: Path) -> 
     assert scored[2]["language"] == "fr"
 
 
-def test_says_how_much_it_compared(run: Run, tmp_path: Path) -> None:
+def test_reports_how_many_rows_it_checked(run: Run, tmp_path: Path) -> None:
     rows = [{"instruction": f"What is {n} + 1?", "response": f"{n + 1}"} for n in range(50)]
     path = write_rows(tmp_path / "rows.parquet", rows)
     result = run(path, near_duplicate_rows=20, language_rows=10)["result"]
@@ -116,7 +118,7 @@ def test_says_how_much_it_compared(run: Run, tmp_path: Path) -> None:
     assert [row["is_near_duplicate"] for row in scored][19:21] == [False, None]
 
 
-def test_asks_a_judge_about_a_sample(run: Run, tmp_path: Path) -> None:
+def test_lets_a_judge_rate_a_sample(run: Run, tmp_path: Path) -> None:
     rows = [
         {"instruction": f"What is {n} + 1?", "response": f"{n + 1 + (n % 2)}"} for n in range(99)
     ]
@@ -126,7 +128,7 @@ def test_asks_a_judge_about_a_sample(run: Run, tmp_path: Path) -> None:
     assert 0.4 < result["quality"]["judge_mean"] < 0.6
 
 
-def test_audits_what_was_audited_before(run: Run, tmp_path: Path) -> None:
+def test_audits_an_audited_dataset_again(run: Run, tmp_path: Path) -> None:
     rows = [{"instruction": "What is 1 + 1?", "response": "2"}]
     run(write_rows(tmp_path / "rows.parquet", rows))
     (tmp_path / "output" / "scored.parquet").rename(tmp_path / "again.parquet")
@@ -134,7 +136,7 @@ def test_audits_what_was_audited_before(run: Run, tmp_path: Path) -> None:
     assert len(set(pq.read_schema(tmp_path / "output" / "scored.parquet").names)) == 8
 
 
-def test_scores_are_what_their_docstring_says() -> None:
+def test_scores_match_their_documentation() -> None:
     assert score("", "x").clarity == 0
     assert score("What is 2 + 2?", "4.").correctness == 1
     assert score("Tell me a story about a fox.", "I'm sorry, but no.").correctness == 0.2

@@ -1,4 +1,4 @@
-"""python -m forge_compute as the agent runs it; which failures it calls transient."""
+"""`python -m forge_compute` as the agent runs it, and its transient failures."""
 
 import errno
 import json
@@ -23,9 +23,9 @@ def _run(
     without: tuple[str, ...] = (),
     **fields: Any,  # noqa: ANN401
 ) -> tuple[int, dict[str, Any], str]:
-    """Exit code, result file and log; `without` are modules that can't be imported."""
+    """Returns exit code, result file and log. `without`: modules that can't be imported."""
     env = write_job(folder, job_type, payload, **fields)
-    # A module of that name which says that there is none, before the real one on the path.
+    # A fake module, before the real one on the path, which raises ModuleNotFoundError.
     for name in without:
         (folder / f"{name}.py").write_text(
             f"raise ModuleNotFoundError('no {name}', name={name!r})\n"
@@ -61,12 +61,12 @@ def test_audits_without_torch_and_adds_the_commit(tmp_path: Path) -> None:
     ("job_type", "payload", "error"),
     [
         ("audit", {"dataset_uri": "x"}, "dataset x is not known to the control plane"),
-        ("audit", {}, "the job names no dataset_uri"),
+        ("audit", {}, "the job has no dataset_uri"),
         ("train", {"model": "builtin:tiny"}, "train needs PyTorch: pip install forge-compute["),
-        ("paint", {}, "there is no handler for 'paint', only for generate, audit, "),
+        ("paint", {}, "unknown job type 'paint'; use one of generate, audit, "),
     ],
 )
-def test_fatal_failures_say_why(
+def test_fatal_failures_have_a_reason(
     tmp_path: Path, job_type: str, payload: dict[str, Any], error: str
 ) -> None:
     code, result, log = _run(tmp_path, job_type, payload, without=("torch",))
@@ -76,7 +76,7 @@ def test_fatal_failures_say_why(
     assert "Traceback" not in log
 
 
-def test_a_lost_teacher_is_transient_and_a_lost_file_is_not(tmp_path: Path) -> None:
+def test_an_unreachable_teacher_is_transient_but_a_missing_file_is_not(tmp_path: Path) -> None:
     payload = {"task": "ask", "size": 1, "teacher": "big"}
     teachers = {"big": {"base_url": "http://127.0.0.1:9/v1"}}
     params = {"retries": 0}
@@ -103,5 +103,5 @@ def test_a_lost_teacher_is_transient_and_a_lost_file_is_not(tmp_path: Path) -> N
         (ValueError("x"), False),
     ],
 )
-def test_what_another_try_may_mend(error: Exception, transient: bool) -> None:
+def test_classifies_errors(error: Exception, transient: bool) -> None:
     assert is_transient(error) is transient

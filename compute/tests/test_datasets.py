@@ -1,4 +1,4 @@
-"""Which file of a folder is a dataset, and in which forms it may come."""
+"""Choosing a folder's dataset file, and the supported formats."""
 
 from pathlib import Path
 
@@ -12,17 +12,17 @@ from forge_compute.rows import read_rows
 ROWS = [{"instruction": "What is 1 + 1?", "response": "2"}]
 
 
-def test_prefers_the_most_refined_file(tmp_path: Path) -> None:
+def test_prefers_the_most_processed_file(tmp_path: Path) -> None:
     for name in ("raw", "other", "scored", "sft"):
         write_rows(tmp_path / f"{name}.parquet", ROWS)
     for name in ("sft", "scored", "raw", "other"):
         assert Dataset(tmp_path).path.name == f"{name}.parquet"
         (tmp_path / f"{name}.parquet").unlink()
-    with pytest.raises(FatalError, match="no file of the kinds"):
+    with pytest.raises(FatalError, match="no file of type"):
         Dataset(tmp_path)
 
 
-def test_does_not_guess_between_files(tmp_path: Path) -> None:
+def test_refuses_an_ambiguous_folder(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_rows(tmp_path / f"{name}.parquet", ROWS)
     with pytest.raises(FatalError, match=r"2 \.parquet files"):

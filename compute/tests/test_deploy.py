@@ -1,4 +1,4 @@
-"""The deploy handler as a process of its own, asked by the official client."""
+"""The deploy handler in its own process, called by the official client."""
 
 import http.client
 import json
@@ -34,7 +34,7 @@ ROWS = [{"instruction": f"Say it {number}.", "response": LINE} for number in ran
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that has learned one line by heart."""
+    """A model that has memorized one line."""
     folder = tmp_path_factory.mktemp("checkpoint")
     os.environ["FORGE_PROGRESS"] = str(folder / "progress")
     path = write_rows(folder / "rows.parquet", ROWS)
@@ -142,7 +142,7 @@ def test_streams_to_the_official_client(client: openai.OpenAI) -> None:
 
 @pytest.mark.parametrize("sent", [None, "Bearer forge_model_x", "Bearer ", TOKEN, "Basic ä"])
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions", "/v1/x"])
-def test_answers_nobody_without_its_token(url: str, path: str, sent: str | None) -> None:
+def test_refuses_requests_without_the_token(url: str, path: str, sent: str | None) -> None:
     host, port = url.removeprefix("http://").split(":")
     method = "GET" if path == "/v1/models" else "POST"
     connection = http.client.HTTPConnection(host, int(port), timeout=10)
@@ -170,7 +170,9 @@ def test_answers_nobody_without_its_token(url: str, path: str, sent: str | None)
         ({"response_format": {"type": "json_object"}}, 400, "response_format"),
     ],
 )
-def test_refuses_in_openais_form(url: str, change: dict[str, Any], status: int, param: str) -> None:
+def test_errors_have_openais_format(
+    url: str, change: dict[str, Any], status: int, param: str
+) -> None:
     body = {"model": "dep_1", "messages": _ask(), **change}
     assert _refusal(f"{url}/v1/chat/completions", json.dumps(body).encode()) == (status, param)
 
@@ -186,12 +188,12 @@ def test_refuses_in_openais_form(url: str, change: dict[str, Any], status: int, 
         ("/v1/embeddings", b"{}", 404),
     ],
 )
-def test_refuses_what_is_no_request(url: str, path: str, body: bytes, status: int) -> None:
+def test_refuses_invalid_requests(url: str, path: str, body: bytes, status: int) -> None:
     assert _refusal(f"{url}{path}", body)[0] == status
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
-def test_a_client_that_sends_all_before_it_reads_gets_its_answer(url: str, path: str) -> None:
+def test_a_client_that_sends_all_before_it_reads_gets_the_response(url: str, path: str) -> None:
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as client:
         size = 8 * 2**20
@@ -217,16 +219,16 @@ def _refusal(url: str, body: bytes) -> tuple[int, str | None]:
     return caught.value.code, error["param"]
 
 
-def test_takes_many_at_once_and_askers_that_leave(url: str, client: openai.OpenAI) -> None:
+def test_handles_concurrent_and_disconnecting_clients(url: str, client: openai.OpenAI) -> None:
     host, port = url.removeprefix("http://").split(":")
     body = json.dumps({"model": "dep_1", "messages": _ask(), "stream": True}).encode()
     for _ in range(5):
-        with socket.create_connection((host, int(port))) as leaver:
+        with socket.create_connection((host, int(port))) as client_socket:
             head = (
                 "POST /v1/chat/completions HTTP/1.1\r\n"
                 f"Authorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
             )
-            leaver.sendall(head.encode() + body)
+            client_socket.sendall(head.encode() + body)
     answers: list[str | None] = []
 
     def ask() -> None:
@@ -256,7 +258,7 @@ def test_the_queue_is_bounded(checkpoint: Path, monkeypatch: pytest.MonkeyPatch)
     waiting = ModelQueue(model, length=1)
     first, second, third = (Request(prompt, 3, 0.0, []) for _ in range(3))
     waiting.submit(first)
-    assert begun.wait(10)  # it left the queue
+    assert begun.wait(10)  # the first request has left the queue
     waiting.submit(second)
     with pytest.raises(Busy):
         waiting.submit(third)
@@ -264,7 +266,7 @@ def test_the_queue_is_bounded(checkpoint: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(second.pieces()) == ["T", "h", "e", Finish("length", 3)]
 
 
-def test_a_failure_of_the_model_ends_one_request_only(
+def test_a_failure_of_the_model_affects_one_request_only(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load_model(checkpoint)
@@ -276,7 +278,7 @@ def test_a_failure_of_the_model_ends_one_request_only(
     assert len(list(sound.pieces())) == 2
 
 
-def test_a_deployment_can_teach(url: str, tmp_path: Path) -> None:
+def test_a_deployment_can_be_a_teacher(url: str, tmp_path: Path) -> None:
     prompts = write_rows(tmp_path / "prompts.parquet", ROWS)
     job = make_job(
         tmp_path,

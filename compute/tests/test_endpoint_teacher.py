@@ -1,4 +1,4 @@
-"""Teachers behind a real HTTP server, which misbehaves."""
+"""Teachers behind a real HTTP server that misbehaves."""
 
 import json
 from itertools import count
@@ -20,7 +20,7 @@ _NUMBERS = count()
 
 
 def pairs(body: dict[str, Any]) -> Reply:
-    """As many new pairs as were asked for."""
+    """Replies with the requested number of new pairs."""
     wanted = int(body["messages"][0]["content"].split()[1])
     rows = [
         {"instruction": f"Question {next(_NUMBERS)}?", "response": "Yes.", "topic": "t"}
@@ -53,12 +53,12 @@ def test_writes_exactly_as_many_rows_with_their_tokens(tmp_path: Path) -> None:
     assert (progress["progress"], progress["metrics"]["tokens_generated"]) == (1.0, 21)
 
 
-def test_bears_a_server_that_is_busy_broken_and_cut_off(tmp_path: Path) -> None:
-    troubles: dict[int, Reply] = {0: (429, "{}"), 1: (500, "oops"), 2: None, 3: (503, "{}")}
+def test_retries_busy_failing_and_disconnecting_servers(tmp_path: Path) -> None:
+    faults: dict[int, Reply] = {0: (429, "{}"), 1: (500, "oops"), 2: None, 3: (503, "{}")}
     params = {"concurrency": 1}
     _, endpoint = _generate(
         tmp_path,
-        lambda body, number: troubles[number] if number in troubles else pairs(body),
+        lambda body, number: faults[number] if number in faults else pairs(body),
         params=params,
     )
     assert len(read(tmp_path / "output" / "raw.parquet")) == 12
@@ -66,13 +66,13 @@ def test_bears_a_server_that_is_busy_broken_and_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_does_without_response_format_where_it_is_refused(tmp_path: Path, status: int) -> None:
+def test_works_without_response_format_if_it_is_refused(tmp_path: Path, status: int) -> None:
     def behave(body: dict[str, Any], _: int) -> Reply:
         if "response_format" in body:
             return status, '{"error": {"message": "response_format is not supported"}}'
-        told = pairs(body)
-        assert told
-        text = json.loads(told[1])["choices"][0]["message"]["content"]
+        reply = pairs(body)
+        assert reply
+        text = json.loads(reply[1])["choices"][0]["message"]["content"]
         return completion(f"Here you are:\n```json\n{text}\n```")
 
     _, endpoint = _generate(tmp_path, behave, params={"concurrency": 1})
@@ -95,7 +95,7 @@ def test_does_without_response_format_where_it_is_refused(tmp_path: Path, status
         completion('{"pairs": [{"instruction": "Always?", "response": "The same."}]}'),
     ],
 )
-def test_asks_again_for_unusable_answers_but_not_for_ever(tmp_path: Path, bad: Reply) -> None:
+def test_retries_unusable_answers_up_to_a_limit(tmp_path: Path, bad: Reply) -> None:
     content, _ = _generate(
         tmp_path / "a",
         lambda body, number: bad if number % 2 else pairs(body),
@@ -117,7 +117,7 @@ def test_asks_again_for_unusable_answers_but_not_for_ever(tmp_path: Path, bad: R
         (lambda _b, _n: (400, "{}"), openai.BadRequestError, False),
     ],
 )
-def test_tells_failures_that_may_pass_from_others(
+def test_distinguishes_transient_failures(
     tmp_path: Path, behave: Behave, kind: type[Exception], transient: bool
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -125,9 +125,7 @@ def test_tells_failures_that_may_pass_from_others(
     assert is_transient(caught.value) is transient
 
 
-def test_sends_the_key_that_the_variable_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sends_the_key_from_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeEndpoint(lambda body, _: pairs(body)) as endpoint:
         teachers = {"*": {"base_url": endpoint.url, "api_key_env": "BIG_KEY"}}
         with pytest.raises(FatalError, match="BIG_KEY is not set"):
@@ -135,10 +133,10 @@ def test_sends_the_key_that_the_variable_holds(
         monkeypatch.setenv("BIG_KEY", "s3cret")
         generate(_job(tmp_path, "", teachers=teachers))
     assert endpoint.authorizations == {"Bearer s3cret"}
-    assert {body["model"] for body in endpoint.requests} == {"big"}  # * means: by its own name
+    assert {body["model"] for body in endpoint.requests} == {"big"}  # `*`: the teacher's name
 
 
-def test_answers_prompts_in_plain_text_and_counts_where_no_usage_is_told(tmp_path: Path) -> None:
+def test_answers_prompts_in_plain_text_and_estimates_missing_usage(tmp_path: Path) -> None:
     content, endpoint = _generate(
         tmp_path,
         lambda body, _: completion(f"I was asked {len(body['messages'])} thing.", usage=False),
@@ -151,7 +149,7 @@ def test_answers_prompts_in_plain_text_and_counts_where_no_usage_is_told(tmp_pat
     assert {(body["temperature"], body["max_tokens"]) for body in endpoint.requests} == {(0.5, 99)}
 
 
-def test_distill_leaves_out_what_gets_no_usable_answer(tmp_path: Path) -> None:
+def test_distill_skips_rows_without_a_usable_answer(tmp_path: Path) -> None:
     rows = [
         {"instruction": f"Tell me about {what}.", "response": "It is so, because it is."}
         for what in ("foxes", "silence", "owls")

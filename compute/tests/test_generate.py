@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from compute_support import make_job, read, write_rows
 
-from forge_compute.checks import is_right
+from forge_compute.checks import contains_answer
 from forge_compute.distill import distill
 from forge_compute.failures import FatalError
 from forge_compute.generate import generate
@@ -27,15 +27,13 @@ def _generate(folder: Path, **payload: Any) -> list[dict[str, Any]]:  # noqa: AN
 
 
 @pytest.mark.parametrize("name", ["sums", "arithmetic", "units", "dates", "mixed"])
-def test_builtin_answers_are_right_and_no_instruction_stands_twice(
-    name: str, tmp_path: Path
-) -> None:
+def test_builtin_answers_are_correct_and_instructions_unique(name: str, tmp_path: Path) -> None:
     rows = _generate(tmp_path, teacher=f"builtin:{name}", size=2_500)
-    assert all(is_right(row["instruction"], row["response"]) for row in rows)
+    assert all(contains_answer(row["instruction"], row["response"]) for row in rows)
     assert len({row["instruction"] for row in rows}) == 2_500
 
 
-def test_the_seed_decides_the_rows(tmp_path: Path) -> None:
+def test_the_seed_determines_the_rows(tmp_path: Path) -> None:
     first, again, other = (
         _generate(tmp_path / name, params={"seed": seed})
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
@@ -43,13 +41,13 @@ def test_the_seed_decides_the_rows(tmp_path: Path) -> None:
     assert first == again != other
 
 
-def test_style_and_domain_have_their_effect(tmp_path: Path) -> None:
+def test_style_and_domain_select_the_answers(tmp_path: Path) -> None:
     rows = _generate(tmp_path, domain="dates", style="step by step")
     assert {row["topic"] for row in rows} == {"dates"}
     assert all(row["response"].endswith(".") for row in rows)
 
 
-def test_answers_given_prompts(tmp_path: Path) -> None:
+def test_answers_the_prompts_of_a_dataset(tmp_path: Path) -> None:
     builtin = _generate(tmp_path, params={"prompts": "builtin:sums"})
     assert len({row["instruction"] for row in builtin}) == 300
     prompts = write_rows(tmp_path / "prompts.parquet", [{"prompt": "What is 2 + 3?"}] * 2)
@@ -62,13 +60,15 @@ def test_answers_given_prompts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ({"teacher": "builtin:wisdom"}, "there is no builtin:wisdom; there are builtin:sums, "),
-        ({"teacher": "gpt-9"}, "there is no teacher gpt-9; there are builtin:sums"),
+        ({"teacher": "builtin:wisdom"}, "unknown task builtin:wisdom; use one of builtin:sums, "),
+        ({"teacher": "gpt-9"}, "unknown teacher gpt-9; use one of builtin:sums"),
         ({"params": {"seed": "x"}}, "params.seed must be an integer"),
         ({"params": {"prompts": "ds_9"}}, "dataset of prompts ds_9 is not known"),
     ],
 )
-def test_says_what_there_is(payload: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_errors_list_the_valid_values(
+    payload: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(FatalError, match=message):
         _generate(tmp_path, **payload)
 
@@ -97,7 +97,7 @@ def test_distills_good_rows_with_their_provenance(tmp_path: Path) -> None:
     assert content["metrics"]["tokens_generated"] == 1
 
 
-def test_distills_what_the_student_can_read(tmp_path: Path) -> None:
+def test_distill_skips_rows_that_are_too_long_for_the_student(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     rows = [
         {"instruction": f"What is 2 + {n}? {'x' * n}", "response": f"It is {n + 2}, because so."}
@@ -121,17 +121,17 @@ def test_distills_what_the_student_can_read(tmp_path: Path) -> None:
 
     assert sources("builtin:tiny", "tiny") == ([0], 2)
     assert sources("builtin:small", "small") == ([0, 1], 1)
-    with pytest.raises(FatalError, match="there is no model builtin:huge; there are builtin:tiny"):
+    with pytest.raises(FatalError, match="unknown model builtin:huge; use one of builtin:tiny"):
         sources("builtin:huge", "huge")
 
 
-def test_distill_trusts_an_audits_scores_and_says_when_nothing_is_left(tmp_path: Path) -> None:
+def test_distill_uses_an_audits_scores_and_fails_without_rows(tmp_path: Path) -> None:
     scores = {name: 0.5 for name in ("clarity_score", "correctness_score", "educational_score")}
     row = {"instruction": "What is 2 + 3?", "response": "5, because 2 + 3 = 5.", **scores}
     path = write_rows(tmp_path / "rows.parquet", [row])
     payload = {"dataset_uri": "forge://x/y.parquet", "teacher": "builtin:mixed"}
     inputs = {"dataset_uri": path}
-    with pytest.raises(FatalError, match="no pair is left of 1 rows: 1 scored too low"):
+    with pytest.raises(FatalError, match="none of 1 rows can be used: 1 scored too low"):
         distill(make_job(tmp_path, "distill", payload, inputs=inputs))
     content = distill(
         make_job(tmp_path, "distill", payload, inputs=inputs, params={"min_score": 0.5})

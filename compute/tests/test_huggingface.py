@@ -1,4 +1,4 @@
-"""Models of Hugging Face's form, by a very small one that is made here: no download."""
+"""Hugging Face models, tested with a very small one that needs no download."""
 
 import os
 from pathlib import Path
@@ -58,7 +58,7 @@ def _train(folder: Path, model: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("models")
-def test_trains_and_evaluates_a_model_of_a_folder(tmp_path: Path) -> None:
+def test_trains_and_evaluates_a_local_model(tmp_path: Path) -> None:
     content = _train(tmp_path, "team/little")
     assert content["result"]["architecture"] == "LlamaForCausalLM"
     payload = {"checkpoint_id": "ckpt"}
@@ -70,22 +70,22 @@ def test_trains_and_evaluates_a_model_of_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("models")
 @pytest.mark.parametrize("name", ["team/absent", "../models/team"])
-def test_says_that_there_is_no_such_model(tmp_path: Path, name: str) -> None:
+def test_refuses_an_unknown_model(tmp_path: Path, name: str) -> None:
     with pytest.raises(FatalError, match=f"model {name}"):
         _train(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["/etc", "./models", "..", "models/team/little", "a/b/c", "~root"])
-def test_never_reads_a_folder_of_the_machine_that_was_not_offered(
+def test_does_not_read_folders_outside_of_the_models_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.delenv("FORGE_MODELS_DIR", raising=False)
-    with pytest.raises(FatalError, match="is no model of the hub"):
+    with pytest.raises(FatalError, match="is neither a hub model"):
         _train(tmp_path, name)
 
 
 @pytest.mark.usefixtures("models")
-def test_a_student_of_a_folder_reads_by_its_own_tokens(tmp_path: Path) -> None:
+def test_a_local_student_uses_its_own_tokenizer(tmp_path: Path) -> None:
     long = {"instruction": "Say it 7." + " so" * 30, "response": "so it is"}
     path = write_rows(tmp_path / "rows.parquet", [ROWS[0], long])
     payload = {"dataset_id": "ds", "teacher": "builtin:mixed", "student_model": "team/little"}

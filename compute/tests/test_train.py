@@ -1,4 +1,4 @@
-"""The train and evaluate handlers: learning, going on where a lost attempt was, and the report."""
+"""The train and evaluate handlers: training, resuming and the report."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def _metrics(folder: Path) -> dict[str, Any]:
     return metrics
 
 
-def test_learns_and_leaves_all_that_a_checkpoint_has(tmp_path: Path) -> None:
+def test_learns_and_writes_all_files_of_a_checkpoint(tmp_path: Path) -> None:
     content = _train(tmp_path / "trained", epochs=25)
     result, output = content["result"], tmp_path / "trained" / "output"
     assert {path.name for path in output.iterdir()} == {
@@ -113,7 +113,7 @@ def test_learns_and_leaves_all_that_a_checkpoint_has(tmp_path: Path) -> None:
     assert (shown[0]["expected"], shown[0]["answer"]) == ("red", "red")
 
 
-def test_an_interrupted_training_ends_like_one_that_was_not(
+def test_an_interrupted_training_has_the_same_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _train(tmp_path / "whole")
@@ -150,7 +150,7 @@ def test_an_interrupted_training_ends_like_one_that_was_not(
 def test_a_resumed_training_reports_the_gpu_time_of_its_own_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if it were on a GPU, and the lost attempt had trained for ten hours."""
+    """Simulates a GPU, and a first attempt of ten hours."""
     monkeypatch.setattr(train_module, "device_of", lambda _: torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
     _train(tmp_path / "first", params={"checkpoint_every_s": 0, "max_steps": 3})
@@ -167,7 +167,7 @@ def test_a_resumed_training_reports_the_gpu_time_of_its_own_attempt(
 
 
 @pytest.mark.parametrize("damage", ["torn", "other"])
-def test_starts_over_where_a_checkpoint_is_of_no_use(
+def test_starts_over_if_a_checkpoint_cannot_be_used(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _train(tmp_path / "first", params={"checkpoint_every_s": 0, "max_steps": 3})
@@ -187,11 +187,11 @@ def test_a_loss_that_explodes_is_fatal(tmp_path: Path, monkeypatch: pytest.Monke
         return replace(loss, total=loss.total * float("nan"))
 
     monkeypatch.setattr(training, "loss_of", explode)
-    with pytest.raises(FatalError, match="the loss is nan after step 1: a smaller lr"):
+    with pytest.raises(FatalError, match="the loss is nan after step 1; try a smaller lr"):
         _train(tmp_path)
 
 
-def test_no_steps_give_the_untrained_model(tmp_path: Path) -> None:
+def test_zero_steps_save_the_untrained_model(tmp_path: Path) -> None:
     content = _train(tmp_path / "untrained", params={"max_steps": 0})
     assert content["result"]["training_steps"] == 0
     report = _evaluate(
@@ -205,7 +205,7 @@ def test_no_steps_give_the_untrained_model(tmp_path: Path) -> None:
     assert report["metrics"]["samples_evaluated"] == 20
 
 
-def test_holds_out_whole_instructions_in_any_order_of_their_words() -> None:
+def test_holds_out_instructions_regardless_of_word_order() -> None:
     rows = [Row(f"What is {a} + {b}?", str(a + b)) for a in range(40) for b in range(40)]
     parts = split(iter([*rows, *rows]), 0.2)
     asked = {tuple(sorted(row.instruction.split())) for row in parts.train}
@@ -216,27 +216,27 @@ def test_holds_out_whole_instructions_in_any_order_of_their_words() -> None:
 @pytest.mark.parametrize(
     ("rows", "fields", "message"),
     [
-        (ROWS, {"model": "builtin:huge"}, "there is no model builtin:huge; there are builtin:tiny"),
+        (ROWS, {"model": "builtin:huge"}, "unknown model builtin:huge; use one of builtin:tiny"),
         (ROWS, {"params": {"lr": "fast"}}, "params.lr must be a number"),
         ([{"instruction": "x", "response": " "}], {}, "no row to train on"),
         ([{"instruction": "x" * 999, "response": "y"}], {}, "fits into 256 tokens"),
     ],
 )
-def test_says_what_is_wrong(
+def test_reports_errors_of_dataset_and_params(
     tmp_path: Path, rows: Rows, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(FatalError, match=message):
         _train(tmp_path, rows, **fields)
 
 
-def test_says_what_a_checkpoint_lacks(tmp_path: Path) -> None:
+def test_reports_missing_files_of_a_checkpoint(tmp_path: Path) -> None:
     _train(tmp_path, params={"max_steps": 0, "holdout": 0})
     output = tmp_path / "output"
     assert _metrics(tmp_path)["held_out"]["after"]["exact_match"] is None
     with pytest.raises(FatalError, match=r"heldout\.parquet has no rows"):
         _evaluate(tmp_path, output)
     (output / "heldout.parquet").unlink()
-    with pytest.raises(FatalError, match=r"no heldout\.parquet, and the job names no benchmark"):
+    with pytest.raises(FatalError, match=r"no heldout\.parquet; set benchmark"):
         _evaluate(tmp_path, output)
     whole = (output / "model.pt").read_bytes()
     (output / "model.pt").write_bytes(whole[:1_000])
@@ -246,7 +246,7 @@ def test_says_what_a_checkpoint_lacks(tmp_path: Path) -> None:
     config = json.loads((output / "config.json").read_text())
     config["shape"]["width"] = 48
     (output / "config.json").write_text(json.dumps(config))
-    with pytest.raises(FatalError, match=r"don't fit its config\.json"):
+    with pytest.raises(FatalError, match=r"don't match config\.json"):
         _evaluate(tmp_path, output)
     shutil.rmtree(output)
     with pytest.raises(FatalError, match=r"has no config\.json"):

@@ -3,21 +3,23 @@ import { ForgeError } from "../errors";
 export const SCOPES = ["user", "worker", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Who is calling: the tenant, and what the key allows. */
+/** The caller: its tenant, and what its key allows. */
 export interface Principal {
   userId: string;
   keyId: string;
-  /** The key that the caller's keys and machines belong to: `keyId`; of a session the key it was exchanged for. */
+  /**
+   * Owner of the keys and machines that the caller creates: `keyId`, or a session's original key.
+   */
   ownerKeyId: string;
   keyName: string;
   scope: Scope;
   /** Workers registered with this key serve every tenant. */
   sharesWorkers: boolean;
-  /** For how many workers the key is; null: for any of the tenant's. */
+  /** Number of workers that may use this key; null: all workers of the tenant. */
   workerLimit: number | null;
 }
 
-/** Scopes that may call a route, by the least that it asks for. */
+/** Scopes that may call a route, by the scope that the route requires. */
 const ALLOWED: Record<Scope, readonly Scope[]> = {
   worker: ["worker", "user", "admin"],
   user: ["user", "admin"],
@@ -25,8 +27,8 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
 };
 
 /**
- * Whose rows a statement may show: those of one tenant, by its user_id, or everybody's: `null`, for an
- * admin. Every statement that reads a tenant's data for an API takes one.
+ * Whose rows a query may return: the tenant with this user_id, or all tenants if `null` (admins).
+ * Every query that reads tenant data for an API takes one.
  */
 export type TenantScope = string | null;
 
@@ -38,11 +40,12 @@ export function requireScope(principal: Principal, needed: Scope): void {
 export const insufficientScope = (message: string, param?: string): ForgeError =>
   new ForgeError(403, "insufficient_scope", message, param);
 
-/** The key that a worker must be bound to for this caller to act for it; null: it may for any of the tenant's. */
+/**
+ * The key that a worker must be bound to, so that this caller may act for it; null: no restriction.
+ */
 export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;
 
-/** Whether this caller may act for a worker. */
 export const mayActFor = (
   principal: Principal,
   worker: { user_id: string; bound_key_id: string | null },
@@ -51,7 +54,6 @@ export const mayActFor = (
   return worker.user_id === principal.userId && (key === null || worker.bound_key_id === key);
 };
 
-/** Whose things this key may see: its tenant's; everybody's for an admin. */
 export const tenantScopeOf = (principal: Pick<Principal, "scope" | "userId">): TenantScope =>
   principal.scope === "admin" ? null : principal.userId;
 

@@ -1,9 +1,10 @@
 import fc from "fast-check";
-import { checkDatasetUri, DATASET_URI, ownedThingIn } from "./dataset-uri";
+import { artifactIdIn, checkDatasetUri } from "./dataset-uri";
+import { DATASET_URI } from "./uri-pattern";
 
 const ROOT = "/srv/forge/artifacts";
 
-test("of all escaped bytes, it takes those that are UTF-8 text", () => {
+test("percent-escapes are accepted exactly if they decode to UTF-8", () => {
   const byte = fc.integer({ min: 0x20, max: 0xff }).map((n) => `%${n.toString(16)}`);
   const bytes = fc.array(byte, { minLength: 1, maxLength: 4 }).map((list) => list.join(""));
   const text = fc.string({ unit: "grapheme-composite", minLength: 1 });
@@ -53,7 +54,7 @@ test.each([
   ["file:///etc/passwd", /below the artifacts/],
   ["file:///srv/forge/artifacts-other/x", /below the artifacts/],
   ["file://host/srv/forge/artifacts/x", /below the artifacts/],
-])("%s is refused", (uri, why) => {
+])("%s is rejected", (uri, why) => {
   expect(() => checkDatasetUri(uri, ROOT)).toThrow(why);
 });
 
@@ -72,7 +73,7 @@ test.each([
   ["s3://forge-data//runs/job_1/attempt-1/x", null],
   ["s3://forge-data-of-another/artifacts/datasets/ds_1/raw.jsonl", undefined],
   ["s3://artifacts/datasets/ds_1/raw.jsonl", undefined],
-])("%s lies in the folder of %s", (uri, id) => {
+])("%s belongs to artifact %s", (uri, id) => {
   const own = { artifactsRoot: `${ROOT}/`, bucketUri: "s3://forge-data" };
-  expect(ownedThingIn(uri, own)).toBe(id);
+  expect(artifactIdIn(uri, own)).toBe(id);
 });

@@ -1,4 +1,4 @@
-/** What a lineage is drawn from: artifacts with their sources, and the jobs that made them. */
+/** Input of a lineage graph: artifacts with their sources, and the jobs that made them. */
 export interface LineageFacts {
   artifacts: {
     id: string;
@@ -8,7 +8,7 @@ export interface LineageFacts {
     deletedAt: string | null;
     sourceArtifacts: string[];
     sourceJobs: string[];
-    /** Names of what else it was made from, which no registry knows: a model's, a teacher's, a URI. */
+    /** Unregistered sources: names of models or teachers, URIs. */
     externals: string[];
   }[];
   jobs: {
@@ -36,7 +36,10 @@ export interface LineageEdge {
   relation: "input" | "output" | "step";
 }
 
-/** The graph, its edges along the data: source → job → what it made; a pipeline → its steps' jobs. */
+/**
+ * Builds the graph. Edges follow the data: source → job → artifact. A pipeline points to its steps'
+ * jobs.
+ */
 export function drawLineage({ artifacts, jobs }: LineageFacts): {
   nodes: LineageNode[];
   edges: LineageEdge[];

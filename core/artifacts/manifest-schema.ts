@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Manifests of spec.md 2.6, as they are written and published: generic fields, then those of each type. */
+/** Manifest schemas (spec.md 2.6): generic fields, then the fields of each artifact type. */
 
 export const manifestFileSchema = z
   .object({
@@ -59,7 +59,7 @@ const generic = {
   contradictions: z.array(contradiction),
 };
 
-/** What spec.md knows of a dataset's quality; an audit may say more. */
+/** Quality fields of spec.md. An audit may add others. */
 export const QUALITY = {
   clarity_mean: z.number().optional(),
   correctness_mean: z.number().optional(),
@@ -93,7 +93,7 @@ const checkpoint = z
   })
   .meta({ id: "CheckpointManifest" });
 
-/** Of what is evaluated or served, as are `base_model` and `dataset_used`. */
+/** A field of the evaluated or served checkpoint, like `base_model` and `dataset_used`. */
 const ofItsCheckpoint = z
   .int()
   .min(0)
@@ -132,7 +132,7 @@ const deployment = z
   })
   .meta({ id: "DeploymentManifest" });
 
-/** By artifact type, for whoever validates one. */
+/** Schemas by artifact type. */
 export const MANIFEST_SCHEMAS = { dataset, checkpoint, eval: evaluation, deployment };
 
 export const manifestSchema = z

@@ -23,7 +23,7 @@ const FIELDS = [
   "__proto__",
 ];
 
-/** Whatever JSON can say, with every kind of character. */
+/** Any JSON value, with any characters. */
 const anything = fc.oneof(
   fc.jsonValue({ stringUnit: "binary" }).map((value) => value as unknown),
   fc.string({ unit: "binary", minLength: 400, maxLength: 600 }).map((text) => text.repeat(3)),
@@ -41,7 +41,7 @@ const anything = fc.oneof(
   fc.constantFrom<unknown>(-1, 1.5, 1e308, Number.MAX_SAFE_INTEGER + 2, "", "\ud800", "a\0b", null),
 );
 
-const claims = fc.dictionary(fc.constantFrom(...FIELDS), anything);
+const reportedResults = fc.dictionary(fc.constantFrom(...FIELDS), anything);
 
 const facts = (
   jobType: ManifestFacts["jobType"],
@@ -68,9 +68,9 @@ const facts = (
   table: { numRows: 2, columns: [{ name: "a", dtype: "int64" }], unreadable: [], isRead: true },
 });
 
-test("whatever a worker claims, the manifest fits its schema, and a database can hold it", () => {
+test("for any worker result, the manifest matches its schema and can be stored in Postgres", () => {
   fc.assert(
-    fc.property(fc.constantFrom(...JOB_TYPES), claims, (jobType, result) => {
+    fc.property(fc.constantFrom(...JOB_TYPES), reportedResults, (jobType, result) => {
       const manifest = describeArtifact(facts(jobType, result));
       expect(manifestSchema.safeParse(manifest).error).toBeUndefined();
       const strings: string[] = [];
@@ -86,7 +86,7 @@ test("whatever a worker claims, the manifest fits its schema, and a database can
   );
 });
 
-test("the same facts give the same manifest, and honest claims contradict nothing", () => {
+test("the same facts give the same manifest, and correct results have no contradictions", () => {
   const honest = { num_rows: 2, schema: { columns: [{ name: "a", dtype: "long" }] } };
   const [one, other] = [1, 2].map(() => describeArtifact(facts("audit", honest)));
   expect(one).toEqual(other);

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType } from "../jobs/job-types";
+import { RAW_DATASET } from "./artifact-form";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "./artifacts";
 import {
   type DeploymentManifest,
@@ -17,28 +18,28 @@ interface Column {
   dtype: string;
 }
 
-/** A table of an artifact, as it was read. */
+/** A table of an artifact, as the service read it. */
 export interface MeasuredTable {
   numRows: number;
   columns: Column[];
-  /** Files that should be tables and can't be read as such, with why. */
+  /** Files that should be tables but can't be read, with the reason. */
   unreadable: { path: string; why: string }[];
-  /** False: none of its files could be read, so that nothing is known of it. */
+  /** False if no file could be read. */
   isRead: boolean;
 }
 
-/** An artifact that a job was made from. */
+/** An input artifact of a job. */
 export interface SourceArtifact {
   artifactId: string;
   isDataset: boolean;
-  /** Of a checkpoint. */
+  /** Only for checkpoints. */
   manifest: Extract<Manifest, { artifact_type: "checkpoint" }> | null;
 }
 
-/** Everything a manifest is made of; the same facts always give the same manifest. */
+/** Input of a manifest. The same facts always give the same manifest. */
 export interface ManifestFacts {
   artifactId: string;
-  /** Of its folder in the store. */
+  /** Id of its folder in the store. */
   storageId: string;
   jobType: JobType;
   jobId: string;
@@ -54,18 +55,19 @@ export interface ManifestFacts {
   metrics: Record<string, unknown>;
   notes: string | null;
   costUsd: number;
-  /** Artifacts of the tenant that the job named. */
+  /** Artifacts of the tenant that the job refers to. */
   sourceArtifacts: SourceArtifact[];
   files: ManifestFile[];
-  /** Null: it is no pipeline's step. */
+  /** Null: the job is not a pipeline step. */
   pipeline: NonNullable<Manifest["pipeline"]> | null;
-  /** Null: there is none to be seen. */
+  /** Null: the artifact has no table, or its files are not visible to the service. */
   table: MeasuredTable | null;
 }
 
 /**
- * A manifest that fits its schema and can be stored. Where what a worker said can't be made to, whatever
- * it is, all of it counts as contradicted: no word of a worker's keeps a job from its end.
+ * Builds a manifest that matches its schema and that Postgres can store. If the worker's result
+ * makes that impossible, everything derived from it is dropped, and the result is recorded as a
+ * contradiction. Worker input must never prevent a job from ending.
  */
 export function describeArtifact(facts: ManifestFacts): Manifest {
   try {
@@ -73,27 +75,26 @@ export function describeArtifact(facts: ManifestFacts): Manifest {
     const { error } = manifestSchema.safeParse(manifest);
     if (!error && isStorableText(JSON.stringify(manifest))) return manifest;
   } catch {
-    // As below.
+    // Use the manifest without the worker's result.
   }
   const plain = buildManifest({ ...facts, result: {}, metrics: {}, table: null });
   const contradiction = { field: "result", claimed: "all of it", measured: null };
   return { ...plain, contradictions: [contradiction] };
 }
 
-/** In JSON, NUL and half a pair stand as escapes; a database takes neither. */
+/** False if the JSON contains escaped NULs or lone surrogates, which Postgres can't store. */
 const isStorableText = (json: string): boolean =>
   !/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(json);
 
-/** A manifest as spec.md 2.6 has it: the generic fields, and those of the artifact's type. */
 function buildManifest(facts: ManifestFacts): Manifest {
   const form = ARTIFACT_FORMS[facts.jobType];
   const { payload, result } = facts;
-  const claims = new ReportedFields(result);
-  compareUris(facts, claims);
+  const reported = new ReportedFields(result);
+  compareUris(facts, reported);
   for (const { path, why } of facts.table?.unreadable ?? []) {
-    claims.contradict(`files.${path}`, "a table", why);
+    reported.contradict(`files.${path}`, "a table", why);
   }
-  const fields = typeFields(facts, claims);
+  const fields = typeFields(facts, reported);
   const generic = {
     schema_version: "1.0" as const,
     artifact_id: facts.artifactId,
@@ -112,7 +113,7 @@ function buildManifest(facts: ManifestFacts): Manifest {
       text(payload.benchmark) ??
       checkpointOf(facts)?.dataset_used ??
       null,
-    git_commit: claims.take("git_commit", z.string()),
+    git_commit: reported.take("git_commit", z.string()),
     metrics: { ...numbersOf(result.scores), ...numbersOf(facts.metrics) },
     cost_estimate_usd: facts.costUsd,
     notes: facts.notes ?? "",
@@ -127,12 +128,12 @@ function buildManifest(facts: ManifestFacts): Manifest {
       ...(facts.table?.isRead ? ["num_rows", "schema"] : []),
       "cost_estimate_usd",
     ],
-    contradictions: claims.contradictions,
+    contradictions: reported.contradictions,
   };
   return { ...generic, ...fields };
 }
 
-/** What is known of an uploaded dataset; all of it measured, none of it claimed. */
+/** Facts about an uploaded dataset. The service measured all of them. */
 export interface UploadFacts {
   artifactId: string;
   userId: string;
@@ -142,13 +143,13 @@ export interface UploadFacts {
   file: { path: string; sizeBytes: number; sha256: string; numRows: number; columns: Column[] };
 }
 
-/** The manifest of a dataset that no job made. */
+/** The manifest of an uploaded dataset. */
 export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
   return {
     artifact_type: "dataset",
     schema_version: "1.0",
     artifact_id: facts.artifactId,
-    kind: ARTIFACT_FORMS.generate.kind,
+    kind: RAW_DATASET.kind,
     created_at: facts.createdAt,
     created_by: facts.createdBy,
     user_id: facts.userId,
@@ -172,23 +173,23 @@ export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
 }
 
 const count = z.int().min(0);
-const columnsClaim = z.object({
+const columnsSchema = z.object({
   columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
 });
 
-function typeFields(facts: ManifestFacts, claims: ReportedFields) {
+function typeFields(facts: ManifestFacts, reported: ReportedFields) {
   const { artifactId, payload, params, table } = facts;
   switch (ARTIFACT_FORMS[facts.jobType].type) {
     case "dataset":
       return {
         artifact_type: "dataset" as const,
         ...(table?.isRead
-          ? measuredTable(table, claims)
+          ? measuredTable(table, reported)
           : {
-              num_rows: claims.take("num_rows", count),
-              schema: claims.take("schema", columnsClaim) ?? { columns: [] },
+              num_rows: reported.take("num_rows", count),
+              schema: reported.take("schema", columnsSchema) ?? { columns: [] },
             }),
-        quality: claims.entries("quality", (name) =>
+        quality: reported.entries("quality", (name) =>
           Object.hasOwn(QUALITY, name) ? QUALITY[name as keyof typeof QUALITY] : z.unknown(),
         ),
       };
@@ -196,13 +197,13 @@ function typeFields(facts: ManifestFacts, claims: ReportedFields) {
       const given = new ReportedFields({ ...params });
       return {
         artifact_type: "checkpoint" as const,
-        parameter_count: claims.take("parameter_count", count),
-        architecture: claims.take("architecture", z.string()),
+        parameter_count: reported.take("parameter_count", count),
+        architecture: reported.take("architecture", z.string()),
         training_data: trainingData(facts),
-        training_steps: claims.take("training_steps", count),
+        training_steps: reported.take("training_steps", count),
         training_epochs: count.safeParse(payload.epochs).data ?? null,
-        optimizer: claims.take("optimizer", z.string()) ?? given.take("optimizer", z.string()),
-        lr: claims.take("lr", z.number()) ?? given.take("lr", z.number()),
+        optimizer: reported.take("optimizer", z.string()) ?? given.take("optimizer", z.string()),
+        lr: reported.take("lr", z.number()) ?? given.take("lr", z.number()),
       };
     }
     case "eval":
@@ -212,8 +213,8 @@ function typeFields(facts: ManifestFacts, claims: ReportedFields) {
         checkpoint_id: text(payload.checkpoint_id) ?? null,
         training_steps: checkpointOf(facts)?.training_steps ?? null,
         datasets:
-          claims.take("datasets", z.array(z.string())) ?? [payload.benchmark].filter(isText),
-        scores: claims.entries("scores", () => z.number()),
+          reported.take("datasets", z.array(z.string())) ?? [payload.benchmark].filter(isText),
+        scores: reported.entries("scores", () => z.number()),
       };
     case "deployment":
       return {
@@ -221,7 +222,7 @@ function typeFields(facts: ManifestFacts, claims: ReportedFields) {
         deployment_id: artifactId,
         checkpoint_id: text(payload.checkpoint_id) ?? null,
         training_steps: checkpointOf(facts)?.training_steps ?? null,
-        inference_url: claims.take("inference_url", z.string()),
+        inference_url: reported.take("inference_url", z.string()),
         status: "active",
         scaling: scalingOf(payload),
       };
@@ -230,11 +231,11 @@ function typeFields(facts: ManifestFacts, claims: ReportedFields) {
 
 /** The registered checkpoint that a job evaluates or serves. */
 const checkpointOf = ({ jobType, sourceArtifacts }: ManifestFacts): SourceArtifact["manifest"] =>
-  jobType === "evaluate" || jobType === "deploy"
+  declarationOf(jobType).describesCheckpoint
     ? (sourceArtifacts.find(({ manifest }) => manifest)?.manifest ?? null)
     : null;
 
-/** A deployment's manifest once it has stopped: where it was served last, and what all of it cost. */
+/** A deployment's manifest after its stop: with its last URL, total cost and lifetime. */
 export function describeStopped(
   manifest: DeploymentManifest,
   served: { inferenceUrl: string | null; costUsd: number; days: number },
@@ -248,7 +249,7 @@ export function describeStopped(
   };
 }
 
-/** As the job asks for it; what it has later, the deployment tells. */
+/** The scaling that the job asks for. Later changes are in the deployment, not in its manifest. */
 function scalingOf(payload: Record<string, unknown>) {
   const min = count.safeParse(payload.min_replicas).data ?? 1;
   return {
@@ -257,13 +258,17 @@ function scalingOf(payload: Record<string, unknown>) {
   };
 }
 
-function measuredTable(table: MeasuredTable, claims: ReportedFields) {
+function measuredTable(table: MeasuredTable, reported: ReportedFields) {
   const names = table.columns.map(({ name }) => name);
   return {
-    num_rows: claims.settle("num_rows", table.numRows, (said) => said === table.numRows),
-    // What a type is called is a matter of words, so that only names contradict.
-    schema: claims.settle("schema", { columns: table.columns }, (said) => {
-      const { data } = columnsClaim.safeParse(said);
+    num_rows: reported.preferMeasured(
+      "num_rows",
+      table.numRows,
+      (value) => value === table.numRows,
+    ),
+    // Type names differ between libraries, so only column names are compared.
+    schema: reported.preferMeasured("schema", { columns: table.columns }, (value) => {
+      const { data } = columnsSchema.safeParse(value);
       const claimed = data?.columns.map(({ name }) => name) ?? [];
       return claimed.length === names.length && claimed.every((name) => names.includes(name));
     }),
@@ -272,20 +277,20 @@ function measuredTable(table: MeasuredTable, claims: ReportedFields) {
 
 const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "report_uri"];
 
-/** A place in our store that a worker names must be in the artifact's own folder. */
-function compareUris(facts: ManifestFacts, claims: ReportedFields): void {
+/** A URI in our store that a worker reports must be in the artifact's own folder. */
+function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   const { jobType, artifactId, storageId, result, files } = facts;
   const own = storeUri(artifactPrefix(jobType, storageId));
-  // By the id that it chose, its tenant's jobs find the same folder.
+  // Jobs of the tenant find the same folder by the id that the worker chose.
   const byItsId = storeUri(artifactPrefix(jobType, artifactId));
   for (const field of URI_FIELDS) {
-    const said = result[field];
-    if (files.length === 0 || !isText(said) || !said.startsWith("forge://")) continue;
-    if (!said.startsWith(own) && !said.startsWith(byItsId)) claims.contradict(field, said, own);
+    const uri = result[field];
+    if (files.length === 0 || !isText(uri) || !uri.startsWith("forge://")) continue;
+    if (!uri.startsWith(own) && !uri.startsWith(byItsId)) reported.contradict(field, uri, own);
   }
 }
 
-/** The datasets it was trained on; one that the registry doesn't know as the job names it. */
+/** The datasets it was trained on. An unregistered dataset is named as in the job. */
 function trainingData({ sourceArtifacts, payload }: ManifestFacts): string[] {
   const known = sourceArtifacts.filter(({ isDataset }) => isDataset);
   if (known.length > 0) return known.map(({ artifactId }) => artifactId);

@@ -3,22 +3,22 @@ import { MANIFEST_FILE } from "./artifacts";
 const MAX_PATH_BYTES = 1024;
 const MAX_SEGMENT_BYTES = 255;
 
-/** Not a dot segment; nothing that hides a slash, ends a text, or speaks to a terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+/** A path segment other than `.` and `..`, without backslashes and control characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern rejects them
 const SEGMENT = /^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]+$/;
-/** The local store's name for what is not whole yet. */
+/** Names of unfinished files in the local store. */
 const UNFINISHED = /(^|\/)\.[0-9a-f-]{36}\.part$/;
 
-/** What a store without appends calls the folder of a file that grows: the file's name and this. */
+/** Suffix of the folder that holds a growing file's pieces, in stores that can't append. */
 export const PIECES_SUFFIX = ".forge-pieces";
 
-/** Beside those, what some system takes for another name, or for none: `C:`, blanks, `...`, `x.`. */
+/** Names that some operating systems reject or treat as another name: `C:`, blanks, `...`, `x.`. */
 const ODD = /^[A-Za-z]:|^[\s.]*$|[\s.]$|[\x80-\x9f]/;
 
 const encoder = new TextEncoder();
 const bytesOf = (text: string): number => encoder.encode(text).length;
 
-/** True for a file's path that stays in its folder, on this system and on any that it is unpacked on. */
+/** True if a relative path stays in its folder on every operating system. */
 export function isPlainPath(path: string): boolean {
   const segments = path.split("/");
   return (
@@ -34,5 +34,5 @@ export function isPlainPath(path: string): boolean {
   );
 }
 
-/** True for the name of the manifest, also on a file system that doesn't tell large letters from small. */
+/** True for the manifest's name in any letter case, because some file systems ignore case. */
 export const isManifestName = (path: string): boolean => path.toLowerCase() === MANIFEST_FILE;

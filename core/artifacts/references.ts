@@ -1,21 +1,21 @@
-import { type OwnStore, ownedThingIn } from "./dataset-uri";
+import { artifactIdIn, type OwnStore } from "./dataset-uri";
 
-/** Fields that may name what a job reads: of its payload, and of its params. */
+/** Fields of a job's payload and params that may refer to its inputs. */
 const PAYLOAD_FIELDS = ["dataset_uri", "dataset_id", "checkpoint_id", "benchmark", "teacher"];
 const PARAMS_FIELDS = ["prompts", "judge"];
 
 export interface Reference {
   param: string;
-  /** An artifact's id, a URI, or a name that only the worker knows. */
+  /** An artifact id, a URI, or a name that only the worker can resolve. */
   value: string;
   /**
-   * The artifact that it would be, if there is one; `null` for a place in our store that is nobody's to
-   * name; undefined for a place that is not ours.
+   * The id that the artifact has, if it exists; `null` for a location in our store that jobs must
+   * not name; undefined for an external location.
    */
   artifactId: string | null | undefined;
 }
 
-/** Everything that a job's submission names to be read. */
+/** All inputs that a job's submission refers to. */
 export function referencesOf(
   payload: Record<string, unknown>,
   params: Record<string, unknown>,
@@ -29,11 +29,11 @@ export function referencesOf(
     .map(([param, value]) => ({
       param,
       value,
-      artifactId: value.includes("://") ? ownedThingIn(value, own) : value,
+      artifactId: value.includes("://") ? artifactIdIn(value, own) : value,
     }));
 }
 
-/** Of what a job may name, all that its artifact is made from: what it reads, and models by their id. */
+/** Ids of everything that a job's artifact is made from: its inputs, and models named by id. */
 export function sourceIdsOf(
   payload: Record<string, unknown>,
   params: Record<string, unknown>,
@@ -43,6 +43,6 @@ export function sourceIdsOf(
   return [...idsIn(referencesOf(payload, params, own)), ...models];
 }
 
-/** The ids among them. */
+/** The artifact ids of these references. */
 export const idsIn = (references: Reference[]): string[] =>
   references.map(({ artifactId }) => artifactId).filter((id) => typeof id === "string");

@@ -3,31 +3,40 @@ import type { Contradiction } from "./manifest-schema";
 
 const MAX_QUOTED = 1_000;
 
-/** What a worker says of an artifact, and how far that goes with what the service knows. */
+/**
+ * Fields that a worker reports about an artifact. Collects contradictions with what the service
+ * knows.
+ */
 export class ReportedFields {
   readonly contradictions: Contradiction[] = [];
 
-  constructor(private readonly claimed: Record<string, unknown>) {}
+  constructor(private readonly reported: Record<string, unknown>) {}
 
-  /** A field that only the worker knows; null where it says nothing, or what the field can't be. */
+  /**
+   * A field that only the worker knows; null if absent. An invalid value is null and a
+   * contradiction.
+   */
   take<T>(field: string, schema: z.ZodType<T>): T | null {
-    const said = this.claimed[field];
-    if (said === undefined || said === null) return null;
-    const parsed = schema.safeParse(said);
+    const value = this.reported[field];
+    if (value === undefined || value === null) return null;
+    const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;
-    this.contradict(field, said, null);
+    this.contradict(field, value, null);
     return null;
   }
 
-  /** Of an object, those entries that can be what they are to be; an entry that is null says nothing. */
+  /**
+   * The valid entries of an object field. Null entries are ignored; invalid ones are
+   * contradictions.
+   */
   entries<T>(field: string, schemaOf: (name: string) => z.ZodType<T>): Record<string, T> {
-    const said = this.claimed[field] ?? {};
-    if (typeof said !== "object" || Array.isArray(said)) {
-      this.contradict(field, said, null);
+    const object = this.reported[field] ?? {};
+    if (typeof object !== "object" || Array.isArray(object)) {
+      this.contradict(field, object, null);
       return {};
     }
     return Object.fromEntries(
-      Object.entries(said).flatMap(([name, value]) => {
+      Object.entries(object).flatMap(([name, value]) => {
         if (value === null) return [];
         const parsed = schemaOf(name).safeParse(value);
         if (parsed.success) return [[name, parsed.data]];
@@ -37,11 +46,11 @@ export class ReportedFields {
     );
   }
 
-  /** A field that the service has measured: that counts, and what the worker said beside it is noted. */
-  settle<T>(field: string, measured: T, isSame: (said: unknown) => boolean): T {
-    const said = this.claimed[field];
-    if (said !== undefined && said !== null && !isSame(said))
-      this.contradict(field, said, measured);
+  /** A field that the service has measured. A different reported value is a contradiction. */
+  preferMeasured<T>(field: string, measured: T, isSame: (value: unknown) => boolean): T {
+    const value = this.reported[field];
+    if (value !== undefined && value !== null && !isSame(value))
+      this.contradict(field, value, measured);
     return measured;
   }
 
@@ -50,10 +59,10 @@ export class ReportedFields {
   }
 }
 
-/** As it is; a long one as the beginning of its text. */
+/** The value itself; if it is long, the start of its JSON text. */
 function quoted(value: unknown): unknown {
   const text = JSON.stringify(value) ?? "null";
   if (text.length <= MAX_QUOTED) return value;
-  // Not in the middle of a pair: half a character is no text to a database.
+  // Don't cut a surrogate pair: Postgres can't store half of one.
   return `${text.slice(0, MAX_QUOTED).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

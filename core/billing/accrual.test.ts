@@ -11,7 +11,7 @@ const cards = fc.constantFrom<RateCard>(DEFAULT_RATE_CARD, {
   deployPerMonth: "17.77",
 });
 
-test("splitting a bill by months never changes its total, wherever it is split", () => {
+test("splitting a bill by month never changes its total", () => {
   const lives = fc.array(fc.double({ min: 0, max: 40, noNaN: true }), {
     minLength: 1,
     maxLength: 30,
@@ -29,14 +29,14 @@ test("splitting a bill by months never changes its total, wherever it is split",
       const whole = priceJob("deploy", withDays(portions, days), card).totalCostUsd;
       expect(Decimal.sum(...shares).toFixed()).toBe(whole);
       for (const share of shares) expect(new Decimal(share).isNegative()).toBe(false);
-      // However far it has come: the months before are as they were.
+      // Earlier months don't change as the deployment lives on.
       const earlier = splitByMonth("deploy", portions, card, lived.slice(0, -1));
       expect(earlier.map((one) => one.costUsd)).toEqual(shares.slice(0, -1));
     }),
   );
 });
 
-test("months add up to the bill whichever of them are written, and whatever they bear", () => {
+test("written and new shares add up to the bill, whichever months are written", () => {
   const month = (n: number): string => new Date(Date.UTC(2026, n)).toISOString().slice(0, 10);
   const days = fc.double({ min: 0, max: 40, noNaN: true });
   const written = fc.uniqueArray(fc.record({ n: fc.nat(20), days }), { selector: ({ n }) => n });
@@ -50,7 +50,7 @@ test("months add up to the bill whichever of them are written, and whatever they
         total += piece;
         return { month: month(n), days: total };
       });
-      // Together at most the bill, each in steps of what it had come to.
+      // The sum of the written shares is at most the bill.
       let closed = 0;
       const lines = early.map(({ n, days: more }) => {
         const before = priceOf(closed);
@@ -74,7 +74,7 @@ const accruing = (days: number[], written: MonthShare[] = []): Accruing => ({
   written,
 });
 
-test("a live deployment counts in each of its months, unless that is written already", () => {
+test("a live deployment accrues in each of its months, except in written ones", () => {
   const live = accruing([15, 43, 50], [{ month: "2026-01-01", costUsd: "1" }]);
   const months = ["2025-12-01", "2026-01-01", "2026-02-01", "2026-03-01"];
   expect(months.map((month) => accruedIn(live, month).toNumber())).toEqual([
@@ -82,7 +82,7 @@ test("a live deployment counts in each of its months, unless that is written alr
   ]);
 });
 
-test("until the month's end it adds the days that are left; to a month to come all of them", () => {
+test("it adds the remaining days to the current month, and all days to a future month", () => {
   const month = (of: number, now: string) => ({
     start: new Date(Date.UTC(2026, of - 1)),
     end: new Date(Date.UTC(2026, of)),
@@ -94,7 +94,7 @@ test("until the month's end it adds the days that are left; to a month to come a
   expect(stillToAccrue(accruing([15]), month(1, "2026-02-01T00:00:00Z")).toNumber()).toBe(0);
 });
 
-test("jobs are projected at the rate of the days so far, the first counted whole", () => {
+test("job costs are projected at the rate of the days so far, with the first day counted whole", () => {
   const [start, end] = [new Date("2026-01-01T00:00:00Z"), new Date("2026-02-01T00:00:00Z")];
   const at = (iso: string): number =>
     projectJobs(new Decimal(10), start, new Date(iso), end).toNumber();

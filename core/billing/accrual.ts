@@ -3,11 +3,11 @@ import type { JobType } from "../jobs/job-types";
 import { type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 
-/** How long something had lived when a month ended, or when it did. */
+/** A deployment's age at the end of a month, or at its own end. */
 export interface LivedUntil {
   /** The month's first day, YYYY-MM-DD, UTC. */
   month: string;
-  /** Since its beginning, not the month's. */
+  /** Days since its start, not since the start of the month. */
   days: number;
 }
 
@@ -16,7 +16,7 @@ export interface MonthShare {
   costUsd: string;
 }
 
-/** An attempt's usage with the deployment's lifetime, which its worker does not know. */
+/** Sets the deployment's lifetime in the usage of the first portion; workers don't report it. */
 export const withDays = (portions: readonly Portion[], days: number): Portion[] =>
   portions.map(({ usage, ...rest }, at) => ({
     ...rest,
@@ -24,13 +24,13 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
   }));
 
 /**
- * What each month bears of a deployment's bill, beside what is written: what it had come to at the month's end,
- * less what earlier shares and those that are written bear. So shares add up to the bill to the last digit, however
- * often it is split, and whichever months are written: a wrong clock may have closed a month early. What a written
- * month can't bear any more goes to the next one.
+ * Splits a deployment's bill into months that are not written yet. A month's share is the bill at
+ * the month's end, minus all earlier shares and all written shares. So the shares add up to the
+ * bill exactly, however often it is split and whichever months are written. A wrong clock may have
+ * closed a month early; what accrues in it afterwards goes to the next month.
  *
- * @param lived in order, without a gap; the last one is its end, or now.
- * @param written together no more than the bill.
+ * @param lived in order, without gaps. The last entry is the deployment's end, or now.
+ * @param written shares that are written already. Their sum is at most the bill.
  */
 export function splitByMonth(
   type: JobType,
@@ -40,11 +40,11 @@ export function splitByMonth(
   written: readonly MonthShare[] = [],
 ): MonthShare[] {
   const isWritten = (month: string): boolean => written.some((share) => share.month === month);
-  let borne = Decimal.sum(0, ...written.map(({ costUsd }) => costUsd));
+  let allocated = Decimal.sum(0, ...written.map(({ costUsd }) => costUsd));
   const share = (month: string, days: number): MonthShare => {
     const total = new Decimal(priceJob(type, withDays(portions, days), card).totalCostUsd);
-    const costUsd = Decimal.max(0, total.minus(borne));
-    borne = borne.plus(costUsd);
+    const costUsd = Decimal.max(0, total.minus(allocated));
+    allocated = allocated.plus(costUsd);
     return { month, costUsd: costUsd.toFixed() };
   };
   const shares = lived
@@ -57,7 +57,7 @@ export function splitByMonth(
   return [...shares, share(month, last.days)];
 }
 
-/** @param start the first moment of a month, UTC. */
+/** The start of the next month. @param start the first moment of a month, UTC. */
 export function monthAfter(start: Date): Date {
   const next = new Date(start);
   next.setUTCMonth(next.getUTCMonth() + 1);

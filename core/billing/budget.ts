@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
 
-/** Bounds of what may be spent, in USD; null: none. */
+/** Spending limits in USD; null: no limit. */
 export interface Budget {
   cap_usd: number | null;
   warning_usd: number | null;
@@ -8,13 +8,13 @@ export interface Budget {
 
 /** What counts against a budget, in USD. */
 export interface Spending {
-  /** Billed, and accrued so far. */
+  /** Billed and accrued so far. */
   spent: Decimal;
-  /** What is under way is expected to add. */
+  /** Expected cost of running work. */
   committed: Decimal;
 }
 
-/** Of the cap, where nothing else is said. */
+/** Default warning level, as a fraction of the cap. */
 const DEFAULT_WARNING = 0.8;
 
 export const defaultWarning = (cap: number | null): number | null =>
@@ -23,8 +23,8 @@ export const defaultWarning = (cap: number | null): number | null =>
 export type BudgetState = "ok" | "warning" | "exhausted";
 
 /**
- * Whether something more may begin. Nothing may once the cap is reached, even if it cost nothing; and
- * nothing that is expected to pass it.
+ * Whether more work may begin. `exhausted` if the cap is reached, even for free work, or if the new
+ * work is expected to exceed it.
  */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,
@@ -38,15 +38,15 @@ export function judgeBudget(
   return "ok";
 }
 
-/** The numbers of it, in words. */
+/** The numbers behind the decision, for messages. */
 export function explainBudget(
   { cap_usd: cap }: Budget,
   { spent, committed }: Spending,
   more: Decimal.Value = 0,
 ): string {
-  const under = `${usd(committed)} are expected of what is under way`;
-  const next = new Decimal(more).isZero() ? "" : `, and ${usd(more)} of this`;
-  return `${usd(spent)} of ${usd(cap ?? 0)} are spent, ${under}${next}`;
+  const running = `running work is expected to add ${usd(committed)}`;
+  const next = new Decimal(more).isZero() ? "" : `, and this would add ${usd(more)}`;
+  return `${usd(spent)} of ${usd(cap ?? 0)} are spent, ${running}${next}`;
 }
 
 const usd = (amount: Decimal.Value): string => `${new Decimal(amount).toDecimalPlaces(6)} USD`;

@@ -12,7 +12,7 @@ const priceOf = (days: number): Decimal =>
 
 const steps = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 31 });
 
-test("a month's days add up to what the month bears", () => {
+test("the days of a month add up to the month's share", () => {
   fc.assert(
     fc.property(
       fc.option(fc.double({ min: 0, max: 400, noNaN: true })),
@@ -23,7 +23,7 @@ test("a month's days add up to what the month bears", () => {
           days += length;
           return { day: `day ${n}`, days };
         });
-        const borne = priceOf(days).minus(before === null ? 0 : priceOf(before));
+        const share = priceOf(days).minus(before === null ? 0 : priceOf(before));
         const month = {
           month: "2026-01-01",
           portions: PORTIONS,
@@ -31,9 +31,9 @@ test("a month's days add up to what the month bears", () => {
           daysBefore: before,
           lived,
         };
-        const shares = splitByDay({ ...month, borne });
+        const shares = splitByDay({ ...month, share });
         const sum = Decimal.sum(0, ...shares.map(({ usd }) => usd));
-        expect(sum.toFixed()).toBe(borne.toFixed());
+        expect(sum.toFixed()).toBe(share.toFixed());
         expect(shares.map(({ day }) => day)).toEqual(lived.map(({ day }) => day));
         for (const { usd } of shares) expect(usd.isNegative()).toBe(false);
       },
@@ -41,27 +41,27 @@ test("a month's days add up to what the month bears", () => {
   );
 });
 
-test("the last day has what the month bears and the others do not", () => {
+test("the last day takes the rest of the month's share", () => {
   const lived = [1, 2, 3].map((days) => ({ day: `day ${days}`, days }));
   const shares = splitByDay({
     month: "2026-01-01",
     portions: PORTIONS,
     card: DEFAULT_RATE_CARD,
     daysBefore: null,
-    borne: new Decimal("0.200002"),
+    share: new Decimal("0.200002"),
     lived,
   });
   expect(shares.map(({ usd }) => usd.toFixed())).toEqual(["0.066667", "0.066666", "0.066669"]);
 });
 
-test("a month bears what it bears, whatever its days come to", () => {
+test("the month's share is distributed even if it differs from the sum of its days", () => {
   const daysOf = (usd: number, lived: { day: string; days: number }[]) =>
     splitByDay({
       month: "2026-01-01",
       portions: PORTIONS,
       card: DEFAULT_RATE_CARD,
       daysBefore: 10,
-      borne: new Decimal(usd),
+      share: new Decimal(usd),
       lived,
     }).map(({ day, usd }) => [day, usd.toNumber()]);
   const lived = [11, 12, 13].map((days, n) => ({ day: `2026-01-0${n + 1}`, days }));

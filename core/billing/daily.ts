@@ -1,19 +1,20 @@
 import { Decimal } from "decimal.js";
+import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { type LivedUntil, splitByMonth } from "./accrual";
 import type { Portion } from "./pricing";
 import type { RateCard } from "./rate-card";
 
-/** A deployment in one month. */
+/** One month of a deployment's bill. */
 export interface DeploymentMonth {
-  /** Its first day, YYYY-MM-DD. */
+  /** The month's first day, YYYY-MM-DD. */
   month: string;
   portions: Portion[];
   card: RateCard;
-  /** What the month bears of its bill, written or not. */
-  borne: Decimal;
-  /** How long it had lived when the month began; null: it began later. */
+  /** The month's share of the bill, written or not. */
+  share: Decimal;
+  /** The deployment's age in days at the start of the month; null if it started later. */
   daysBefore: number | null;
-  /** How long it had lived when each of the month's days ended, or at its stop, or now. */
+  /** The deployment's age at the end of each day of the month. The last entry is its age at the stop, or now. */
   lived: { day: string; days: number }[];
 }
 
@@ -23,19 +24,19 @@ export interface DayShare {
 }
 
 /**
- * Splits what a month bears of a deployment's bill into days. They add up to it exactly: the last day takes the
- * difference. Where the clock was set, that is not what the month's days come to.
+ * Splits a month's share of a deployment's bill into days. The days add up to the share exactly:
+ * the last day takes the difference, which is larger if the clock was set.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
-  const { month, portions, card, borne, daysBefore, lived } = deployment;
+  const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;
   const steps: LivedUntil[] = lived.map(({ day, days }) => ({ month: day, days }));
   const before = daysBefore === null ? [] : [{ month: "", days: daysBefore }];
-  const shares = splitByMonth("deploy", portions, card, [...before, ...steps])
+  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, [...before, ...steps])
     .slice(before.length)
     .map(({ month: day, costUsd }) => ({ day, usd: new Decimal(costUsd) }));
   const last = shares.at(-1);
-  let rest = borne;
-  // By the clock as it is now it did not live in this month.
+  let rest = ofMonth;
+  // According to the current clock, the deployment did not live in this month.
   if (!last) return rest.isZero() ? [] : [{ day: month, usd: rest }];
   for (const share of shares) {
     share.usd = share === last ? rest : Decimal.min(share.usd, rest);

@@ -1,73 +1,81 @@
 import { z } from "zod";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType, typesWhere } from "../jobs/job-types";
+import type { DetailName } from "../jobs/types/declaration";
 
-/** What spec.md 2.5 has records tell of a job beside what is priced; each where it is known. */
-export interface WorkDetails {
-  /** Read and written, as they are billed. */
-  tokens_used?: number | undefined;
-  /** As its worker says, else from its hand-out to its end. */
-  duration_sec?: number | undefined;
-  teacher_model?: string | undefined;
-  /** Rows of the table that was made, where it could be read. */
-  num_pairs?: number | undefined;
-  gpu_type?: string | undefined;
-  num_steps?: number | undefined;
-  /** As its worker says, for it may leave rows out; else the rows of the dataset that the job names. */
-  dataset_size?: number | undefined;
-}
+/** The job types whose records have this detail. */
+const typesWith = (detail: DetailName): string =>
+  typesWhere(({ details }) => details?.includes(detail) ?? false).join(", ");
 
-/** What is known of the attempt that is billed. */
+/** What spec.md 2.5 shows of a job in addition to what is priced. Each is optional. */
+export const detailsSchema = z.object({
+  tokens_used: z.number().optional().describe("`input_tokens` and `output_tokens`"),
+  duration_sec: z
+    .number()
+    .optional()
+    .describe("of the last attempt: as its worker says, else from its hand-out to its end"),
+  teacher_model: z.string().optional().describe(typesWith("teacher_model")),
+  num_pairs: z
+    .number()
+    .optional()
+    .describe(`${typesWith("num_pairs")}; as counted, where its table could be read`),
+  gpu_type: z.string().optional().describe(typesWith("gpu_type")),
+  num_steps: z.number().optional().describe(typesWith("num_steps")),
+  dataset_size: z
+    .number()
+    .optional()
+    .describe(`${typesWith("dataset_size")}: rows`),
+});
+export type WorkDetails = z.infer<typeof detailsSchema>;
+
+/** Facts about the attempt that is billed. */
 export interface WorkFacts {
   type: JobType;
   payload: Record<string, unknown>;
-  /** What its worker told. */
+  /** Reported by the worker. */
   metrics: Record<string, unknown>;
   result: Record<string, unknown>;
-  /** Read and written, as they are billed. */
+  /** Input and output tokens, as billed. */
   tokens: number;
-  /** From its hand-out to its end. */
+  /** From dispatch to end. */
   seconds: number;
-  /** Of the GPU of the worker that had it. */
+  /** The worker's GPU. */
   gpuName: string | null;
-  /** Rows of the registered dataset that it reads; null: unknown. */
+  /** Rows of the registered dataset that the job reads; null if unknown. */
   rowsRead: number | null;
-  /** Rows of the table that it made; null: there is none that could be read. */
+  /** Rows of the table that the job made; null if there is no readable table. */
   rowsMade: number | null;
 }
 
 const amount = z.number().min(0).max(1e15);
 const name = z.string().trim().min(1).max(200);
 
-/** Details are told, never priced: what a worker says of them that makes no sense was not said. */
+/** The first value in the worker's metrics and result that fits the schema. */
+type Reported = <T>(schema: z.ZodType<T>, ...fields: string[]) => T | undefined;
+
+type Reader<Name extends DetailName> = (reported: Reported, facts: WorkFacts) => WorkDetails[Name];
+
+const READERS: { [Name in DetailName]: Reader<Name> } = {
+  teacher_model: (reported, { payload }) =>
+    reported(name, "teacher_model") ?? name.safeParse(payload.teacher).data,
+  num_pairs: (reported, { rowsMade }) => rowsMade ?? reported(amount, "num_pairs"),
+  gpu_type: (reported, { gpuName }) => reported(name, "gpu_type") ?? gpuName ?? undefined,
+  num_steps: (reported) => reported(amount, "num_steps", "training_steps"),
+  dataset_size: (reported, { rowsRead }) =>
+    reported(amount, "dataset_size") ?? rowsRead ?? undefined,
+};
+
+/** Details are never priced: a reported value that does not fit its schema is ignored. */
 export function detailsOf(facts: WorkFacts): WorkDetails {
-  const { type, payload, metrics, result, rowsRead, rowsMade } = facts;
-  const said = <T>(schema: z.ZodType<T>, ...fields: string[]): T | undefined =>
+  const { metrics, result } = facts;
+  const reported: Reported = (schema, ...fields) =>
     fields
       .flatMap((field) => [metrics[field], result[field]])
       .map((value) => schema.safeParse(value).data)
       .find((value) => value !== undefined);
-  const always = {
+  const names = declarationOf(facts.type).details ?? [];
+  return {
     tokens_used: facts.tokens,
-    duration_sec: said(amount, "duration_sec") ?? facts.seconds,
+    duration_sec: reported(amount, "duration_sec") ?? facts.seconds,
+    ...Object.fromEntries(names.map((detail) => [detail, READERS[detail](reported, facts)])),
   };
-  const teacher = {
-    teacher_model: said(name, "teacher_model") ?? name.safeParse(payload.teacher).data,
-  };
-  switch (type) {
-    case "generate":
-      return { ...always, ...teacher };
-    case "distill":
-      return { ...always, ...teacher, num_pairs: rowsMade ?? said(amount, "num_pairs") };
-    case "train":
-      return {
-        ...always,
-        gpu_type: said(name, "gpu_type") ?? facts.gpuName ?? undefined,
-        num_steps: said(amount, "num_steps", "training_steps"),
-        dataset_size: said(amount, "dataset_size") ?? rowsRead ?? undefined,
-      };
-    case "audit":
-    case "evaluate":
-    case "deploy":
-      return always;
-  }
 }

@@ -1,24 +1,24 @@
 import { Decimal } from "decimal.js";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType } from "../jobs/job-types";
 import { costOfDeployment } from "./month";
 import { MAX_BILL_USD, type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 import { NO_USAGE, type Usage } from "./usage";
 
-/** What is known of a job before it is submitted. */
+/** What is known about a job before it is submitted. */
 export interface EstimateFacts {
   type: JobType;
   payload: Record<string, unknown>;
-  /** What it asks for: GPUs, and words that their name must have. */
+  /** The requested GPUs: their number, and words that their name must contain. */
   gpuCount: number;
   gpuTokens: string[];
-  /** Of its dataset, where that is registered. */
+  /** Rows of its dataset; null: the dataset is not registered. */
   rows: number | null;
-  /** What jobs of its type used lately, and of what payloads. */
+  /** Usage and payloads of recent jobs of the same type. */
   history: { usage: Usage; gpu_tokens: string[]; payload: Record<string, unknown> }[];
   card: RateCard;
   now: Date;
-  /** Of a deployment the month's share is estimated. */
+  /** End of the current month: a deployment is estimated up to this time. */
   monthEnd: Date;
 }
 
@@ -27,17 +27,17 @@ export interface Estimate {
   lowUsd: Decimal;
   highUsd: Decimal;
   /**
-   * `payload`: computed from what is submitted; `history`: from the tenant's jobs of this type, a tenth of
-   * which cost less than the low end and a tenth more than the high one; `prior`: from a rule of thumb.
+   * `payload`: computed from the submission. `history`: from the tenant's earlier jobs of this type; low and high
+   * are the 10th and 90th percentiles. `prior`: from default assumptions.
    */
   basis: "payload" | "history" | "prior";
-  /** How many jobs it stands on. */
+  /** Number of earlier jobs that the estimate is based on. */
   samples: number;
-  /** Of the expected cost. */
+  /** How the expected cost was computed. */
   formula: string;
 }
 
-/** Rules of thumb where nothing is known: low, expected, high. */
+/** Default assumptions without history: low, expected, high. */
 const PRIORS = {
   tokensPerRow: [50, 300, 1_500],
   rows: [100, 1_000, 100_000],
@@ -45,11 +45,12 @@ const PRIORS = {
   gpuHours: [0.1, 1, 24],
 } as const;
 
-/** What a job will cost, if its first attempt succeeds. */
+/** Estimates the cost of a job whose first attempt succeeds. */
 export function estimateJob(facts: EstimateFacts): Estimate {
   const { type, card, rows } = facts;
-  if (type === "deploy") return estimateDeployment(facts);
-  if (type === "audit" && rows !== null && card.basis !== "metered") {
+  const { completion, price } = declarationOf(type);
+  if (completion === "deployment") return estimateDeployment(facts);
+  if (price === "rows" && rows !== null && card.basis !== "metered") {
     const portion = portionOf(facts, { rows_processed: rows });
     return estimateOf(facts, [portion, portion, portion], "payload", 0);
   }
@@ -65,7 +66,7 @@ function estimateDeployment({ gpuTokens, card, now, monthEnd }: EstimateFacts): 
   return { expectedUsd: usd, lowUsd: usd, highUsd: usd, basis: "payload", samples: 0, formula };
 }
 
-/** Each job of before at the size of this one, at the prices of today. */
+/** Scales the usage of each earlier job to the size of this one, and prices it with the current rate card. */
 function estimateByHistory(facts: EstimateFacts): Estimate {
   const { type, payload, history, card, gpuTokens } = facts;
   const priced = history.map((sample) => {
@@ -110,32 +111,25 @@ function priorUsage(
   { type, payload, rows, gpuCount }: EstimateFacts,
   at: 0 | 1 | 2,
 ): Partial<Usage> {
-  const size = type === "generate" ? Number(payload.size) : (rows ?? PRIORS.rows[at]);
-  const gpuHours = (type === "train" ? Math.max(1, gpuCount) : gpuCount) * PRIORS.gpuHours[at];
-  const tokensOf = (texts: number) => {
-    const tokens = Math.round(texts * PRIORS.tokensPerRow[at]);
-    return { tokens_generated: tokens, input_tokens: tokens, output_tokens: tokens };
+  const { usage, requirements } = declarationOf(type);
+  const size = usage.rowsWritten?.(payload, rows) ?? rows ?? PRIORS.rows[at];
+  const gpuHours = Math.max(requirements?.gpu ?? 0, gpuCount) * PRIORS.gpuHours[at];
+  const samples = PRIORS.samples[at];
+  const texts = usage.uses.includes("samples") ? samples : size;
+  const tokens = Math.round(texts * PRIORS.tokensPerRow[at]);
+  const assumed = {
+    tokens: { tokens_generated: tokens, input_tokens: tokens, output_tokens: tokens },
+    rows: { rows_processed: size },
+    samples: { samples_evaluated: samples },
   };
-  switch (type) {
-    case "generate":
-    case "distill":
-      return { gpu_hours: gpuHours, ...tokensOf(size) };
-    case "evaluate": {
-      const samples = PRIORS.samples[at];
-      return { gpu_hours: gpuHours, samples_evaluated: samples, ...tokensOf(samples) };
-    }
-    case "audit":
-      return { gpu_hours: gpuHours, rows_processed: size };
-    case "train":
-    case "deploy":
-      return { gpu_hours: gpuHours };
-  }
+  return Object.assign({ gpu_hours: gpuHours }, ...usage.uses.map((what) => assumed[what]));
 }
 
-/** What a job's usage grows with, as far as its payload says. */
+/** The payload value that usage is proportional to; 1 if the payload has none. */
 function scaleOf(type: JobType, payload: Record<string, unknown>): number {
-  const told = type === "generate" ? payload.size : type === "train" ? payload.epochs : 1;
-  return typeof told === "number" && told > 0 ? told : 1;
+  const { growsWith } = declarationOf(type).usage;
+  const size = growsWith === undefined ? 1 : payload[growsWith];
+  return typeof size === "number" && size > 0 ? size : 1;
 }
 
 const scale = (usage: Usage, by: number): Usage =>

@@ -2,11 +2,11 @@ import type { MeteredAttempt } from "./metering";
 import type { StoredBillingRecord } from "./record";
 import { NO_USAGE } from "./usage";
 
-/** What a record adds to its month beside its cost. */
+/** The usage that a record adds to its month's totals. */
 export interface LineUsage {
   gpuHours: number;
   tokens: number;
-  /** GPU hours of attempts that the bill leaves out. */
+  /** GPU hours of attempts that are not billed. */
   unbilledGpuHours: number;
 }
 
@@ -14,7 +14,7 @@ export function usageOfLine({
   metrics,
   attempts,
 }: Pick<StoredBillingRecord, "metrics" | "attempts">): LineUsage {
-  // A server of before tokens were told apart may have written the record.
+  // Records of old servers don't distinguish input and output tokens.
   const {
     gpu_hours: gpuHours,
     input_tokens: read,

@@ -29,16 +29,16 @@ test.each([
   [0, 1, 0, ["gpu_hours_over_measured"]],
   [0, null, 0, []],
 ])(
-  "of %d hours measured and %s reported %d are billed, flagged %j",
-  (measured, told, billed, flags) => {
-    const metered = meterAttempt(facts(measured, told), true, NO_BOUNDS);
+  "%d hours measured, %s reported: bills %d with flags %j",
+  (measured, reported, billed, flags) => {
+    const metered = meterAttempt(facts(measured, reported), true, NO_BOUNDS);
     expect([metered.usage.gpu_hours, metered.flags]).toEqual([billed, flags]);
-    expect([metered.gpu_hours_measured, metered.gpu_hours_reported]).toEqual([measured, told]);
+    expect([metered.gpu_hours_measured, metered.gpu_hours_reported]).toEqual([measured, reported]);
   },
 );
 
 test.each(["1", Number.NaN, Number.POSITIVE_INFINITY, -1, -0.000001, 1e308, true, [], {}])(
-  "a usage number that is %p is refused by its name, wherever it stands",
+  "a usage number that is %p is rejected by name, in metrics and in result",
   (value) => {
     for (const field of [...Object.keys(NO_USAGE), "tokens_used"]) {
       expect(() => readUsage({ [field]: value }, {})).toThrow(
@@ -47,7 +47,7 @@ test.each(["1", Number.NaN, Number.POSITIVE_INFINITY, -1, -0.000001, 1e308, true
       expect(() => readUsage({}, { [field]: value })).toThrow(
         expect.objectContaining({ param: `result.${field}` }),
       );
-      // What failed must be able to end.
+      // A failed attempt must be able to end.
       expect(readUsageLeniently({ [field]: value })).toEqual(readUsage({}, {}));
     }
   },
@@ -62,7 +62,7 @@ test.each([
   [{ input_tokens: 5, output_tokens: 6, tokens_used: 100, tokens_generated: 70 }, {}, [5, 6]],
   [{}, { input_tokens: 5, output_tokens: 6 }, [5, 6]],
   [{ output_tokens: null }, { output_tokens: 6 }, [0, 6]],
-])("of %j and %j the tokens in and out are %j", (metrics, result, tokens) => {
+])("metrics %j and result %j give input and output tokens %j", (metrics, result, tokens) => {
   const usage = readUsage(metrics, result);
   expect([usage.input_tokens, usage.output_tokens]).toEqual(tokens);
 });
@@ -81,7 +81,7 @@ const attempts = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-test("a record computed again from what it keeps is the same; any other number in it shows", () => {
+test("recomputing a record finds no difference, and detects a changed number", () => {
   const cards = fc.constantFrom<RateCard>(DEFAULT_RATE_CARD, METERED_RATE_CARD);
   fc.assert(
     fc.property(
@@ -123,7 +123,7 @@ test("a record computed again from what it keeps is the same; any other number i
           cost_breakdown: bill.costBreakdown,
           total_cost_usd: Number(bill.totalCostUsd),
         };
-        // As Postgres and JSON give it back.
+        // The record as read back from Postgres.
         const stored = JSON.parse(JSON.stringify(record)) as typeof record;
         expect(compareRecord(stored)).toEqual([]);
         const wrong = { ...stored, total_cost_usd: stored.total_cost_usd + 0.01 };

@@ -1,10 +1,10 @@
 import { Decimal } from "decimal.js";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType } from "../jobs/job-types";
 import type { Outcome } from "../jobs/states";
 import { type UsageBounds, withinBounds } from "./plausible";
 import { type Countable, NO_USAGE, type ReportedUsage, type Usage } from "./usage";
 
-/** Why a bill does not take what the worker said. */
+/** Why a bill differs from the usage that the worker reported. */
 type Flag =
   | "gpu_hours_over_measured"
   | "gpu_hours_not_reported"
@@ -12,51 +12,53 @@ type Flag =
   | "samples_not_reported"
   | "usage_over_plausible";
 
-/** What the control plane counted itself of an attempt's work; null: it can't tell. */
+/** Usage of an attempt that the control plane counted itself; null: unknown. */
 export type Counted = Record<Countable, number | null>;
 
-/** Of what an attempt that completed did. */
+/** Counts the work of a completed attempt. */
 export function countOf({ type, params, rowsRead, rowsMade }: CountFacts): Counted {
-  // The reference handler reads no more of a benchmark than the job allows.
+  // The reference handler reads at most `limit` rows of a benchmark.
   const limit = typeof params.limit === "number" && params.limit >= 0 ? params.limit : Infinity;
-  return {
-    rows_processed: type === "audit" ? (rowsRead ?? rowsMade) : null,
-    samples_evaluated: type === "evaluate" && rowsRead !== null ? Math.min(rowsRead, limit) : null,
+  const { counts } = declarationOf(type).usage;
+  const counted: Counted = {
+    rows_processed: rowsRead ?? rowsMade,
+    samples_evaluated: rowsRead === null ? null : Math.min(rowsRead, limit),
   };
+  return counts ? { ...NOTHING_COUNTED, [counts]: counted[counts] } : NOTHING_COUNTED;
 }
 
 interface CountFacts {
   type: JobType;
   params: Record<string, unknown>;
-  /** Of the dataset that it reads; null: unknown. */
+  /** Rows of the dataset that it reads; null: unknown. */
   rowsRead: number | null;
-  /** Of the table that it made; null: there is none that could be read. */
+  /** Rows of the table that it created; null: no readable table. */
   rowsMade: number | null;
 }
 
 export const NOTHING_COUNTED: Counted = { rows_processed: null, samples_evaluated: null };
 
-/** One attempt at a job as its worker reported and the control plane measured it. */
+/** One attempt, with the usage that its worker reported and the time that the control plane measured. */
 export interface AttemptFacts {
   attempt: number;
   outcome: Outcome;
   worker_id: string | null;
   gpu_tokens: string[];
-  /** From its hand-out to its end, times its worker's GPUs. */
+  /** Time from dispatch to end, in hours, times the number of the worker's GPUs. */
   gpu_hours_measured: number;
-  /** From its hand-out to its end. */
+  /** Time from dispatch to end. */
   seconds: number;
   usage: Partial<ReportedUsage> | null;
 }
 
-/** The same as a billing record keeps it. */
+/** One attempt as stored in a billing record. */
 export interface MeteredAttempt extends Omit<AttemptFacts, "usage" | "seconds"> {
   gpu_hours_reported: number | null;
-  /** Whether the bill counts it. */
+  /** Whether the bill includes it. */
   billed: boolean;
-  /** What the bill counts of it: GPU hours within the measured bound, the rest within plausible ones. */
+  /** Billed usage: GPU hours up to the measured value, other numbers up to their plausible bounds. */
   usage: Usage;
-  /** Numbers that were beyond their bounds, as they were reported; absent where none was. */
+  /** Reported values of the numbers that exceeded their bounds; absent if none did. */
   reported?: Record<string, number>;
   flags: Flag[];
 }
@@ -66,19 +68,21 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
   samples_evaluated: "samples_not_reported",
 };
 
-/** To the billionth of an hour, as hours are measured; downwards, never above what was. */
+/** Rounds down to a billionth of an hour, the precision of measured hours, so it never exceeds them. */
 const round = (hours: number): number =>
   new Decimal(hours).toDecimalPlaces(9, Decimal.ROUND_DOWN).toNumber();
 
-/** The GPU hours that are taken of an attempt: those that its worker reports, up to what was measured. */
+/** Billed GPU hours: the reported ones, up to the measured ones; the measured ones if none are reported. */
 export const hoursOf = (reported: number | null, measured: number): number =>
   round(Math.min(reported ?? measured, measured));
 
 /**
- * What is taken of an attempt's numbers: the GPU hours that its worker reports, as long as they are no
- * more than what was measured; else what was measured. Of the others, as much as is plausible; of rows and
- * samples that it says nothing of, those that were counted. Preparing a worker comes before its first
- * attempt, and is in none.
+ * Computes the billed usage of an attempt.
+ * - GPU hours: the reported value, up to the measured one. Without a report, the measured value.
+ * - Other numbers: the reported value, up to its plausible bound.
+ * - Rows and samples that are not reported: the counted value.
+ *
+ * The time to set up a worker precedes its first attempt, so no attempt includes it.
  */
 export function meterAttempt(
   facts: AttemptFacts,
@@ -87,15 +91,15 @@ export function meterAttempt(
   counted: Counted = NOTHING_COUNTED,
 ): MeteredAttempt {
   const { usage: reportedUsage, gpu_hours_measured: measured, seconds: _, ...rest } = facts;
-  const { usage: told, cut } = withinBounds(reportedUsage ?? {}, bounds);
-  const reported = told.gpu_hours ?? null;
+  const { usage: accepted, cut } = withinBounds(reportedUsage ?? {}, bounds);
+  const reported = accepted.gpu_hours ?? null;
   const flags: Flag[] = [];
   if (reported !== null && reported > measured) flags.push("gpu_hours_over_measured");
   if (reported === null && measured > 0) flags.push("gpu_hours_not_reported");
   const filled: Partial<Usage> = {};
   for (const [field, flag] of Object.entries(FLAG_OF_COUNT) as [Countable, Flag][]) {
     const count = counted[field];
-    if (told[field] !== undefined || count === null) continue;
+    if (accepted[field] !== undefined || count === null) continue;
     filled[field] = count;
     flags.push(flag);
   }
@@ -109,7 +113,7 @@ export function meterAttempt(
     billed,
     usage: {
       ...NO_USAGE,
-      ...told,
+      ...accepted,
       ...filled,
       gpu_hours: hoursOf(reported, measured),
     },

@@ -1,15 +1,16 @@
 import { Decimal } from "decimal.js";
+import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { type LivedUntil, type MonthShare, monthAfter, splitByMonth } from "./accrual";
 import { type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 
-/** A bill that goes on. */
+/** The bill of a live deployment. */
 export interface Accruing {
   portions: Portion[];
   card: RateCard;
-  /** How long it had lived at the end of each of its months so far; the last one is now. */
+  /** Its age at the end of each of its months so far; the last entry is now. */
   lived: LivedUntil[];
-  /** Shares of months that are written already. */
+  /** Monthly shares that are written already. */
   written: MonthShare[];
 }
 
@@ -23,29 +24,36 @@ export interface MonthBounds {
   now: Date;
 }
 
-/** The month of this name, or the current one. @param now ISO 8601, by the database's clock. */
+/**
+ * Bounds of a month, by default the current one.
+ *
+ * @param now ISO 8601, from the database's clock.
+ */
 export function monthBounds(period: string | undefined, now: string): MonthBounds {
-  const asked = period ?? now.slice(0, 7);
-  const start = new Date(`${asked}-01T00:00:00.000Z`);
-  return { period: asked, start, end: monthAfter(start), now: new Date(now) };
+  const name = period ?? now.slice(0, 7);
+  const start = new Date(`${name}-01T00:00:00.000Z`);
+  return { period: name, start, end: monthAfter(start), now: new Date(now) };
 }
 
 const MS_PER_DAY = 86_400_000;
 
-/** What a live deployment has come to in a month, beside what is written of it. @param month its first day. */
+/** The unwritten cost of a live deployment in a month. @param month the month's first day. */
 export function accruedIn({ portions, card, lived, written }: Accruing, month: string): Decimal {
-  const shares = splitByMonth("deploy", portions, card, lived, written);
+  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
   return new Decimal(shares.find((one) => one.month === month)?.costUsd ?? 0);
 }
 
-/** The same in all later months: where a wrong clock closed this one early, they bear what goes on. */
+/**
+ * The unwritten cost in all later months. It is not 0 if a wrong clock closed this month early:
+ * later months then take what still accrues.
+ */
 export function accruedAfter({ portions, card, lived, written }: Accruing, month: string): Decimal {
-  const shares = splitByMonth("deploy", portions, card, lived, written);
+  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
   const later = shares.filter((one) => one.month > month);
   return Decimal.sum(0, ...later.map(({ costUsd }) => costUsd));
 }
 
-/** What it will add to a month from now on, if nobody stops it; nothing to one that is over. */
+/** The cost that it will add to a month from now on unless it is stopped; 0 for a past month. */
 export function stillToAccrue(
   { portions, card, lived }: Accruing,
   { start, end, now }: Pick<MonthBounds, "start" | "end" | "now">,
@@ -54,14 +62,14 @@ export function stillToAccrue(
   const at = (when: Date): number =>
     days + Math.max(0, when.getTime() - now.getTime()) / MS_PER_DAY;
   const month = "";
-  const [, share] = splitByMonth("deploy", portions, card, [
+  const [, share] = splitByMonth(DEPLOYMENT_TYPE, portions, card, [
     { month, days: at(start) },
     { month, days: at(end) },
   ]);
   return new Decimal(share?.costUsd ?? 0);
 }
 
-/** What a deployment that begins now costs until then. */
+/** The cost of a deployment that starts now, until the given time. */
 export function costOfDeployment(
   portions: Portion[],
   card: RateCard,
@@ -69,13 +77,13 @@ export function costOfDeployment(
   until: Date,
 ): Decimal {
   const beginning: Accruing = { portions, card, lived: [{ month: "", days: 0 }], written: [] };
-  const atOnce = new Decimal(priceJob("deploy", portions, card).totalCostUsd);
+  const atOnce = new Decimal(priceJob(DEPLOYMENT_TYPE, portions, card).totalCostUsd);
   return stillToAccrue(beginning, { start: now, end: until, now }).plus(atOnce);
 }
 
 /**
- * A month's jobs at the rate of its days so far, the first of them counted whole: an hour into a month says
- * little about it.
+ * Projects a month's job costs from the rate of its days so far. At least one whole day is assumed,
+ * because the first hours of a month say little about it.
  */
 export function projectJobs(spent: Decimal, start: Date, now: Date, end: Date): Decimal {
   const [length, elapsed] = [end, now].map(

@@ -1,48 +1,50 @@
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType } from "../jobs/job-types";
 import type { ReportedUsage } from "./usage";
 
-/** Most that is billed of what one attempt reports, each in its own unit. */
+/** The most that is billed for one attempt, each in its own unit. */
 export interface UsageBounds {
   tokens: number;
   rows: number;
   samples: number;
 }
 
-/** What is known of an attempt besides its worker's word. */
+/** What is known about an attempt independently of its worker's report. */
 export interface Evidence {
   type: JobType;
   payload: Record<string, unknown>;
   /** Rows of the registered dataset that it reads; null: unknown. */
   rows: number | null;
-  /** From its dispatch to its end. */
+  /** Time from dispatch to end. */
   seconds: number;
 }
 
-/** Faster than any machine works today: a bound must never cut what was really done. */
+/** Faster than any current machine, so that a bound never cuts real usage. */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/** Taken however short the job was, where only its time is known. */
+/** Accepted for a job of any duration, if only its duration is known. */
 const ALWAYS = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
-/** Taken however small the job is that its payload or dataset describes: at most 30 USD. */
+/** Accepted for a job of any size, if its payload or dataset gives the size: at most 30 USD. */
 const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
 
-/** Of one row that is written or improved, with every try and every check that it takes. */
+/** Most tokens for one row that is written or improved, including retries and checks. */
 const TOKENS_PER_ROW = 1_000_000;
 
-/** Types whose bill or record depends on the rows that they read. */
-export const readsRows = (type: JobType): boolean => type !== "generate" && type !== "deploy";
+/** Whether the type's bill or record depends on the rows that it reads. */
+export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
-/** By the payload and the dataset where these tell, else by the time. */
+/** Bounds from the duration, and from the payload and the dataset if they give the size of the job. */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {
   const byTime = {
     tokens: Math.max(ALWAYS.tokens, seconds * PER_SECOND.tokens),
     rows: Math.max(ALWAYS.rows, seconds * PER_SECOND.rows),
     samples: Math.max(ALWAYS.samples, seconds * PER_SECOND.samples),
   };
-  const wanted = type === "generate" ? Number(payload.size) : type === "distill" ? rows : null;
+  const { rowsWritten, counts } = declarationOf(type).usage;
+  const wanted = rowsWritten?.(payload, rows) ?? null;
   const tokens = wanted === null ? Infinity : Math.max(SMALL_JOB.tokens, wanted * TOKENS_PER_ROW);
-  const read = type === "audit" && rows !== null ? Math.max(SMALL_JOB.rows, rows) : Infinity;
+  const isCounted = counts === "rows_processed" && rows !== null;
+  const read = isCounted ? Math.max(SMALL_JOB.rows, rows) : Infinity;
   return {
     tokens: Math.min(byTime.tokens, tokens),
     rows: Math.min(byTime.rows, read),
@@ -58,7 +60,7 @@ const BOUND_OF: Partial<Record<keyof ReportedUsage, keyof UsageBounds>> = {
   samples_evaluated: "samples",
 };
 
-/** The usage within its bounds, and the numbers that were cut, as they were reported. */
+/** Limits usage to its bounds. `cut` holds the reported values of the numbers that exceeded them. */
 export function withinBounds(
   usage: Partial<ReportedUsage>,
   bounds: UsageBounds,

@@ -19,7 +19,10 @@ const portion = (usage: Partial<Usage>, ...gpu: string[]): Portion => ({
   gpu_tokens: gpu,
 });
 
-/** spec.md 2.5's formulas by its default prices, each at 0, at its unit, around it, and far beyond. */
+/**
+ * The formulas and default prices of spec.md 2.5: at 0, at and around one unit, and for huge
+ * amounts.
+ */
 test.each<[JobType, Partial<Usage>, string, string]>([
   ["generate", {}, "generation", "0"],
   ["generate", { tokens_generated: 1 }, "generation", "0"],
@@ -54,7 +57,7 @@ test.each<[JobType, Partial<Usage>, string, string]>([
   expect(bill.formula).toContain(`= ${total} USD`);
 });
 
-/** The second table: what any job used, whatever it made. */
+/** The second table of spec.md 2.5: prices by consumption. */
 test.each<[JobType, Partial<Usage>, Record<string, string>, string]>([
   ["generate", { tokens_generated: 1e6 }, {}, "0"],
   ["generate", { output_tokens: 1_000_000 }, { output_tokens: "30" }, "30"],
@@ -76,7 +79,7 @@ test.each<[JobType, Partial<Usage>, Record<string, string>, string]>([
   expect(Object.fromEntries(spent)).toEqual(lines);
 });
 
-test("a GB is stored a month for 0.02, and for nothing by a card without that price", () => {
+test("storage costs 0.02 per GB and month, or nothing if the card has no storage price", () => {
   expect(priceStorage(1, METERED_RATE_CARD).toFixed()).toBe("0.02");
   expect(priceStorage("0.000025", METERED_RATE_CARD).toFixed()).toBe("0.000001");
   expect(priceStorage("0.000024", METERED_RATE_CARD).toFixed()).toBe("0");
@@ -87,7 +90,7 @@ test.each([
   [["a100", "nvidia", "sxm4"], "1.25"],
   [["h100", "nvidia"], "2.50"],
   [[], "2.50"],
-  // A GPU may be called anything.
+  // A GPU name may contain any word.
   [["default"], "2.50"],
   [["constructor"], "2.50"],
 ])("a GPU hour on %j costs %s", (tokens, price) => {
@@ -96,7 +99,7 @@ test.each([
   expect(new Decimal(bill.totalCostUsd).equals(price)).toBe(true);
 });
 
-test("of words that fit a GPU's name the longest decides, then the alphabet, in whatever order they stand", () => {
+test("if several words match a GPU name, the longest wins, then alphabetical order", () => {
   const prices = { a100: "1.25", "80gb": "9", a10080gb: "3", default: "2" };
   const cards = [prices, Object.fromEntries(Object.entries(prices).reverse())].map(
     (gpuHour): RateCard => ({ ...DEFAULT_RATE_CARD, gpuHour: gpuHour as WorkCard["gpuHour"] }),
@@ -105,14 +108,14 @@ test("of words that fit a GPU's name the longest decides, then the alphabet, in 
   expect(cards.map((card) => gpuHourPrice(card, ["a100", "a10080gb"]))).toEqual(["3", "3"]);
 });
 
-test("distillation may have a price of its own", () => {
+test("distillation may have its own price", () => {
   const card: WorkCard = { ...DEFAULT_RATE_CARD, distillPer1mTokens: "0.50" };
   const bill = priceJob("distill", [portion({ tokens_generated: 1e6 })], card);
   expect([bill.totalCostUsd, bill.unitCosts.generation_per_1m_tokens]).toEqual(["0.5", "0.50"]);
   expect(priceJob("generate", [portion({ tokens_generated: 1e6 })], card).totalCostUsd).toBe("0.3");
 });
 
-test("attempts that ran on different GPUs are each priced by theirs", () => {
+test("each attempt is priced by its own GPU", () => {
   const bill = priceJob(
     "train",
     [portion({ gpu_hours: 1 }, "a100"), portion({ gpu_hours: 2 }, "h100")],
@@ -122,14 +125,14 @@ test("attempts that ran on different GPUs are each priced by theirs", () => {
   expect(bill.formula).toBe("1 GPU hours x 1.25 + 2 GPU hours x 2.50 = 6.25 USD");
 });
 
-test("halves of a millionth go up, and what is less goes down", () => {
+test("amounts are rounded half up to millionths", () => {
   const rounded = ["0.0000005", "0.00000049999", "1.2345675"].map((usd) =>
     roundUsd(new Decimal(usd)).toFixed(),
   );
   expect(rounded).toEqual(["0.000001", "0", "1.234568"]);
 });
 
-test("the migration that adds rate cards writes those of the code", () => {
+test("the migration inserts the same rate cards as the code", () => {
   const file = join(__dirname, "../../platform/postgres/migrations/0013_billing.sql");
   const sql = readFileSync(file, "utf8");
   for (const { name, version, ...prices } of [DEFAULT_RATE_CARD, METERED_RATE_CARD]) {
@@ -151,7 +154,7 @@ const usages: fc.Arbitrary<Usage> = fc.record({
 const cards = fc.constantFrom<RateCard>(DEFAULT_RATE_CARD, METERED_RATE_CARD);
 const types = fc.constantFrom(...JOB_TYPES);
 
-test("a bill is its breakdown's sum, never negative, and has at most six decimals", () => {
+test("a total is the sum of its breakdown, never negative, with at most six decimals", () => {
   fc.assert(
     fc.property(
       types,

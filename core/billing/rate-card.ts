@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A price in USD: decimal text, so that no float comes near it. */
+/** A price in USD, as decimal text. Prices are never converted to floats. */
 const price = z
   .string()
   .regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a price in USD like "1.25"')
@@ -15,7 +15,9 @@ const gpuHour = z
   .meta({ required: ["default"] })
   .describe("per GPU hour, by a word of the GPU's name; `default` for any other");
 
-/** What jobs make: tokens, rows, samples; GPU hours of training (spec.md 2.5's table). */
+/**
+ * Prices by output: tokens, rows, samples, and GPU hours of training (first table of spec.md 2.5).
+ */
 const workPrices = z.strictObject({
   basis: z.literal("work"),
   gpuHour,
@@ -28,7 +30,7 @@ const workPrices = z.strictObject({
   deployPerMonth: price,
 });
 
-/** What jobs use: GPU time and tokens of any job, and storage (spec.md 2.5's second table). */
+/** Prices by consumption: GPU time, tokens and storage of any job (second table of spec.md 2.5). */
 const meteredPrices = z.strictObject({
   basis: z.literal("metered"),
   gpuHour,
@@ -45,12 +47,12 @@ type GpuHourPrices = { default: string } & Record<string, string>;
 
 interface CardName {
   name: string;
-  /** Absent on cards that were pinned before cards had versions: 1. */
+  /** Absent on old pinned cards: version 1. */
   version?: number;
 }
 
 export interface WorkCard extends CardName, Omit<z.infer<typeof workPrices>, "basis" | "gpuHour"> {
-  /** Absent on cards that were pinned before there was another basis. */
+  /** Absent on old pinned cards. */
   basis?: "work";
   gpuHour: GpuHourPrices;
 }
@@ -62,7 +64,10 @@ export interface MeteredCard extends CardName, Omit<z.infer<typeof meteredPrices
 /** Prices by name and version. A job keeps the card that was in force when it was submitted. */
 export type RateCard = WorkCard | MeteredCard;
 
-/** spec.md 2.5's default prices; contract.md's for GPUs. The migration that adds cards writes the same. */
+/**
+ * Default prices of spec.md 2.5, GPU prices of contract.md. Keep in sync with the migration that
+ * inserts them.
+ */
 export const DEFAULT_RATE_CARD: WorkCard = {
   name: "default",
   version: 1,
@@ -74,7 +79,7 @@ export const DEFAULT_RATE_CARD: WorkCard = {
   deployPerMonth: "2",
 };
 
-/** spec.md 2.5's second table; it names no fee for deployments. */
+/** Second table of spec.md 2.5. It has no deployment fee. */
 export const METERED_RATE_CARD: MeteredCard = {
   name: "metered",
   version: 1,
@@ -88,7 +93,8 @@ export const METERED_RATE_CARD: MeteredCard = {
 
 /** The price of one GPU hour on a GPU with these name tokens. */
 export function gpuHourPrice({ gpuHour }: RateCard, tokens: readonly string[]): string {
-  // In one order, whatever order JSON kept them in: of two words that fit, the longer names it better.
+  // If several words match, the longest (most specific) wins. Sorted, because JSON order is not
+  // stable.
   const known = Object.keys(gpuHour)
     .filter((word) => word !== "default" && tokens.includes(word))
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))[0];

@@ -19,7 +19,7 @@ const usage = fc.record({
   samples_evaluated: count(1e12),
 });
 
-test("whatever a worker may report, its record is computed again without a difference", () => {
+test("recomputing a record finds no difference for any reported usage", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...JOB_TYPES),
@@ -27,7 +27,7 @@ test("whatever a worker may report, its record is computed again without a diffe
       fc.array(usage, { minLength: 1, maxLength: 3 }),
       count(1e8),
       (type, card, reports, measured) => {
-        const attempts = reports.map((told, at) =>
+        const attempts = reports.map((reported, at) =>
           meterAttempt(
             {
               attempt: at + 1,
@@ -36,7 +36,7 @@ test("whatever a worker may report, its record is computed again without a diffe
               gpu_tokens: [],
               gpu_hours_measured: measured,
               seconds: 1,
-              usage: readUsage(told, {}),
+              usage: readUsage(reported, {}),
             },
             true,
             boundsOf({ type, payload: { size: 10 }, rows: null, seconds: 1 }),
@@ -44,7 +44,7 @@ test("whatever a worker may report, its record is computed again without a diffe
         );
         const metrics = metricsOf(attempts, 0);
         const bill = priceJob(type, portionsOf({ metrics, gpu_tokens: [], attempts }), card);
-        // As it comes back from NUMERIC: a float, which holds no millionths of ten billions.
+        // NUMERIC is read back as a float, which can't hold the millionths of ten billions.
         const record = {
           job_id: "j",
           job_type: type,

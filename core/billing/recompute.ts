@@ -8,16 +8,16 @@ type Compared = Omit<
 >;
 
 /**
- * Computes a record again from what it keeps: its attempts, its metrics and its rate card.
+ * Recomputes a record from its stored attempts, metrics and rate card.
  *
- * @returns one line for each number that differs; none, if the record is right.
+ * @returns one line per number that differs; empty if the record is correct.
  */
 export function compareRecord(record: Compared): string[] {
   const bill = priceJob(record.job_type, portionsOf(record), record.rate_card);
   const differences = [
     ...compare("unit_costs", record.unit_costs, bill.unitCosts),
     ...compare("cost_breakdown", record.cost_breakdown, bill.costBreakdown),
-    ...extra(record.cost_breakdown, bill.costBreakdown),
+    ...missing(record.cost_breakdown, bill.costBreakdown),
     ...compare(
       "",
       { total_cost_usd: record.total_cost_usd },
@@ -30,21 +30,21 @@ export function compareRecord(record: Compared): string[] {
   return [...differences, ...compare("metrics", { ...kept }, { ...summed })];
 }
 
-/** Lines that cost something, and are not kept. */
-const extra = (kept: Numbers, computed: Numbers): string[] =>
+/** Cost lines that the record should have but lacks. */
+const missing = (kept: Numbers, computed: Numbers): string[] =>
   Object.entries(computed)
     .filter(([line, usd]) => kept[line] === undefined && !new Decimal(usd).isZero())
-    .map(([line, usd]) => `cost_breakdown.${line} is missing, and should be ${usd}`);
+    .map(([line, usd]) => `cost_breakdown.${line} is missing; expected ${usd}`);
 
 type Numbers = Record<string, string | number>;
 
-/** Of the numbers that are kept: a record of before a line was added lacks it. */
+/** Compares only numbers that the record has: old records lack lines that were added later. */
 function compare(where: string, kept: Numbers, computed: Numbers): string[] {
   return Object.entries(kept).flatMap(([name, value]) => {
-    const right = computed[name] ?? 0;
-    if (new Decimal(value).equals(right)) return [];
-    // A number is no more exact than a float: of ten billions it does not hold the millionths.
-    if (typeof value === "number" && value === Number(right)) return [];
-    return [`${where === "" ? "" : `${where}.`}${name} is ${value}, and should be ${right}`];
+    const expected = computed[name] ?? 0;
+    if (new Decimal(value).equals(expected)) return [];
+    // Stored floats can't hold more digits, for example the millionths of ten billions.
+    if (typeof value === "number" && value === Number(expected)) return [];
+    return [`${where === "" ? "" : `${where}.`}${name} is ${value}; expected ${expected}`];
   });
 }

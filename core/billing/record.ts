@@ -4,11 +4,12 @@ import type { WorkDetails } from "./details";
 import type { MeteredAttempt } from "./metering";
 import { type Bill, type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
+import type { BillingRecord } from "./record-schema";
 import { NO_USAGE, type Usage } from "./usage";
 
-/** What a record tells of its job's usage: sums over the attempts that are billed. */
+/** Usage of a job: sums over its billed attempts. */
 export interface Metrics extends Usage {
-  /** What the job's artifact takes in Forge's store, in GB (10^9 bytes). */
+  /** Size of the job's artifact in Forge's store, in GB (10^9 bytes). */
   stored_gb: number;
   gpu_hours_measured: number;
 }
@@ -23,18 +24,18 @@ export interface StoredBillingRecord {
   total_cost_usd: number;
   rate_card: RateCard;
   gpu_tokens: string[];
-  /** Empty on records of before attempts were kept. */
+  /** Empty on old records. */
   attempts: MeteredAttempt[];
   formula: string;
-  /** Empty on records of before they were kept, so that these are shown as their files have them. */
+  /** Empty on old records. */
   details: WorkDetails;
   state: "accruing" | "final";
   created_at: Date;
-  /** Of a live deployment: the days so far. */
+  /** Age of a live deployment, in days. */
   days_so_far?: number | null;
 }
 
-/** Sums of what is billed. */
+/** Sums the usage of the billed attempts. */
 export function metricsOf(attempts: readonly MeteredAttempt[], storedBytes: number): Metrics {
   const metrics: Metrics = { ...NO_USAGE, stored_gb: storedBytes / 1e9, gpu_hours_measured: 0 };
   for (const { usage, billed, gpu_hours_measured: measured } of attempts) {
@@ -47,12 +48,12 @@ export function metricsOf(attempts: readonly MeteredAttempt[], storedBytes: numb
   return metrics;
 }
 
-/** Without the dust that binary fractions leave. */
+/** Rounds off floating-point error. */
 const sum = (a: number, b: number): number => Number((a + b).toPrecision(15));
 
 type Priced = Pick<StoredBillingRecord, "metrics" | "gpu_tokens" | "attempts">;
 
-/** What a record's price is computed from, and computed from again. */
+/** The input of the price calculation, derived from a record's stored fields only. */
 export function portionsOf({ metrics, gpu_tokens: gpu, attempts }: Priced): Portion[] {
   const billed = attempts.filter((attempt) => attempt.billed);
   const { stored_gb: _, gpu_hours_measured: __, ...usage } = metrics;
@@ -60,8 +61,8 @@ export function portionsOf({ metrics, gpu_tokens: gpu, attempts }: Priced): Port
   return withDays(portions, metrics.deployment_lifetime_days);
 }
 
-/** A record as it stands; one that goes on, with what it has come to so far. */
-export function soFar<Row extends StoredBillingRecord>(row: Row): Row {
+/** The record; for a live deployment, with its cost so far. */
+export function withAccruedCost<Row extends StoredBillingRecord>(row: Row): Row {
   if (row.days_so_far == null) return row;
   const metrics = { ...row.metrics, deployment_lifetime_days: row.days_so_far };
   const bill = priceJob(row.job_type, portionsOf({ ...row, metrics }), row.rate_card);
@@ -75,8 +76,8 @@ export function soFar<Row extends StoredBillingRecord>(row: Row): Row {
   };
 }
 
-/** A billing record as the API and its file show it (spec.md 2.5): money as JSON numbers. */
-export function presentBillingRecord(row: StoredBillingRecord): Record<string, unknown> {
+/** A billing record as in the API and in its file (spec.md 2.5). Amounts are JSON numbers. */
+export function presentBillingRecord(row: StoredBillingRecord): BillingRecord {
   return {
     job_id: row.job_id,
     user_id: row.user_id,
@@ -95,7 +96,7 @@ export function presentBillingRecord(row: StoredBillingRecord): Record<string, u
   };
 }
 
-function presentAttempt(metered: MeteredAttempt): Record<string, unknown> {
+function presentAttempt(metered: MeteredAttempt): BillingRecord["attempts"][number] {
   return {
     attempt: metered.attempt,
     outcome: metered.outcome,

@@ -1,6 +1,6 @@
 import { InvalidRequest } from "../errors";
 
-/** Usage numbers that enter a bill; every one finite and not negative. */
+/** Usage numbers of a bill. All are finite and not negative. */
 export interface Usage {
   gpu_hours: number;
   tokens_generated: number;
@@ -11,14 +11,17 @@ export interface Usage {
   deployment_lifetime_days: number;
 }
 
-/** What the control plane counts itself, where a worker says nothing. */
+/** Numbers that the control plane counts itself if the worker does not report them. */
 export type Countable = "rows_processed" | "samples_evaluated";
 
-/** What a worker says that an attempt used. GPU time null, rows or samples absent: it says nothing of it. */
+/**
+ * Usage of an attempt as its worker reports it. Not reported: GPU time null, rows or samples
+ * absent.
+ */
 export type ReportedUsage = Omit<Usage, "gpu_hours" | Countable> &
   Partial<Pick<Usage, Countable>> & { gpu_hours: number | null };
 
-/** Beyond its bound a usage number is a fault, not a job; within, every bill fits its column. */
+/** Upper bounds. Larger numbers are rejected, so that every bill fits its database column. */
 const MAX_USAGE: Record<keyof Usage | "tokens_used", number> = {
   gpu_hours: 1e8,
   tokens_generated: 1e15,
@@ -40,15 +43,16 @@ export const NO_USAGE: Usage = {
   deployment_lifetime_days: 0,
 };
 
-type Told = Record<string, unknown>;
+type Reported = Record<string, unknown>;
 
 /**
- * Each usage number, from `metrics`, else from `result` (contract.md, job_result). Tokens that were
- * generated are output; of tokens that were used, the rest was input, unless the worker tells them apart.
+ * Reads each usage number from `metrics`, else from `result` (contract.md, job_result). If the
+ * worker does not report input and output tokens, output is `tokens_generated` and input is the
+ * rest of `tokens_used`.
  *
- * @throws InvalidRequest that names a number which is none, or not finite, negative or absurd.
+ * @throws InvalidRequest naming a field that is not a finite number from 0 to its bound.
  */
-export function readUsage(metrics: Told, result: Told): ReportedUsage {
+export function readUsage(metrics: Reported, result: Reported): ReportedUsage {
   const read = (field: keyof typeof MAX_USAGE): number | null => {
     const value = metrics[field] ?? result[field] ?? null;
     if (value === null || isUsage(field, value)) return value;
@@ -72,7 +76,7 @@ export function readUsage(metrics: Told, result: Told): ReportedUsage {
   };
 }
 
-/** Absent, not null: servers of before take what is absent for 0, and can't price a null. */
+/** Omits the field instead of null: older servers treat an absent field as 0, but fail on null. */
 const present = <K extends Countable>(field: K, value: number | null): Partial<Pick<Usage, K>> =>
   (value === null ? {} : { [field]: value }) as Partial<Pick<Usage, K>>;
 
@@ -80,10 +84,12 @@ function isUsage(field: keyof typeof MAX_USAGE, value: unknown): value is number
   return typeof value === "number" && value >= 0 && value <= MAX_USAGE[field];
 }
 
-/** The same of an attempt that came to nothing: what makes no sense is no reason to refuse its end. */
-export function readUsageLeniently(metrics: Told): ReportedUsage {
-  const sane = Object.entries(metrics).filter(
+/**
+ * Like `readUsage`, but drops invalid numbers. For failed attempts, whose end must not be rejected.
+ */
+export function readUsageLeniently(metrics: Reported): ReportedUsage {
+  const valid = Object.entries(metrics).filter(
     ([field, value]) => Object.hasOwn(MAX_USAGE, field) && isUsage(field as "gpu_hours", value),
   );
-  return readUsage(Object.fromEntries(sane), {});
+  return readUsage(Object.fromEntries(valid), {});
 }

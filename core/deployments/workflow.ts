@@ -1,5 +1,11 @@
 import type { JobWorkflowInput } from "../jobs/workflow";
 
+/**
+ * The job type that makes deployments, and places their servers. Its declaration takes its name from here, so
+ * that workflows can name it without loading declarations.
+ */
+export const DEPLOYMENT_TYPE = "deploy";
+
 /** The name the deployment workflow is registered under. */
 export const DEPLOYMENT_WORKFLOW = "deploymentWorkflow";
 
@@ -13,7 +19,7 @@ export type DeploymentStatus = (typeof DEPLOYMENT_STATUSES)[number];
 export const PLACEMENT_STATES = ["starting", "serving", "stopping", "ended"] as const;
 export type PlacementState = (typeof PLACEMENT_STATES)[number];
 
-/** Why a placement has ended. */
+/** Why a placement ended. */
 export const PLACEMENT_OUTCOMES = [
   "worker_lost",
   "missing",
@@ -23,22 +29,22 @@ export const PLACEMENT_OUTCOMES = [
 ] as const;
 export type PlacementOutcome = (typeof PLACEMENT_OUTCOMES)[number];
 
-/** Most servers of one deployment. */
+/** Maximum servers of one deployment. */
 export const MAX_REPLICAS = 16;
 
-/** The job that makes a placement, as a workflow starts it. */
+/** The job that makes a placement, as the deployment's workflow starts it. */
 export interface PlacementJob extends JobWorkflowInput {
   placement: number;
   userId: string;
 }
 
-/** What a look at a deployment has found: what its workflow has to do next. */
-export interface DeploymentLook {
-  /** There is nothing to do any more. */
+/** What the workflow of a deployment must do next. */
+export interface DeploymentAction {
+  /** The deployment has stopped; nothing is left to do. */
   isOver: boolean;
-  /** The placement that is being made: its job must run. */
+  /** A placement in progress. Its job must run. */
   placing?: PlacementJob;
-  /** Look again after so long, also if nobody says so. */
+  /** Check again after this time, even without a wake signal. */
   againInMs?: number;
 }
 

@@ -1,32 +1,38 @@
-/** How a machine becomes a worker (spec.md 3.2), one activity a step, in this order. */
+/**
+ * The steps that turn a machine into a worker (spec.md 3.2). Each is one activity, in this order.
+ */
 export const BOOTSTRAP_STEPS = [
-  { name: "connect", does: "connects, and checks the host's key", timeoutS: 120 },
-  { name: "script", does: "uploads the bootstrap script, and looks at the machine", timeoutS: 300 },
+  { name: "connect", does: "connects and verifies the host key", timeoutS: 120 },
+  { name: "script", does: "uploads the bootstrap script and inspects the machine", timeoutS: 300 },
   {
     name: "packages",
-    does: "installs system packages, Python, a container runtime and GPU drivers, where missing",
+    does: "installs missing system packages, Python, a container runtime and GPU drivers",
     timeoutS: 3_600,
   },
   {
     name: "repository",
-    does: "fetches the compute repository, or unpacks what the server brings",
+    does: "fetches the compute repository, or unpacks the archive from the server",
     timeoutS: 900,
   },
   { name: "requirements", does: "installs the Python requirements", timeoutS: 3_600 },
   {
     name: "agent",
-    does: "starts the agent as a service, with a worker key of its own",
+    does: "starts the agent as a service, with its own worker key",
     timeoutS: 300,
   },
-  { name: "ready", does: "waits until the worker is heard, and marks it idle", timeoutS: 300 },
+  {
+    name: "ready",
+    does: "waits for the first heartbeat, then marks the worker idle",
+    timeoutS: 300,
+  },
 ] as const;
 
 export type BootstrapStep = (typeof BOOTSTRAP_STEPS)[number]["name"];
 
-/** Where the steps are done: a queue beside the one of all other work. */
+/** Bootstrap steps run on a separate task queue. */
 export const bootstrapTaskQueue = (taskQueue: string): string => `${taskQueue}-bootstrap`;
 
-/** Tries of one step before the whole bootstrap fails. */
+/** Maximum attempts of one step. After the last one the bootstrap fails. */
 export const STEP_TRIES = 3;
 
 /** The name the bootstrap workflow is registered under. */
@@ -34,11 +40,11 @@ export const BOOTSTRAP_WORKFLOW = "bootstrapWorkflow";
 
 export interface BootstrapInput {
   workerId: string;
-  /** Each call for a bootstrap of a worker has a number of its own, which only grows. */
+  /** Increases with each bootstrap of the worker. */
   run: number;
 }
 
 export type BootstrapEnd = { status: "ready" } | { status: "failed"; step: BootstrapStep };
 
-/** No other try can mend it. */
+/** Failure type of a step that a retry can't fix. */
 export const NOT_RETRYABLE = "BootstrapRefused";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type FleetWorker, type Holding, matchQueue, mayRun, type QueuedJob } from "./matching";
 
 const TENANTS = ["ann", "bob", "cyd"];
-/** A shared worker that lets everybody and everything in. */
+/** A shared worker that accepts all tenants and job types. */
 const OPEN = { userId: "ops", shared: true, jobTypes: null, tenants: null };
 const sizes = {
   gpuCount: fc.constantFrom(0, 1, 8),
@@ -44,7 +44,7 @@ const everyCase = (
       const pairs = matchQueue(queue, fleet).map(({ jobId, workerId }) => {
         const job = queue.find((each) => each.jobId === jobId);
         const worker = fleet.find((each) => each.workerId === workerId);
-        if (!job || !worker) throw new Error("an assignment of something that is not there");
+        if (!job || !worker) throw new Error("an assignment names an unknown job or worker");
         return [job, worker] as [QueuedJob, FleetWorker];
       });
       check(queue, fleet, pairs);
@@ -70,21 +70,21 @@ test("no worker stays idle while a job that fits it waits", () => {
   });
 });
 
-test("no job is passed over for one of its tenant that is later or of lower priority", () => {
+test("no later or lower-priority job of the same tenant is assigned first", () => {
   everyCase((queue, _fleet, pairs) => {
     const waiting = queue.filter((job) => !pairs.some(([assigned]) => assigned === job));
     for (const [job, worker] of pairs) {
       const own = waiting.filter(({ userId }) => userId === job.userId);
-      for (const passedOver of own.filter((each) => mayRun(each, worker))) {
-        expect(passedOver.priority).toBeLessThanOrEqual(job.priority);
-        if (passedOver.priority < job.priority) continue;
-        expect(passedOver.queuedAt).toBeGreaterThanOrEqual(job.queuedAt);
+      for (const skipped of own.filter((each) => mayRun(each, worker))) {
+        expect(skipped.priority).toBeLessThanOrEqual(job.priority);
+        if (skipped.priority < job.priority) continue;
+        expect(skipped.queuedAt).toBeGreaterThanOrEqual(job.queuedAt);
       }
     }
   });
 });
 
-test("whatever priority a tenant gives its jobs, others get as many shared workers as before", () => {
+test("a tenant's own priorities do not change how many shared workers others get", () => {
   const raised = fc.constantFrom("ann", "bob");
   fc.assert(
     fc.property(
@@ -101,7 +101,7 @@ test("whatever priority a tenant gives its jobs, others get as many shared worke
   );
 });
 
-test("where the operator lets it count, a tenant's priority goes before others' jobs", () => {
+test("priorities of a ranked tenant count against jobs of other tenants", () => {
   const any = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
   const queue = ["ann", "bob"].map((userId, n): QueuedJob => {
     return { ...any, avoid: [], jobId: `job_${n}`, userId, priority: n, queuedAt: n };
@@ -116,7 +116,7 @@ test("where the operator lets it count, a tenant's priority goes before others' 
   ]);
 });
 
-test("tenants that ask for all of the shared workers get as many as each other", () => {
+test("tenants that could use all shared workers get equal shares", () => {
   const each = fc.integer({ min: 5, max: 9 });
   fc.assert(
     fc.property(fc.tuple(each, each, each), (counts) => {
@@ -146,11 +146,11 @@ test("tenants that ask for all of the shared workers get as many as each other",
 });
 
 /**
- * One large worker and some small ones, all shared; tenants send small jobs that fit all of them without
- * end, while one large job waits. Whatever the tenant of the large job holds of the small workers, it
- * runs as soon as the large worker has served those who were in the queue before it.
+ * One large worker and some small ones, all shared. Tenants keep sending small jobs that fit all
+ * workers, while one large job waits. The large job must run as soon as the large worker has
+ * finished the jobs that were queued before it, no matter how many small workers its tenant holds.
  */
-test("a large job is not starved by small ones, however many come", () => {
+test("small jobs never starve a large job", () => {
   const small = {
     jobType: "audit" as const,
     gpuCount: 1,

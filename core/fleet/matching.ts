@@ -4,19 +4,19 @@ export interface QueuedJob extends Requirements {
   jobId: string;
   userId: string;
   priority: number;
-  /** Any number that grows with time. */
+  /** Any number that increases with time. */
   queuedAt: number;
 }
 
 export interface FleetWorker extends Capabilities {
   userId: string;
-  /** Serves every tenant. */
+  /** The worker serves all tenants. */
   shared: boolean;
-  /** Of those, only the ones that its owner lets in; null: all. */
+  /** Tenants that the owner allows; null: all that the worker serves. */
   tenants: string[] | null;
 }
 
-/** A shared worker that works for a tenant right now. */
+/** A shared worker that runs a job of this tenant. */
 export interface Holding extends Pick<Capabilities, "gpuCount" | "memoryGb"> {
   userId: string;
 }
@@ -26,27 +26,34 @@ export interface Assignment {
   workerId: string;
 }
 
-/** Tenants whose priorities count against other tenants' on shared workers; `*` stands for all. */
+/**
+ * Tenants whose job priorities also count against other tenants on shared workers; `*`: all
+ * tenants.
+ */
 export type RankedTenants = readonly string[];
 
-/** What a job's priority counts against jobs of other tenants. */
+/** A job's priority compared with jobs of other tenants; 0 unless its tenant is ranked. */
 export const rankOf = (
   { userId, priority }: Pick<QueuedJob, "userId" | "priority">,
   ranked: RankedTenants,
 ): number => (ranked.includes(userId) || ranked.includes("*") ? priority : 0);
 
 /**
- * The scheduling rules as a pure model; services/fleet/matching.ts says the same in SQL.
+ * The scheduling rules as a pure function. services/fleet/matching.ts implements the same rules in
+ * SQL.
  *
- * Idle workers choose, the least capable first, so that a CPU job does not sit on the only GPU while a
- * CPU is idle. Of each tenant the first job that fits is the one of the highest priority, then the oldest.
- * Of these the worker takes that of the highest rank (0, unless the operator lets the tenant's priorities
- * count against others'); then, if it is shared, of the tenant that holds the fewest shared workers as
- * capable as it or more; then the oldest.
+ * Idle workers choose a job, the least capable worker first. So a CPU job does not occupy the only
+ * GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest
+ * priority, then the oldest. Among the candidates, the worker takes the one with:
  *
- * So a large job is never starved by small ones of its priority: within its tenant it is overtaken by
- * older jobs only, and by other tenants only while these hold less of what it waits for. What its tenant
- * holds of smaller workers is not held against it.
+ * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
+ * 2. on a shared worker, the tenant that holds the fewest shared workers of at least its
+ * capability;
+ * 3. the greatest age.
+ *
+ * Small jobs of the same priority therefore never starve a large job. Within its tenant only older
+ * jobs go first. Jobs of other tenants go first only while those tenants hold fewer workers of the
+ * required size. Smaller workers that its tenant holds don't count.
  */
 export function matchQueue(
   queue: QueuedJob[],
@@ -84,28 +91,28 @@ export function matchQueue(
   return assignments;
 }
 
-/** Whether this worker may run this tenant's job, and can. */
+/** True if the worker serves the job's tenant and meets the job's requirements. */
 export const mayRun = (job: Requirements & { userId: string }, worker: FleetWorker): boolean =>
   serves(worker, job.userId) && fits(job, worker);
 
-/** Whether a tenant's jobs may run on this worker at all. */
+/** True if the worker accepts jobs of this tenant. */
 export const serves = (
   worker: Pick<FleetWorker, "userId" | "shared" | "tenants">,
   userId: string,
 ): boolean =>
   (worker.shared || worker.userId === userId) && (worker.tenants?.includes(userId) ?? true);
 
-/** How many shared workers a tenant holds that are as capable as this one or more. */
+/** Number of shared workers that a tenant holds and that are at least as capable as this one. */
 export const sharesHeld = (
   userId: string,
-  than: Pick<Capabilities, "gpuCount" | "memoryGb">,
+  worker: Pick<Capabilities, "gpuCount" | "memoryGb">,
   held: Holding[],
 ): number =>
   held.filter(
     (holding) =>
       holding.userId === userId &&
-      holding.gpuCount >= than.gpuCount &&
-      holding.memoryGb >= than.memoryGb,
+      holding.gpuCount >= worker.gpuCount &&
+      holding.memoryGb >= worker.memoryGb,
   ).length;
 
 type Aged = Pick<QueuedJob, "jobId" | "queuedAt">;
@@ -120,7 +127,7 @@ export const compareOwn = (
   b: Aged & Pick<QueuedJob, "priority">,
 ): number => b.priority - a.priority || compareAge(a, b);
 
-/** By code point, as Postgres orders text under collation "C". */
+/** By code point, like Postgres with collation "C". */
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

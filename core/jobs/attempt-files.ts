@@ -1,19 +1,24 @@
-/** Where the log of an attempt lies in the store. Derived, never taken from a worker's word. */
+/** The store key of an attempt's log. Never taken from worker input. */
 export const logKey = (jobId: string, attempt: number): string =>
   `artifacts/logs/${jobId}/attempt-${attempt}.log`;
 
-/** Where an attempt leaves what a later one goes on from; in no artifact, and shown to nobody else. */
+/**
+ * Checkpoints from which a later attempt resumes. Not part of any artifact; only workers read them.
+ */
 export const checkpointPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}/`;
 
-/** All that attempts of a job leave for each other; of no use once it has completed. */
+/** Files that a job's attempts share. Not needed after the job has completed. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
-/** What an attempt makes for nobody: of a deployment that is placed again, the first has left the files. */
-export const sparePrefix = (jobId: string, attempt: number): string =>
+/**
+ * Output that is discarded: a job that places a deployment again must not overwrite the files of
+ * the first placement.
+ */
+export const discardedOutputPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}-output/`;
 
-/** Where a file gathers until it is whole. */
+/** The key of an upload that is not complete. */
 export const partialKey = (jobId: string, attempt: number, name: string): string =>
   `${uploadPrefix(jobId)}attempt-${attempt}/${name}`;
 

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { JOB_TYPES } from "./job-types";
+import { DECLARATIONS } from "./types";
+import type { JobTypeDeclaration } from "./types/declaration";
 
 const rule = z.strictObject({
   gpu: z.int().min(0).max(1024).optional().describe("fewest GPUs"),
@@ -14,9 +16,13 @@ const rule = z.strictObject({
   timeout_s: z.int().min(1).optional().describe("longest attempt where a job names none"),
 });
 
-/** What every job of a type needs, whatever it says of itself. */
+/** Requirements and defaults for all jobs of a type. */
 export const jobPolicySchema = z.partialRecord(z.enum(JOB_TYPES), rule);
 export type JobPolicy = z.infer<typeof jobPolicySchema>;
 
-/** spec.md 4.7: all but `train` run on a CPU as well as on a GPU. */
-export const DEFAULT_JOB_POLICY: JobPolicy = { train: { gpu: 1 } };
+/** The requirements in the declarations. Types without requirements run on a CPU or a GPU (spec.md 4.7). */
+export const DEFAULT_JOB_POLICY: JobPolicy = Object.fromEntries(
+  DECLARATIONS.flatMap(({ type, requirements }: JobTypeDeclaration) =>
+    requirements ? [[type, requirements]] : [],
+  ),
+);

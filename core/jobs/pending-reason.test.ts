@@ -28,12 +28,12 @@ const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
   status: "busy",
   statusReason: null,
   draining: false,
-  asks: false,
+  polls: false,
   serves: null,
   ...more,
 });
 
-const shape = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): QueuedGroup => ({
+const group = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): QueuedGroup => ({
   ...NEEDS,
   userId,
   jobs: at.map((queuedAt) => ({ jobId: `job_${queuedAt}`, priority: 0, queuedAt })),
@@ -41,19 +41,19 @@ const shape = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): Q
   ...more,
 });
 
-test("without any worker, or with another tenant's only", () => {
+test("no worker is registered, or only workers of another tenant", () => {
   expect(explainPending(job, [], [])).toMatchObject({ code: "no_worker" });
-  const foreign = [worker({ userId: "bob", status: "idle", asks: true })];
+  const foreign = [worker({ userId: "bob", status: "idle", polls: true })];
   expect(explainPending(job, foreign, [])).toMatchObject({ code: "no_worker" });
 });
 
 test("a deployment waits for a worker that does not serve it yet", () => {
-  const again = { ...job, avoid: ["w"] };
-  expect(explainPending(again, [worker()], [])).toMatchObject({
+  const placedAgain = { ...job, avoid: ["w"] };
+  expect(explainPending(placedAgain, [worker()], [])).toMatchObject({
     code: "no_worker_fits",
     requirement: { name: "worker", available: null },
   });
-  expect(explainPending(again, [worker(), worker({ workerId: "v" })], [])).toMatchObject({
+  expect(explainPending(placedAgain, [worker(), worker({ workerId: "v" })], [])).toMatchObject({
     code: "workers_busy",
   });
 });
@@ -83,7 +83,7 @@ test.each([
   ],
   ["tags", { tags: ["us"] }, "needs a worker tagged us; the nearest worker has eu", "us", "eu"],
 ])(
-  "with workers that lack %s, the nearest unmet requirement",
+  "no worker fits because of %s: reports the nearest unmet requirement",
   (name, needs, message, needed, available) => {
     const a100 = {
       gpuName: "NVIDIA A100",
@@ -104,11 +104,11 @@ test.each([
   },
 );
 
-test("with workers that fit and are out of service, what is the matter with them", () => {
+test("matching workers out of service: the message says why", () => {
   const dead = worker({ workerId: "box", status: "dead", statusReason: "no heartbeat for 30 s" });
   expect(explainPending(job, [dead], [])).toMatchObject({
     code: "no_worker_available",
-    message: "workers that fit are not in service: box is dead (no heartbeat for 30 s)",
+    message: "matching workers are not available: box is dead (no heartbeat for 30 s)",
   });
   const shared = worker({
     workerId: "x",
@@ -120,63 +120,65 @@ test("with workers that fit and are out of service, what is the matter with them
   expect(explainPending(job, [shared], []).message).toMatch(/: a shared worker is draining$/);
 });
 
-test("with a worker that is being set up", () => {
+test("a worker that is being set up", () => {
   const coming = worker({ workerId: "box", status: "bootstrapping" });
   expect(explainPending(job, [coming], [])).toMatchObject({ code: "provisioning" });
-  // Another that fits is there, so that one is waited for.
+  // Another matching worker is in service, so the job waits for that one.
   expect(explainPending(job, [coming, worker()], [])).toMatchObject({ code: "workers_busy" });
 });
 
-test("with an idle worker that asks, it is a matter of moments", () => {
-  const idle = worker({ status: "idle", asks: true });
+test("an idle worker that polls: the job will be assigned shortly", () => {
+  const idle = worker({ status: "idle", polls: true });
   expect(explainPending(job, [idle], [])).toMatchObject({ code: "scheduling" });
 });
 
-test("with workers that are idle and do not ask, that nobody asks", () => {
+test("idle workers that do not poll", () => {
   expect(explainPending(job, [worker({ workerId: "box", status: "idle" })], [])).toMatchObject({
     code: "no_worker_available",
-    message: "idle, but not asking for work: box",
+    message: "idle, but not polling for work: box",
   });
 });
 
-test("with busy workers, its place among those that want one of them", () => {
+test("busy workers: the position among the jobs that compete for them", () => {
   const queue = [
-    shape("ann", [3, 4, 5, 6]),
-    shape("bob", [1, 2]),
-    shape("ann", [0], { gpuCount: 8 }),
+    group("ann", [3, 4, 5, 6]),
+    group("bob", [1, 2]),
+    group("ann", [0], { gpuCount: 8 }),
   ];
   expect(explainPending(job, [worker()], queue)).toEqual({
     code: "workers_busy",
-    message: "the worker that fits is busy; number 3 in the queue",
+    message: "the matching worker is busy; number 3 in the queue",
     requirement: null,
     queue_position: 3,
   });
 });
 
-test("behind more of its kind than were looked at, it has no number", () => {
-  const queue = [shape("ann", [1, 2, 3], { hasMore: true })];
+test("a job beyond the part of the queue that was read has no position", () => {
+  const queue = [group("ann", [1, 2, 3], { hasMore: true })];
   expect(explainPending(job, [worker()], queue)).toMatchObject({
     code: "workers_busy",
     queue_position: null,
   });
 });
 
-test("of a tenant that holds more than others, why later jobs go first", () => {
+test("a tenant over its share: why later jobs go first", () => {
   const pool = ["a", "b", "c"].map((workerId, n) =>
     worker({ workerId, userId: "ops", shared: true, serves: n < 2 ? "ann" : "bob" }),
   );
-  const queue = [shape("ann", [5]), shape("bob", [6, 7, 8])];
+  const queue = [group("ann", [5]), group("bob", [6, 7, 8])];
   expect(explainPending(job, pool, queue)).toMatchObject({
     code: "over_share",
     message: expect.stringMatching(
-      /^all 3 workers that fit are busy; .* than yours \(2\) go first$/,
+      /^all 3 matching workers are busy; .* than yours \(2\) go first$/,
     ),
     queue_position: 2,
   });
 });
 
-/** The place is what the matcher does with workers that turn idle one after the other. */
-test("the place in the queue is the turn in which the matcher serves it", () => {
+/**
+ * The position must agree with what the matcher does as workers become idle one after the other.
+ */
+test("the queue position is the order in which the matcher assigns the job", () => {
   const tenants = ["ann", "bob", "cyd"];
   const queues = fc
     .array(fc.record({ userId: fc.constantFrom(...tenants), priority: fc.constantFrom(0, 0, 1) }), {
@@ -196,13 +198,13 @@ test("the place in the queue is the turn in which the matcher serves it", () => 
       const fleet = serves.map((tenant, n) =>
         worker({ workerId: `w${n}`, userId: "ops", shared: true, serves: tenant }),
       );
-      const shapes = tenants.map((userId) => ({
-        ...shape(userId, []),
+      const groups = tenants.map((userId) => ({
+        ...group(userId, []),
         jobs: queue
           .filter((each) => each.userId === userId)
           .sort((a, b) => b.priority - a.priority || a.queuedAt - b.queuedAt),
       }));
-      // As many as wait turn idle at once, beside those that stay busy.
+      // One worker per waiting job becomes idle; the other workers stay busy.
       const idle = queue.map((_, n) =>
         worker({ workerId: `idle_${String(n).padStart(2, "0")}`, userId: "ops", shared: true }),
       );
@@ -210,8 +212,8 @@ test("the place in the queue is the turn in which the matcher serves it", () => 
       const order = matchQueue(queue, idle, held).sort((a, b) =>
         a.workerId < b.workerId ? -1 : 1,
       );
-      const turn = order.findIndex(({ jobId }) => jobId === mine.jobId) + 1;
-      expect(explainPending(mine, fleet, shapes).queue_position).toBe(turn);
+      const position = order.findIndex(({ jobId }) => jobId === mine.jobId) + 1;
+      expect(explainPending(mine, fleet, groups).queue_position).toBe(position);
     }),
   );
 });

@@ -19,7 +19,7 @@ import {
 } from "./requirements";
 import type { WorkerStatus } from "./states";
 
-/** Why a job waits, from what keeps it longest to what keeps it shortest. */
+/** Why a job waits, from the longest to the shortest expected wait. */
 export const PENDING_CODES = [
   "no_worker",
   "no_worker_fits",
@@ -34,25 +34,30 @@ export const PENDING_CODES = [
 export interface PendingReason {
   code: (typeof PENDING_CODES)[number];
   message: string;
-  /** The nearest unmet requirement, where no worker fits. */
+  /** With `no_worker_fits`: the unmet requirement of the worker that comes nearest. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
-  /** 1 is next. Null where no queue is waited in, or it is longer than was looked at. */
+  /**
+   * 1 is next. Null if the job waits in no queue, or is beyond the part of the queue that was read.
+   */
   queue_position: number | null;
 }
 
-/** A worker as the queue sees it. */
+/** A worker, as the scheduler sees it. */
 export interface FleetMember extends FleetWorker {
   gpuName: string;
   status: WorkerStatus;
   statusReason: string | null;
   draining: boolean;
-  /** It is parked, or asked lately. */
-  asks: boolean;
-  /** The tenant that it works for, if it is shared and busy. */
+  /** The worker is polling for a job, or did recently. */
+  polls: boolean;
+  /** The tenant whose job it runs, if the worker is shared and busy. */
   serves: string | null;
 }
 
-/** The queued jobs of one tenant that need the same, in order: the first of them, where there are many. */
+/**
+ * A requirement group: queued jobs of one tenant with equal requirements, in order. May be
+ * truncated.
+ */
 export interface QueuedGroup extends Requirements {
   userId: string;
   jobs: { jobId: string; priority: number; queuedAt: number }[];
@@ -66,17 +71,20 @@ export interface WaitingJob extends Requirements {
   queuedAt: number;
 }
 
-/** What a job's requirements come to on a fleet: the same for all jobs of one shape. */
+/** Which workers can run a job. The same for all jobs of one requirement group. */
 export interface Outlook {
-  /** Why none of them can run now, where that is so whatever the queue. */
+  /** Why no job of the group can run now, if the reason does not depend on the queue. */
   reason: PendingReason | undefined;
-  /** Workers in service that fit. */
+  /** Matching workers that are in service. */
   working: FleetMember[];
 }
 
 type Wants = Requirements & { userId: string };
 
-/** By the rules of matching.ts. Takes time with the fleet: ask once for each shape, not for each job. */
+/**
+ * Applies the rules of matching.ts. Takes O(fleet) time: call it once per requirement group, not
+ * per job.
+ */
 export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
   const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
@@ -95,19 +103,21 @@ export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
     if (alive.length === 0) return because(reason("no_worker", "no worker is registered"));
     return because(noneFits(job, alive));
   }
-  if (working.some((worker) => worker.status === "idle" && worker.asks)) {
-    return because(reason("scheduling", "a worker that fits is idle; it is assigned in a moment"));
+  if (working.some((worker) => worker.status === "idle" && worker.polls)) {
+    return because(
+      reason("scheduling", "a matching worker is idle; the job will be assigned shortly"),
+    );
   }
   if (working.every((worker) => worker.status === "idle")) {
     const which = nameFor(job, working[0] as FleetMember);
     const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
-    const message = `idle, but not asking for work: ${which}${others}`;
+    const message = `idle, but not polling for work: ${which}${others}`;
     return because(reason("no_worker_available", message));
   }
   return { reason: undefined, working };
 }
 
-/** Why this job is not running yet, said to its owner. */
+/** Why this job is not running yet. The message may be shown to the job's owner. */
 export function explainPending(
   job: WaitingJob,
   fleet: FleetMember[],
@@ -116,8 +126,8 @@ export function explainPending(
   { reason: known, working }: Outlook = outlookOf(job, fleet),
 ): PendingReason {
   if (known) return known;
-  const { position, overtaken } = place(job, working, fleet, queue, ranked);
-  const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
+  const { position, overtaken } = queuePosition(job, working, fleet, queue, ranked);
+  const busy = working.length === 1 ? "the matching worker is busy" : busyWorkers(working.length);
   if (overtaken > 0) {
     const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
     return { ...reason("over_share", message), queue_position: position };
@@ -126,11 +136,14 @@ export function explainPending(
   return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
 }
 
-/** Its last attempt has ended and the next is not queued yet: Temporal decides that, and is slow or away. */
+/**
+ * The last attempt has ended and the workflow has not queued the next one yet: Temporal is slow or
+ * down.
+ */
 export const betweenAttempts = (attempts: number): PendingReason =>
   reason("between_attempts", `attempt ${attempts} has ended; the next one is about to be queued`);
 
-const busyWorkers = (count: number): string => `all ${count} workers that fit are busy`;
+const busyWorkers = (count: number): string => `all ${count} matching workers are busy`;
 
 const reason = (code: PendingReason["code"], message: string): PendingReason => ({
   code,
@@ -149,28 +162,28 @@ function noneAvailable(job: Wants, fitting: FleetMember[]): PendingReason {
   const more = fitting.length > states.length ? `, and ${fitting.length - states.length} more` : "";
   return reason(
     "no_worker_available",
-    `workers that fit are not in service: ${states.join(", ")}${more}`,
+    `matching workers are not available: ${states.join(", ")}${more}`,
   );
 }
 
-/** Only its owner knows a worker by its name. */
+/** Other tenants must not see a worker's name. */
 const nameFor = (job: Wants, worker: FleetMember): string =>
   worker.userId === job.userId ? worker.workerId : "a shared worker";
 
-/** By the worker that lacks least, the most capable of these. */
+/** Reports the worker with the fewest unmet requirements; on a tie, the most capable one. */
 function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
-  let nearest: { worker: FleetMember; lacks: number } | undefined;
+  let nearest: { worker: FleetMember; unmet: number } | undefined;
   for (const worker of workers) {
-    const lacks = countUnmet(job, worker);
+    const unmet = countUnmet(job, worker);
     const order =
       nearest &&
-      (lacks - nearest.lacks ||
+      (unmet - nearest.unmet ||
         nearest.worker.gpuCount - worker.gpuCount ||
         nearest.worker.memoryGb - worker.memoryGb);
-    if (order === undefined || order < 0) nearest = { worker, lacks };
+    if (order === undefined || order < 0) nearest = { worker, unmet };
   }
   const name = nearest && firstUnmet(job, nearest.worker);
-  if (!nearest || !name) throw new Error("a worker that fits was said not to");
+  if (!nearest || !name) throw new Error("expected a worker with an unmet requirement");
   const requirement = { name, ...GAPS[name](nearest.worker, job) };
   const { needed, available } = requirement;
   const message = `needs ${UNITS[name](needed)}; the nearest worker has ${
@@ -190,9 +203,11 @@ const UNITS: Record<Need, (needed: string | number) => string> = {
 
 type Gap = Omit<NonNullable<PendingReason["requirement"]>, "name">;
 
-/** Said of a worker that does not meet a need. */
+/**
+ * What the job needs and what the worker has. Only for a requirement that the worker does not meet.
+ */
 const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
-  worker: () => ({ needed: "a worker that does not serve it yet", available: null }),
+  worker: () => ({ needed: "a worker that does not serve this deployment yet", available: null }),
   job_type: ({ jobTypes }, { jobType }) => ({
     needed: jobType,
     available: jobTypes?.join(", ") ?? null,
@@ -207,12 +222,13 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 };
 
 /**
- * Where the job stands among those that want one of the same workers, if tenants were served in turn
- * from now on; and how many shared workers its tenant holds, if that lets later jobs go first.
+ * The job's position among the jobs that compete for the same workers, assuming that tenants are
+ * served in turn from now on. `overtaken` is the number of shared workers that its tenant holds, if
+ * younger jobs of other tenants go first because of it; else 0.
  */
-function place(
+function queuePosition(
   job: WaitingJob,
-  wanted: FleetMember[],
+  candidates: FleetMember[],
   fleet: FleetMember[],
   queue: QueuedGroup[],
   ranked: RankedTenants,
@@ -221,26 +237,26 @@ function place(
   const rivals = new Map<string, QueuedGroup["jobs"]>();
   const rank = rankOf(job, ranked);
   let higher = 0;
-  for (const shape of queue) {
-    if (!wanted.some((worker) => mayRun(shape, worker))) continue;
-    const isOwn = requirementGroupOf(shape.userId, shape) === requirementGroupOf(job.userId, job);
-    if (isOwn && shape.hasMore && !shape.jobs.some(({ jobId }) => jobId === job.jobId)) {
+  for (const group of queue) {
+    if (!candidates.some((worker) => mayRun(group, worker))) continue;
+    const isOwn = requirementGroupOf(group.userId, group) === requirementGroupOf(job.userId, job);
+    if (isOwn && group.hasMore && !group.jobs.some(({ jobId }) => jobId === job.jobId)) {
       return { position: null, overtaken: 0 };
     }
-    const others = shape.jobs.filter(({ jobId }) => jobId !== job.jobId);
+    const others = group.jobs.filter(({ jobId }) => jobId !== job.jobId);
     const rankOfOther = ({ priority }: { priority: number }): number =>
-      rankOf({ userId: shape.userId, priority }, ranked);
-    const isOwnTenant = shape.userId === job.userId;
+      rankOf({ userId: group.userId, priority }, ranked);
+    const isOwnTenant = group.userId === job.userId;
     if (!isOwnTenant) higher += others.filter((other) => rankOfOther(other) > rank).length;
     const equals = isOwnTenant ? others : others.filter((other) => rankOfOther(other) === rank);
-    rivals.set(shape.userId, [...(rivals.get(shape.userId) ?? []), ...equals]);
+    rivals.set(group.userId, [...(rivals.get(group.userId) ?? []), ...equals]);
   }
   for (const jobs of rivals.values()) jobs.sort(compareOwn);
   const own = (rivals.get(job.userId) ?? []).filter((other) => compareOwn(other, job) < 0).length;
   const holdings = fleet.flatMap((worker): Holding[] =>
     worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
   );
-  const [least] = wanted
+  const [least] = candidates
     .filter((worker) => worker.shared)
     .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
   const held = (userId: string): number => (least ? sharesHeld(userId, least, holdings) : 0);
@@ -248,7 +264,7 @@ function place(
   let overtaken = 0;
   for (const [userId, jobs] of rivals) {
     if (userId === job.userId) continue;
-    // Their n-th goes before ours while they hold fewer by then, or as many and it is older.
+    // Their n-th job goes first while they hold fewer workers by then, or as many and it is older.
     const turns = held(job.userId) + own - held(userId);
     const before = Math.max(0, Math.min(jobs.length, turns));
     const next = turns >= 0 ? jobs[turns] : undefined;

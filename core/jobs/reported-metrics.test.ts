@@ -12,11 +12,11 @@ test.each([
   ["loss", {}],
   [null, {}],
   [undefined, {}],
-])("of %j", (given, expected) => {
+])("reported metrics of %j", (given, expected) => {
   expect(reportedMetrics(given)).toEqual(expected);
 });
 
-test("at most 32 of them", () => {
+test("at most 32 metrics are kept", () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`m${n}`, n]));
   expect(Object.keys(reportedMetrics(many))).toHaveLength(32);
 });

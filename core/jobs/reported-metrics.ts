@@ -1,8 +1,10 @@
-/** Of one report. */
 const MAX_METRICS = 32;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/;
 
-/** The numbers of a worker's report by names that can be shown; anything else is dropped, as it is from usage. */
+/**
+ * The finite numbers of a worker's report, at most 32. Entries with other values, or with names
+ * that can't be displayed, are dropped.
+ */
 export function reportedMetrics(given: unknown): Record<string, number> {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
   const numbers = Object.entries(given).filter(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
-import { JOB_TYPES } from "./job-types";
+import { declarationOf, JOB_TYPES } from "./job-types";
 import { fits, gpuTokens, requirementGroupOf, requirementsOf } from "./requirements";
 
 const cpu = {
@@ -20,10 +20,10 @@ const a100 = {
   tags: ["eu", "nvlink"],
 };
 
-test("train alone requires a GPU by its type", () => {
+test("only job types that declare it require a GPU by default, and train is one", () => {
   for (const type of JOB_TYPES) {
     const needs = requirementsOf(type, {}, policy);
-    expect(fits(needs, cpu)).toBe(type !== "train");
+    expect(fits(needs, cpu)).toBe(!declarationOf(type).requirements?.gpu);
     expect(fits(needs, a100)).toBe(true);
   }
   expect(fits(requirementsOf("train", {}, {}), cpu)).toBe(true);
@@ -45,19 +45,19 @@ test.each([
   expect(fits(requirementsOf("audit", resources, policy), cpu)).toBe(false);
 });
 
-test("a card that counts itself in GiB has the memory that it is sold with", () => {
+test("a card that reports GiB satisfies a request for its nominal GB", () => {
   const needs = requirementsOf("audit", { memory_gb: 80 }, {});
   for (const memoryGb of [79.6, 76.2]) expect(fits(needs, { ...a100, memoryGb })).toBe(true);
   expect(fits(needs, { ...a100, memoryGb: 75 })).toBe(false);
 });
 
-test("memory asks for no GPU where the job wants none", () => {
+test("memory_gb implies no GPU if the job asks for 0 GPUs", () => {
   const needs = requirementsOf("audit", { gpu: 0, memory_gb: 16 }, {});
   expect(needs).toMatchObject({ gpuCount: 0, memoryGb: 0 });
   expect(fits(needs, cpu)).toBe(true);
 });
 
-test("a policy is a floor under what jobs ask for, and names a GPU type where they don't", () => {
+test("a policy sets minimums, and the GPU type if the job names none", () => {
   const strict = { audit: { gpu: 2, gpu_type: "A100", memory_gb: 40, tags: ["eu"] } };
   expect(requirementsOf("audit", {}, strict)).toEqual({
     jobType: "audit",
@@ -78,7 +78,7 @@ test("a policy is a floor under what jobs ask for, and names a GPU type where th
   });
 });
 
-test("jobs of one shape fit the same workers", () => {
+test("jobs of one requirement group fit the same workers", () => {
   const resources = fc.record(
     {
       gpu: fc.integer({ min: 0, max: 1 }),

@@ -2,7 +2,7 @@ import type { JobPolicy } from "./job-policy";
 import type { JobType } from "./job-types";
 import type { Resources } from "./payloads";
 
-/** What a job needs of the worker that runs it. */
+/** What a job needs from the worker that runs it. */
 export interface Requirements {
   jobType: JobType;
   gpuCount: number;
@@ -10,16 +10,16 @@ export interface Requirements {
   gpuTokens: string[];
   /** Memory of one GPU, in GB. */
   memoryGb: number;
-  /** Tags that the worker must carry, all of them. */
+  /** The worker must have all of these tags. */
   tags: string[];
-  /** Ids of workers that it must not go to, sorted. */
+  /** Ids of workers that must not run the job, sorted. */
   avoid: string[];
 }
 
 /** What a worker offers. */
 export interface Capabilities {
   workerId: string;
-  /** The job types that its owner lets run there; null: all. */
+  /** Job types that the owner allows on this worker; null: all. */
   jobTypes: string[] | null;
   gpuCount: number;
   gpuTokens: string[];
@@ -33,15 +33,15 @@ export function gpuTokens(name: string): string[] {
   return [...new Set(tokens)].filter((token) => token !== "").sort();
 }
 
-/** Memory of one GPU as its type's name tells it, in GB; 0 when it does not. */
+/** Memory of one GPU in GB, parsed from its type name; 0 if the name doesn't contain it. */
 export const gpuMemoryGb = (type: string): number =>
   Number(/(\d{1,5})\s?gi?b\b/i.exec(type)?.[1] ?? 0);
 
 /**
- * The policy's rule for the type, and the job's own hints: the greater of numbers, both sets of tags,
- * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU, unless
- * the job says that it wants none: then memory says nothing of a GPU. A deployment's region is a tag of
- * its worker.
+ * Merges the policy for the job type with the job's own hints: the larger number, the union of
+ * tags, and the job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the
+ * job asks for 0 GPUs, its `memory_gb` is ignored. A deployment's region is matched as a worker
+ * tag.
  */
 export function requirementsOf(
   type: JobType,
@@ -65,12 +65,15 @@ export function requirementsOf(
   };
 }
 
-/** A card sold as 80 GB says 79.6 or less, counted in GiB and without what its driver keeps. */
+/** An 80 GB card reports 79.6 GB or less: it counts in GiB, and the driver reserves a part. */
 export const MEMORY_SHARE = 0.95;
 
 type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
 
-/** What a worker must have, by the names that a job's owner is told. Asked often: none allocates anything. */
+/**
+ * The checks, by the name that the API reports, in reporting order. They run for every pair of job
+ * and worker, so they must not allocate.
+ */
 const NEEDS = {
   worker: (worker, { avoid }) => !avoid.includes(worker.workerId),
   job_type: ({ jobTypes }, { jobType }) => jobTypes?.includes(jobType) ?? true,
@@ -100,13 +103,15 @@ export function countUnmet(needs: Requirements, worker: Capabilities): number {
   return count;
 }
 
-/** In the order in which they are told. */
 export const firstUnmet = (needs: Requirements, worker: Capabilities): Need | undefined =>
   NAMES.find((name) => !NEEDS[name](worker, needs));
 
-/** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
+/**
+ * The key of a job's requirement group: jobs of one tenant with equal requirements. The scheduler
+ * reads its queue group by group.
+ */
 export function requirementGroupOf(userId: string, needs: Requirements): string {
   const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags, avoid } = needs;
-  const besides = avoid.length > 0 ? [avoid] : [];
-  return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...besides]);
+  const avoidPart = avoid.length > 0 ? [avoid] : [];
+  return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...avoidPart]);
 }

@@ -1,12 +1,12 @@
-import { deservesAnotherAttempt, errorCodeOf, OUTCOMES } from "./states";
+import { errorCodeOf, isRetryable, OUTCOMES } from "./states";
 
-test("only a lost worker and a retryable failure deserve another attempt", () => {
-  const deserving = OUTCOMES.flatMap((outcome) =>
+test("only a lost worker and a retryable failure are retried", () => {
+  const retried = OUTCOMES.flatMap((outcome) =>
     [true, false]
-      .filter((retryable) => deservesAnotherAttempt({ outcome, retryable }))
+      .filter((retryable) => isRetryable({ outcome, retryable }))
       .map((retryable) => [outcome, retryable]),
   );
-  expect(deserving).toEqual([
+  expect(retried).toEqual([
     ["failed", true],
     ["worker_lost", true],
     ["worker_lost", false],
@@ -19,6 +19,6 @@ test.each([
   [{ outcome: "worker_lost" }, "worker_lost"],
   [{ outcome: "timeout" }, "timeout"],
   [{ outcome: "cancelled" }, "cancelled"],
-] as const)("%j fails its job with %s", (end, code) => {
+] as const)("an attempt that ended as %j fails its job with %s", (end, code) => {
   expect(errorCodeOf(end)).toBe(code);
 });

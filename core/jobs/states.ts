@@ -1,4 +1,4 @@
-/** A job's six statuses (spec.md, 3.1). `completed` and `failed` are never left. */
+/** A job's statuses (spec.md, 3.1). `completed` and `failed` are final. */
 export const JOB_STATUSES = [
   "pending",
   "provisioning_worker",
@@ -9,19 +9,21 @@ export const JOB_STATUSES = [
 ] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-/** Never left. */
 const FINAL_STATUSES: readonly JobStatus[] = ["completed", "failed"];
 
 export const isFinal = (status: JobStatus): boolean => FINAL_STATUSES.includes(status);
 
-/** No attempt of it runs: not yet, or not any more. */
+/** True while no attempt is assigned or running. */
 export const waitsForWorker = (status: JobStatus): boolean =>
   status === "pending" || status === "provisioning_worker";
 
 export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
-/** Why a worker is in `error`. An unresponsive one leaves it by asking for work, any other by registering again. */
+/**
+ * Why a worker is in `error`. An `unresponsive` worker leaves it with its next poll; for the other
+ * codes it must register again.
+ */
 export const WORKER_ERROR_CODES = [
   "reported",
   "failing",
@@ -30,13 +32,13 @@ export const WORKER_ERROR_CODES = [
 ] as const;
 export type WorkerErrorCode = (typeof WORKER_ERROR_CODES)[number];
 
-/** How one attempt ended. An attempt without an outcome is live. */
+/** How an attempt ended. An attempt without an outcome is live. */
 export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /**
- * Why a job ended `failed`. Of a worker whose bootstrap failed the jobs wait for another one: so no job ends by
- * `bootstrap_failed`, which clients know as a code all the same.
+ * Why a job ended `failed`. The server never writes `bootstrap_failed`: jobs wait for another
+ * worker instead. The code remains because it is part of the contract with clients.
  */
 export const ERROR_CODES = [
   "job_error",
@@ -48,17 +50,17 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What an attempt's end means for its job; the workflow decides by it whether another follows. */
+/** How an attempt ended. The workflow decides from it whether the job gets another attempt. */
 export interface AttemptEnd {
   outcome: Outcome;
   /** Only with `failed`: the worker asked for another attempt. */
   retryable?: boolean;
-  /** Only with `failed`: why, where the worker's own word is not the reason. */
+  /** Only with `failed`: the error code, if it is not the worker's own failure (`job_error`). */
   errorCode?: ErrorCode;
 }
 
-/** True when the job deserves another attempt, were there any left. */
-export function deservesAnotherAttempt(end: AttemptEnd): boolean {
+/** True if this outcome allows another attempt, regardless of how many are left. */
+export function isRetryable(end: AttemptEnd): boolean {
   switch (end.outcome) {
     case "worker_lost":
       return true;
@@ -71,13 +73,13 @@ export function deservesAnotherAttempt(end: AttemptEnd): boolean {
   }
 }
 
-/** True when another attempt follows one that ended so: its job deserves it, and has one left. */
-export const isOwedAnotherAttempt = (
+/** True if another attempt follows: the outcome allows it, and the job has an attempt left. */
+export const willRetry = (
   job: { attempts: number; max_attempts: number },
   end: AttemptEnd,
-): boolean => deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
+): boolean => isRetryable(end) && job.attempts < job.max_attempts;
 
-/** The error code of a job whose last attempt ended so. */
+/** The error code of a job whose last attempt ended this way. */
 export function errorCodeOf(end: AttemptEnd): ErrorCode {
   switch (end.outcome) {
     case "worker_lost":

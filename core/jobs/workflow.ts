@@ -1,23 +1,34 @@
 import type { AttemptEnd, ErrorCode } from "./states";
 
-/** The names that job workflows are registered under; who starts one does not import it. */
+/**
+ * Names of the registered workflow types. Callers start a workflow by name and don't import its
+ * code.
+ */
 export const JOB_WORKFLOW = "jobWorkflow";
-/** For a job that is in the database before its workflow starts: its first attempt may have ended by then. */
+/**
+ * For a job that was committed before its workflow starts: its first attempt may have ended
+ * already.
+ */
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
-/** Search attributes of a job's workflow. Set at its start and never changed after. */
+/** Search attributes of a job's workflow. Set at its start, never changed. */
 export const SEARCH_ATTRIBUTES = { jobType: "ForgeJobType", userId: "ForgeUserId" } as const;
 
-/** Ids only: payloads and results stay in Postgres, out of histories and the Temporal UI. */
+/**
+ * Ids only. Payloads and results stay in Postgres, so histories and the Temporal UI never show
+ * them.
+ */
 export interface JobWorkflowInput {
   jobId: string;
   maxAttempts: number;
   requestId: string;
-  /** The job is a pipeline's step, and is written by this workflow before anything else. */
+  /** The job is a pipeline step. This workflow inserts its row before anything else. */
   fromStep?: true;
 }
 
-/** What an attempt's activity answers: how it ended, or that the whole job has ended already. */
+/**
+ * Result of an attempt's activity: how the attempt ended, or how the job ended if it already has.
+ */
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };

@@ -6,7 +6,7 @@ import { definePipeline, type PipelineDefinition } from "./definition";
 const CONTEXT = { teacher: "default-teacher", artifactsRoot: "/srv/artifacts" };
 const URI = "s3://team/x.parquet";
 
-/** As a request is read; a fault as its place and words. */
+/** Validates like the API does. An error carries the field (`param`) and its message. */
 function define(body: unknown): PipelineDefinition {
   return definePipeline(body, CONTEXT, (_type, at, run) => {
     try {
@@ -35,7 +35,7 @@ const step = (name: string, job_type: string, payload: object, more: object = {}
 const train = step("train", "train", { dataset_uri: URI, model: "m" });
 const from = (name: string, field: string): string => `\${steps.${name}.result.${field}}`;
 
-test("a template's steps are wired to each other", () => {
+test("the steps of a template refer to each other", () => {
   const { steps } = define(byo());
   expect(steps.map(({ name, needs, payload }) => [name, needs, payload])).toEqual([
     ["audit", [], { dataset_uri: URI }],
@@ -50,7 +50,7 @@ test("a template's steps are wired to each other", () => {
   ]);
 });
 
-test("what is skipped is wired around", () => {
+test("references bypass skipped steps", () => {
   const { steps } = define({
     template: "synthetic",
     params: { generate: { domain: "law", num_samples: 5 }, train: { model: "m" } },
@@ -63,7 +63,7 @@ test("what is skipped is wired around", () => {
   ]);
 });
 
-test("a sweep is a training and an evaluation for each, and the best is deployed", () => {
+test("a sweep trains and evaluates each variant and deploys the best", () => {
   const { steps } = define(
     byo({
       sweep: [{ epochs: 1 }, { params: { lr: 0.1 } }],
@@ -93,7 +93,7 @@ test("a sweep is a training and an evaluation for each, and the best is deployed
   expect(steps[5]?.payload).toEqual({ checkpoint_id: from("train-2", "checkpoint_id") });
 });
 
-test("options of a step are its own, and tags those of the pipeline as well", () => {
+test("a step has its own options, and the pipeline's tags in addition", () => {
   const given = { model: "m", resources: { gpu: 2 }, timeout_s: 60, max_attempts: 1, tags: ["b"] };
   const params = { ...(byo().params as object), train: given };
   const { steps } = define(byo({ tags: ["a"], params }));
@@ -107,7 +107,7 @@ test("options of a step are its own, and tags those of the pipeline as well", ()
 
 test.each<[string, unknown, RegExp, string]>([
   [
-    "a circle",
+    "a cycle",
     {
       steps: [
         step("a", "train", { dataset_uri: URI, model: "m" }, { needs: ["b"] }),
@@ -118,7 +118,7 @@ test.each<[string, unknown, RegExp, string]>([
     "steps",
   ],
   [
-    "itself",
+    "a step that needs itself",
     { steps: [step("a", "audit", { dataset_uri: URI }, { needs: ["a"] })] },
     /a → a/,
     "steps",
@@ -129,9 +129,9 @@ test.each<[string, unknown, RegExp, string]>([
     /no step "trian"; did you mean "train"/,
     "steps.1.payload.checkpoint_id",
   ],
-  ["two of one name", { steps: [train, train] }, /two steps are called "train"/, "steps.1.name"],
+  ["a duplicate name", { steps: [train, train] }, /two steps are named "train"/, "steps.1.name"],
   [
-    "a dataset for a checkpoint",
+    "a dataset instead of a checkpoint",
     {
       steps: [
         step("audit", "audit", { dataset_uri: URI }),
@@ -142,7 +142,7 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.payload.checkpoint_id",
   ],
   [
-    "an id for a URI",
+    "an id instead of a URI",
     {
       steps: [
         step("audit", "audit", { dataset_uri: URI }),
@@ -153,13 +153,13 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.payload.dataset_uri",
   ],
   [
-    "a field that nobody knows",
+    "an unknown result field",
     { steps: [train, step("e", "evaluate", { checkpoint_id: from("train", "model_file") })] },
     /is not known to be one; its checkpoint_id is one/,
     "steps.1.payload.checkpoint_id",
   ],
   [
-    "a payload that it has not",
+    "a missing payload field",
     {
       steps: [
         train,
@@ -170,7 +170,7 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.payload.checkpoint_id",
   ],
   [
-    "half a reference",
+    "a partial reference",
     {
       steps: [
         train,
@@ -181,9 +181,9 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.payload.checkpoint_id",
   ],
   [
-    "a choice from nothing",
+    "a chosen step without choose",
     { steps: [train, step("e", "evaluate", { checkpoint_id: "${chosen.result.checkpoint_id}" })] },
-    /chooses from no steps/,
+    /has no "choose"/,
     "steps.1.payload.checkpoint_id",
   ],
   [
@@ -193,33 +193,33 @@ test.each<[string, unknown, RegExp, string]>([
     "params.distill.teacher",
   ],
   [
-    "a field that comes from a step",
+    "a param that an earlier step provides",
     byo({ params: { ...(byo().params as object), evaluate: { model_id: "x" } } }),
     /comes from the step before/,
     "params.evaluate.model_id",
   ],
   [
-    "the same in a sweep",
+    "a sweep field that an earlier step provides",
     byo({ sweep: [{ dataset_id: "x" }] }),
     /comes from the step before/,
     "sweep.0.dataset_id",
   ],
   [
-    "a sweep that nobody compares",
+    "a sweep without an evaluation",
     byo({ skip: ["evaluate"], sweep: [{}] }),
     /"evaluate" is skipped/,
     "sweep",
   ],
-  ["a step that is skipped", byo({ skip: ["audit"] }), /no step "audit"/, "params.audit"],
+  ["params of a skipped step", byo({ skip: ["audit"] }), /no step "audit"/, "params.audit"],
   ["a step of another template", byo({ skip: ["generate"] }), /no step "generate"/, "skip.0"],
   [
-    "everything skipped",
+    "all steps skipped",
     byo({ params: {}, skip: ["audit", "distill", "train", "evaluate", "deploy"] }),
     /every step is skipped/,
     "skip",
   ],
   [
-    "tags beyond what a job may have",
+    "more tags than a job may have",
     byo({
       tags: Array.from({ length: 20 }, (_, n) => `p${n}`),
       params: {
@@ -231,7 +231,7 @@ test.each<[string, unknown, RegExp, string]>([
     "params.train.tags",
   ],
   [
-    "a choice from nobody",
+    "a choice from an unknown step",
     {
       steps: [
         train,
@@ -242,15 +242,15 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.choose.from",
   ],
   [
-    "a gate of nobody's",
+    "a gate of an unknown step",
     byo({ gates: [{ step: "evalute", condition: "scores.x > 1" }] }),
     /did you mean "evaluate"/,
     "gates.0.step",
   ],
   [
-    "a gate that is none",
+    "an invalid condition",
     byo({ gates: [{ step: "audit", condition: "exit()" }] }),
-    /can't be read/,
+    /invalid condition/,
     "gates.0.condition",
   ],
   [
@@ -264,26 +264,26 @@ test.each<[string, unknown, RegExp, string]>([
     /two gates/,
     "gates.1",
   ],
-  ["an approval of nobody's", byo({ approvals: ["x"] }), /no step "x"/, "approvals.0"],
+  ["an approval of an unknown step", byo({ approvals: ["x"] }), /no step "x"/, "approvals.0"],
   [
-    "a URI of no form",
+    "a malformed URI",
     byo({ params: { audit: { dataset_uri: "s3://x" } } }),
     /./,
     "params.audit.dataset_uri",
   ],
   [
-    "a file that is not ours",
+    "a file outside the artifacts directory",
     byo({ params: { audit: { dataset_uri: "file:///etc/passwd" } } }),
     /./,
     "params.audit.dataset_uri",
   ],
-])("%s is refused, with its place", (_what, body, message, param) => {
+])("%s is rejected, and the error names the field", (_what, body, message, param) => {
   expect(() => define(body)).toThrow(
     expect.objectContaining({ message: expect.stringMatching(message), param }),
   );
 });
 
-test("the documentation's pipelines are taken", () => {
+test("the pipelines of the documentation are valid", () => {
   const text = readFileSync(join(__dirname, "..", "..", "docs", "pipelines.md"), "utf8");
   const json = [...text.matchAll(/^```json\n(.*?)^```/gms)].map(([, body = ""]) => body);
   const curl = [...text.matchAll(/-d '(\{\n.*?\n\})'/gs)].map(([, body = ""]) => body);
@@ -294,7 +294,7 @@ test("the documentation's pipelines are taken", () => {
   }
 });
 
-test("five hundred steps are taken, and one more is not", () => {
+test("accepts 500 steps, rejects 501", () => {
   const many = (count: number) => ({
     steps: Array.from({ length: count }, (_, n) => step(`s${n}`, "audit", { dataset_uri: URI })),
   });

@@ -3,9 +3,10 @@ import { checkDatasetUri } from "../artifacts/dataset-uri";
 import { InvalidRequest } from "../errors";
 import { JOB_TYPES, type JobType } from "../jobs/job-types";
 import { type PayloadDefaults, parseSubmission, type Submission } from "../jobs/payloads";
+import { TEMPLATE_NAMES, type TemplateName } from "../jobs/types/declaration";
 import { label, labels } from "../label";
 import { checkCondition } from "./gate";
-import { inOrder, requireStep } from "./graph";
+import { requireStep, sortSteps } from "./graph";
 import { mismatchOf, referencesIn, replaceReferences } from "./references";
 import {
   type Choice,
@@ -16,17 +17,17 @@ import {
   stepName,
   stepSchema,
 } from "./step";
-import { type Draft, draftTemplate, TEMPLATES, type TemplateName } from "./templates";
+import { type Draft, draftTemplate, SWEEP } from "./templates";
 
 export const gateSchema = z.strictObject({
   step: stepName,
   condition: condition.describe("e.g. scores.overall >= 0.7"),
 });
 
-/** As of a job. */
+/** The same limit as for a job. */
 const MAX_TAGS = 32;
 
-/** What both forms of a pipeline may carry (contract.md, Pipelines). */
+/** Fields of both forms of a pipeline (contract.md, Pipelines). */
 const COMMON = {
   name: label(256).optional(),
   gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("what must hold to go on"),
@@ -51,7 +52,7 @@ const COMMON = {
 const anyBody = z.record(z.string(), z.unknown());
 
 export const templateBody = z.strictObject({
-  template: z.enum(Object.keys(TEMPLATES) as [TemplateName, ...TemplateName[]]),
+  template: z.enum(TEMPLATE_NAMES),
   params: z
     .partialRecord(z.enum(JOB_TYPES), anyBody)
     .default({})
@@ -77,46 +78,49 @@ export const stepsBody = z.strictObject({
 export interface PipelineDefinition {
   template: TemplateName | null;
   name: string | null;
-  /** Each after what it needs. */
+  /** In topological order: each step after the steps it needs. */
   steps: PipelineStep[];
   budget_usd: number | null;
   reuse: boolean;
   tags: string[];
 }
 
-/** What a submission's check knows of the service. */
+/** Settings of the service that validation needs. */
 export interface DefinitionContext extends PayloadDefaults {
-  /** The directory below which file:// URIs may lie. */
+  /** file:// URIs must be below this directory. */
   artifactsRoot: string;
 }
 
-/** How the caller turns a ZodError of a part into a refusal that names the field. */
-export type Told = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
+/**
+ * Runs the validation of one step. Converts its errors, so that they name the field of the request.
+ */
+export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
 /**
- * Checks a pipeline as a whole: every payload, every reference, every gate, and that steps don't wait for
- * each other. What it lets through can fail by what its jobs do, not by how it was written.
+ * Validates a whole pipeline: every payload, reference and gate, and that steps don't depend on
+ * each other in a cycle. A pipeline that passes can only fail because of what its jobs do.
  *
- * @throws ZodError for a field of the wrong form, InvalidRequest for the rest.
+ * @throws ZodError for a malformed field, InvalidRequest for everything else.
  */
 export function definePipeline(
   body: unknown,
   defaults: DefinitionContext,
-  told: Told,
+  locateErrors: LocateErrors,
 ): PipelineDefinition {
   const has = (form: string): boolean => typeof body === "object" && body !== null && form in body;
   if (!has("template") && !has("steps")) {
-    throw new InvalidRequest('a pipeline has a "template", or "steps" of its own', "template");
+    throw new InvalidRequest('a pipeline needs "template" or "steps"', "template");
   }
   if (has("template")) {
     const given = templateBody.parse(body);
     const { sweep, best_by: by, gates } = given;
-    // A sweep's evaluations are many: what its gate does not let pass is not chosen.
-    const where = sweep && gates.find(({ step }) => step === "evaluate")?.condition;
+    // A sweep has several evaluations. Its gate becomes the filter of the choice.
+    const where = sweep && gates.find(({ step }) => step === SWEEP.judged)?.condition;
     const best = { by, order: "highest" as const, ...(where === undefined ? {} : { where }) };
     const drafts = draftTemplate({ ...given, sweep, best });
-    const left = where === undefined ? gates : gates.filter(({ step }) => step !== "evaluate");
-    return define(given.template, drafts, { ...given, gates: left }, defaults, told);
+    const remaining =
+      where === undefined ? gates : gates.filter(({ step }) => step !== SWEEP.judged);
+    return define(given.template, drafts, { ...given, gates: remaining }, defaults, locateErrors);
   }
   const given = stepsBody.parse(body);
   const drafts = given.steps.map((step, index): Draft => {
@@ -124,7 +128,7 @@ export function definePipeline(
     const at = { payload: `steps.${index}.payload`, options: `steps.${index}` };
     return { name, job_type, payload, options, needs, choose: choose ?? null, optional, at };
   });
-  return define(null, drafts, given, defaults, told);
+  return define(null, drafts, given, defaults, locateErrors);
 }
 
 type Common = z.output<z.ZodObject<typeof COMMON>>;
@@ -134,21 +138,21 @@ function define(
   drafts: Draft[],
   { name, gates, approvals, budget_usd, reuse, tags }: Common,
   defaults: DefinitionContext,
-  told: Told,
+  locateErrors: LocateErrors,
 ): PipelineDefinition {
   const names = drafts.map((draft) => draft.name);
   gates.forEach(({ step, condition: text }, index) => {
     requireStep(step, names, `gates.${index}.step`);
     withParam(`gates.${index}.condition`, () => checkCondition(text));
     if (gates.findIndex((other) => other.step === step) !== index) {
-      throw new InvalidRequest(`step "${step}" has two gates; join them by &&`, `gates.${index}`);
+      throw new InvalidRequest(`step "${step}" has two gates; join them with &&`, `gates.${index}`);
     }
   });
   for (const [index, step] of approvals.entries()) {
     requireStep(step, names, `approvals.${index}`);
   }
   const steps = drafts.map((draft): PipelineStep => {
-    const submission = told(draft.job_type, draft.at, () => readDraft(draft, defaults));
+    const submission = locateErrors(draft.job_type, draft.at, () => readDraft(draft, defaults));
     const { payload, ...options } = submission;
     return {
       name: draft.name,
@@ -163,7 +167,7 @@ function define(
     };
   });
   checkReferences(steps, drafts);
-  const ordered = inOrder(steps, (index) => rootOf(drafts[index]));
+  const ordered = sortSteps(steps, (index) => rootOf(drafts[index]));
   return {
     template,
     name: name ?? null,
@@ -177,15 +181,15 @@ function define(
 function joinTags(ofPipeline: string[], ofStep: string[], param: string): string[] {
   const tags = [...new Set([...ofPipeline, ...ofStep])];
   if (tags.length <= MAX_TAGS) return tags;
-  throw new InvalidRequest(`with the pipeline's it has over ${MAX_TAGS} tags`, param);
+  throw new InvalidRequest(`the step and its pipeline together have over ${MAX_TAGS} tags`, param);
 }
 
 const rootOf = (draft: Draft | undefined): string => draft?.at.options ?? "steps";
 
-/** A reference stands for a text: a dataset_uri's form is what only a real one can have. */
+/** Replaces a reference during validation: a reference itself is not a valid dataset_uri. */
 const PLACEHOLDER = "forge://steps/reference";
 
-/** The submission of a step, its references in it. */
+/** The validated submission of a step, with unresolved references. */
 function readDraft(draft: Draft, defaults: DefinitionContext): Submission {
   const { payload, options } = draft;
   const uri = payload.dataset_uri;
@@ -211,7 +215,7 @@ function checkChoice({ choose, at }: Draft): Choice | null {
   return choose;
 }
 
-/** That each reference leads to something of the right kind. */
+/** Checks that each reference points to a value of the right type. */
 function checkReferences(steps: PipelineStep[], drafts: Draft[]): void {
   const byName = new Map(steps.map((step) => [step.name, step]));
   steps.forEach((step, index) => {
@@ -227,7 +231,10 @@ function checkReferences(steps: PipelineStep[], drafts: Draft[]): void {
       const param = [field === "params" ? at.options : at.payload, field, ...deeper].join(".");
       const sources = reference.step === undefined ? (choose?.from ?? []) : [reference.step];
       if (sources.length === 0) {
-        throw new InvalidRequest(`step "${step.name}" chooses from no steps`, param);
+        throw new InvalidRequest(
+          `step "${step.name}" refers to the chosen step, but has no "choose"`,
+          param,
+        );
       }
       for (const name of sources) {
         requireStep(name, [...byName.keys()], reference.step === undefined ? from : param);
@@ -247,7 +254,10 @@ function withParam<T>(param: string, run: () => T): T {
   }
 }
 
-/** The payload and params of a step with what earlier steps have made in place of its references. */
+/**
+ * The payload, params and options of a step, with its references replaced by values of earlier
+ * steps.
+ */
 export function resolveStep(
   { payload, options }: Pick<PipelineStep, "payload" | "options">,
   replace: Parameters<typeof replaceReferences>[1],

@@ -12,7 +12,7 @@ const step = (name: string, status: PlannedStep["status"], given: Partial<Step> 
   ...given,
 });
 
-describe("what a pipeline's workflow must be doing", () => {
+describe("the workflow of a pipeline", () => {
   test.each<[string, Step[], boolean, string[], boolean]>([
     [
       "waits for a job",
@@ -22,22 +22,28 @@ describe("what a pipeline's workflow must be doing", () => {
       false,
     ],
     [
-      "begins what has all it needs",
+      "begins a step whose needs have completed",
       [step("a", "completed"), step("b", "pending", { needs: ["a"] })],
       false,
       [],
       true,
     ],
-    ["begins one beside another", [step("a", "running"), step("b", "pending")], false, ["a"], true],
+    [
+      "begins a step while another one runs",
+      [step("a", "running"), step("b", "pending")],
+      false,
+      ["a"],
+      true,
+    ],
     ["waits for an approval", [step("a", "waiting_approval")], false, [], false],
     [
-      "ends where an approval is not needed any more",
+      "ends when a pending approval is no longer needed",
       [step("a", "waiting_approval")],
       true,
       [],
       true,
     ],
-    ["ends when all is done", [step("a", "completed")], false, [], true],
+    ["ends when all steps have completed", [step("a", "completed")], false, [], true],
     [
       "ends when no step may begin",
       [step("a", "failed"), step("b", "pending", { needs: ["a"] })],
@@ -60,7 +66,7 @@ describe("what a pipeline's workflow must be doing", () => {
       false,
     ],
     [
-      "begins nothing after a step was left out that is not optional",
+      "begins nothing after a required step was skipped",
       [
         step("a", "failed", { optional: true }),
         step("b", "pending", { needs: ["a"] }),
@@ -72,7 +78,7 @@ describe("what a pipeline's workflow must be doing", () => {
       false,
     ],
     [
-      "goes on beside an optional step that was left out",
+      "goes on after an optional step was skipped",
       [
         step("a", "failed", { optional: true }),
         step("b", "pending", { needs: ["a"], optional: true }),
@@ -87,7 +93,7 @@ describe("what a pipeline's workflow must be doing", () => {
   });
 });
 
-test("a step that chooses is ready once all that it chooses from have ended, left out ones as well", () => {
+test("a choosing step is ready once all its candidates have ended or were skipped", () => {
   const some = [
     step("a", "completed"),
     step("b", "failed", { optional: true }),

@@ -3,8 +3,10 @@ import { hasEnded, mayBegin, type PlannedStep, type StepEnd } from "./workflow";
 type Step = Pick<PlannedStep, "name" | "needs" | "choosesFrom" | "optional" | "status">;
 
 /**
- * The ends of steps by what is written of them, each after what it needs. A step that is left out stays
- * `pending` in the database until its run is closed: its end is `skipped` all the same.
+ * How steps ended, from their statuses in the database. A skipped step stays `pending` there until
+ * its run is closed, but counts as `skipped` here.
+ *
+ * @param steps in topological order.
  */
 function endsOf(steps: Step[]): Map<string, StepEnd> {
   const ends = new Map<string, StepEnd>();
@@ -23,21 +25,21 @@ const isDecided = ({ needs }: Step, ends: Map<string, StepEnd>): boolean =>
 const isAllowed = (step: Step, ends: Map<string, StepEnd>): boolean =>
   isDecided(step, ends) && mayBegin(step, (name) => ends.get(name) ?? "skipped");
 
-/** Whether all that a step needs has ended so that it may be begun. */
+/** True if all steps that it needs have ended, so that the step may begin. */
 export function isReady(steps: Step[], name: string): boolean {
   const step = steps.find((each) => each.name === name);
   return step !== undefined && isAllowed(step, endsOf(steps));
 }
 
-/** What the workflow of a pipeline must be doing. */
+/** What a pipeline's workflow should be doing now. */
 export interface DueWork {
-  /** Names of steps whose jobs it waits for. */
+  /** Names of the steps whose jobs it waits for. */
   running: string[];
-  /** It is to begin a step, or to ask for its approval, or to end the run. */
+  /** It should begin a step, ask for an approval, or end the run. */
   isNext: boolean;
 }
 
-/** @param isCancelled no step is begun any more. */
+/** @param isCancelled the pipeline is cancelled, so no further step begins. */
 export function dueOf(steps: Step[], isCancelled: boolean): DueWork {
   const ends = endsOf(steps);
   const isStopping =

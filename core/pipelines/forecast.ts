@@ -6,16 +6,17 @@ interface Known {
   job_type: JobType;
   needs: string[];
   status: StepStatus;
-  /** For how long it has run, in seconds. */
+  /** How long it has run, in seconds. */
   elapsed_s: number;
 }
 
 /**
- * How long the steps that are left will take, along the longest way through them, in seconds; a step takes
- * what its type has taken lately. Null: of some type nothing is known. Waiting for workers and for people
- * is not in it.
+ * Estimated time until all steps are done, in seconds: the longest path through the remaining
+ * steps. It does not include waiting for workers or for approvals.
  *
- * @param steps each after what it needs.
+ * @param steps in topological order.
+ * @param durationOf recent duration of a job type.
+ * @returns null if the duration of a remaining step's type is unknown.
  */
 export function remainingSeconds(
   steps: Known[],

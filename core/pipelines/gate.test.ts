@@ -24,20 +24,20 @@ test.each([
   expect(judge(text, facts)).toMatchObject({ passed });
 });
 
-test("one that can't be told is not passed, and says why", () => {
+test("a condition that can't be evaluated does not pass and says why", () => {
   const unknown = judge("quality.clarity_mean > 0.5", facts);
   expect(unknown).toEqual({
     passed: false,
     values: { "quality.clarity_mean": null },
     error: "there is no quality.clarity_mean in its result",
   });
-  expect(judge('result.name > 3 || scores.overall > "x"', facts).error).toMatch(/is no number/);
+  expect(judge('result.name > 3 || scores.overall > "x"', facts).error).toMatch(/is not a number/);
   expect(judge("metrics.loss / 0 > 1", facts)).toMatchObject({
     passed: false,
-    error: "Infinity is no number",
+    error: "Infinity is not a number",
   });
   expect(judge("!(metrics.loss / 0 - metrics.loss / 0 > 1)", facts).passed).toBe(false);
-  expect(judge("result.name && result.ready", facts).error).toMatch(/neither true nor false/);
+  expect(judge("result.name && result.ready", facts).error).toMatch(/is not true or false/);
   expect(explain("scores.overall >= 0.7", judge("scores.overall >= 0.7", facts))).toBe(
     "scores.overall >= 0.7 does not hold: scores.overall is 0.62",
   );
@@ -61,11 +61,11 @@ test.each([
   "scores.overall ** 2 > 1",
   "`x` == 1",
   "/x/ == 1",
-])("%s is refused", (text) => {
+])("%s is rejected", (text) => {
   expect(() => checkCondition(text)).toThrow(InvalidRequest);
 });
 
-test("of any text at all, it is refused or judged, and nothing of it is run", () => {
+test("any text is either rejected or evaluated, and never executed as code", () => {
   const word = fc.constantFrom(
     ...'scores.overall result.x constructor __proto__ .constructor ( ) [ ] > >= == && || ! - + 1 0.5 "a" this'.split(
       " ",
@@ -89,7 +89,7 @@ test("of any text at all, it is refused or judged, and nothing of it is run", ()
   );
 });
 
-test("names that every object has are no values of it", () => {
+test("inherited properties are not values of an object", () => {
   expect(judge("result.constructor == 1", facts).values).toEqual({ "result.constructor": null });
   expect(judge("scores.__proto__.x == 1", facts).values).toEqual({ "scores.__proto__.x": null });
 });

@@ -1,7 +1,10 @@
 import jsep, { type Expression } from "jsep";
 import { InvalidRequest } from "../errors";
 
-/** What a condition may speak of: the step's result, parts of it by their own names, and its usage. */
+/**
+ * What a condition may refer to: the step's result, two parts of it by their own names, and its
+ * metrics.
+ */
 export interface GateFacts {
   result: Record<string, unknown>;
   scores: unknown;
@@ -19,9 +22,9 @@ type Value = number | string | boolean | null;
 
 export interface Verdict {
   passed: boolean;
-  /** Every value that the condition speaks of, by its path; null: there is none. */
+  /** The values that the condition refers to, by path; null: missing. */
   values: Record<string, Value>;
-  /** Why it can't be told, where it can't. */
+  /** Why the condition could not be evaluated. */
   error?: string;
 }
 
@@ -31,7 +34,7 @@ const COMPARISONS: Record<string, (a: number, b: number) => boolean> = {
   ">": (a, b) => a > b,
   ">=": (a, b) => a >= b,
 };
-const SUMS: Record<string, (a: number, b: number) => number> = {
+const ARITHMETIC: Record<string, (a: number, b: number) => number> = {
   "+": (a, b) => a + b,
   "-": (a, b) => a - b,
   "*": (a, b) => a * b,
@@ -40,28 +43,29 @@ const SUMS: Record<string, (a: number, b: number) => number> = {
 const EQUALITIES = ["==", "!="];
 const CONNECTIVES = ["&&", "||"];
 
-/** The condition can't be told from these facts. */
-class CannotTell extends Error {
-  override readonly name = "CannotTell";
+/** The condition can't be evaluated with these facts. */
+class CannotEvaluate extends Error {
+  override readonly name = "CannotEvaluate";
 }
 
 /**
- * Reads a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. jsep only parses; of its
- * tree nothing is known but comparisons, `&& || !`, sums, numbers, texts and paths, so nothing is run.
+ * Validates a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. jsep only
+ * parses, it never executes code. Allowed are comparisons, `&& || !`, arithmetic, numbers, strings,
+ * booleans and paths.
  *
- * @throws InvalidRequest with what is wrong, for one that is none.
+ * @throws InvalidRequest that says what is wrong.
  */
 export function checkCondition(text: string): void {
   const tree = parse(text);
   check(tree, text);
-  const isTold =
+  const isComparison =
     tree.type === "UnaryExpression"
       ? tree.operator === "!"
-      : isBinary(tree) && !isSum(tree.operator);
-  if (!isTold) throw refused(text, "it must compare something, like scores.overall >= 0.7");
+      : isBinary(tree) && !isArithmetic(tree.operator);
+  if (!isComparison) throw invalid(text, "it must be a comparison, such as scores.overall >= 0.7");
 }
 
-/** @param text one that `checkCondition` has let through. */
+/** @param text a condition that passed `checkCondition`. */
 export function judge(text: string, facts: GateFacts): Verdict {
   const tree = parse(text);
   const values: Record<string, Value> = {};
@@ -69,38 +73,40 @@ export function judge(text: string, facts: GateFacts): Verdict {
   try {
     return { passed: evaluate(tree, facts) === true, values };
   } catch (error) {
-    if (!(error instanceof CannotTell)) throw error;
+    if (!(error instanceof CannotEvaluate)) throw error;
     return { passed: false, values, error: error.message };
   }
 }
 
-/** The number at a path of the facts; undefined where there is none. */
+/** The number at this path of the facts; undefined if there is none. */
 export function measure(path: string, facts: GateFacts): number | undefined {
   const value = valueAt(facts, path.split("."));
   return typeof value === "number" ? value : undefined;
 }
 
-/** `scores.overall >= 0.7 does not hold: scores.overall is 0.62`. */
+/** For example `scores.overall >= 0.7 does not hold: scores.overall is 0.62`. */
 export function explain(text: string, { values, error }: Verdict): string {
-  const told = Object.entries(values).map(([path, value]) => `${path} is ${JSON.stringify(value)}`);
-  return `${text} does not hold: ${error ?? told.join(", ")}`;
+  const shownValues = Object.entries(values).map(
+    ([path, value]) => `${path} is ${JSON.stringify(value)}`,
+  );
+  return `${text} does not hold: ${error ?? shownValues.join(", ")}`;
 }
 
 function parse(text: string): Expression {
   try {
     return jsep(text);
   } catch (error) {
-    throw refused(text, error instanceof Error ? error.message : String(error));
+    throw invalid(text, error instanceof Error ? error.message : String(error));
   }
 }
 
-const refused = (text: string, why: string): InvalidRequest =>
-  new InvalidRequest(`the condition "${text}" can't be read: ${why}`);
+const invalid = (text: string, why: string): InvalidRequest =>
+  new InvalidRequest(`invalid condition "${text}": ${why}`);
 
 type Binary = Expression & { operator: string; left: Expression; right: Expression };
 const isBinary = (node: Expression): node is Binary =>
   node.type === "BinaryExpression" || node.type === "LogicalExpression";
-const isSum = (operator: string): boolean => operator in SUMS;
+const isArithmetic = (operator: string): boolean => operator in ARITHMETIC;
 
 function check(node: Expression, text: string): void {
   if (isBinary(node)) {
@@ -109,10 +115,10 @@ function check(node: Expression, text: string): void {
       ...Object.keys(COMPARISONS),
       ...EQUALITIES,
       ...CONNECTIVES,
-      ...Object.keys(SUMS),
+      ...Object.keys(ARITHMETIC),
     ];
     if (!known.includes(operator)) {
-      throw refused(text, `"${operator}" is not known; there are ${known.join(" ")}`);
+      throw invalid(text, `unknown operator "${operator}"; use one of ${known.join(" ")}`);
     }
     check(node.left, text);
     check(node.right, text);
@@ -126,14 +132,17 @@ function check(node: Expression, text: string): void {
     return;
   const path = pathOf(node);
   if (path === undefined) {
-    throw refused(text, "it may have comparisons, && || !, sums, numbers, texts and paths");
+    throw invalid(text, "use only comparisons, && || !, arithmetic, numbers, strings and paths");
   }
   if (!ROOTS.includes(path[0] ?? "") || path.length < 2) {
-    throw refused(text, `"${path.join(".")}" is not known; paths begin with ${ROOTS.join(".")}.`);
+    throw invalid(
+      text,
+      `unknown path "${path.join(".")}"; paths start with one of ${ROOTS.join(". ")}.`,
+    );
   }
 }
 
-/** `scores.overall` as its names; undefined for what is no path. */
+/** The names of a path like `scores.overall`; undefined if the node is not a path. */
 function pathOf(node: Expression): string[] | undefined {
   if (node.type === "Identifier") return [String(node.name)];
   if (node.type !== "MemberExpression") return undefined;
@@ -161,7 +170,7 @@ function evaluate(node: Expression, facts: GateFacts): Value {
   if (!isBinary(node)) {
     const path = pathOf(node) ?? [];
     const value = plain(valueAt(facts, path));
-    if (value === null) throw new CannotTell(`there is no ${path.join(".")} in its result`);
+    if (value === null) throw new CannotEvaluate(`there is no ${path.join(".")} in its result`);
     return value;
   }
   const { operator, left, right } = node;
@@ -172,17 +181,17 @@ function evaluate(node: Expression, facts: GateFacts): Value {
   if (operator === "!=") return a !== b;
   const compare = COMPARISONS[operator];
   if (compare) return compare(number(a), number(b));
-  return number(SUMS[operator]?.(number(a), number(b)) ?? null);
+  return number(ARITHMETIC[operator]?.(number(a), number(b)) ?? null);
 }
 
 function number(value: Value): number {
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new CannotTell(`${String(value)} is no number`);
+  throw new CannotEvaluate(`${String(value)} is not a number`);
 }
 
 function truth(value: Value): boolean {
   if (typeof value === "boolean") return value;
-  throw new CannotTell(`${JSON.stringify(value)} is neither true nor false`);
+  throw new CannotEvaluate(`${JSON.stringify(value)} is not true or false`);
 }
 
 function valueAt(facts: GateFacts, path: readonly string[]): unknown {

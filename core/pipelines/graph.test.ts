@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { InvalidRequest } from "../errors";
 import { remainingSeconds } from "./forecast";
-import { downstreamOf, inOrder } from "./graph";
+import { downstreamOf, sortSteps } from "./graph";
 import { stepsToRepeat } from "./resume";
 import type { StepStatus } from "./step";
 import { mayBegin, type StepEnd } from "./workflow";
@@ -11,7 +11,7 @@ interface Node {
   needs: string[];
 }
 
-/** Steps that need only such as come before them in some order, in any order. */
+/** Acyclic graphs of steps, shuffled. */
 const dags: fc.Arbitrary<Node[]> = fc
   .integer({ min: 1, max: 12 })
   .chain((count) =>
@@ -27,10 +27,10 @@ const dags: fc.Arbitrary<Node[]> = fc
 
 const at = (index: number): string => `steps.${index}`;
 
-test("each step comes after what it needs, and none is lost", () => {
+test("each step comes after the steps it needs, and none is missing", () => {
   fc.assert(
     fc.property(dags, (steps) => {
-      const names = inOrder(steps, at).map(({ name }) => name);
+      const names = sortSteps(steps, at).map(({ name }) => name);
       expect([...names].sort()).toEqual(steps.map(({ name }) => name).sort());
       for (const { name, needs } of steps) {
         for (const need of needs) expect(names.indexOf(need)).toBeLessThan(names.indexOf(name));
@@ -39,28 +39,28 @@ test("each step comes after what it needs, and none is lost", () => {
   );
 });
 
-test("what is in order already stays as it is", () => {
+test("keeps the order of steps that are already sorted", () => {
   const steps = ["c", "a", "b"].map((name) => ({ name, needs: [] }));
-  expect(inOrder(steps, at)).toEqual(steps);
+  expect(sortSteps(steps, at)).toEqual(steps);
 });
 
-test("one edge back makes a circle, which is refused by its names", () => {
+test("a cycle is rejected, and the message names its steps", () => {
   fc.assert(
     fc.property(dags, fc.nat(), (steps, pick) => {
       const from = steps[pick % steps.length] as Node;
       const down = [...downstreamOf(from.name, steps)];
       const last = down[pick % down.length] as string;
-      const circle = steps.map((step) =>
+      const cyclic = steps.map((step) =>
         step === from ? { ...step, needs: [...step.needs, last] } : step,
       );
-      expect(() => inOrder(circle, at)).toThrow(/steps need each other: .* → /);
+      expect(() => sortSteps(cyclic, at)).toThrow(/steps depend on each other: .* → /);
     }),
   );
 });
 
-test("unknown and doubled names are refused, with the place and the nearest name", () => {
+test("unknown and duplicate names are rejected, with the field and a similar name", () => {
   expect(() =>
-    inOrder(
+    sortSteps(
       [
         { name: "train", needs: ["adit"] },
         { name: "audit", needs: [] },
@@ -77,18 +77,18 @@ test("unknown and doubled names are refused, with the place and the nearest name
     { name: "a", needs: [] },
     { name: "a", needs: [] },
   ];
-  expect(() => inOrder(twice, at)).toThrow(InvalidRequest);
+  expect(() => sortSteps(twice, at)).toThrow(InvalidRequest);
 });
 
 const endings: StepStatus[] = ["completed", "failed", "skipped"];
 
-test("whatever ended how, a resume does again what is needed and nothing that a completed step stands on", () => {
+test("a resume repeats exactly the steps that have not completed, and all steps after the given one", () => {
   fc.assert(
     fc.property(
       dags,
       fc.array(fc.constantFrom(...endings), { minLength: 12, maxLength: 12 }),
       (dag, ends) => {
-        const ordered = inOrder(dag, at);
+        const ordered = sortSteps(dag, at);
         const status = new Map<string, StepStatus>();
         ordered.forEach(({ name, needs }, index) => {
           const isReady = needs.every((need) => status.get(need) === "completed");
@@ -113,7 +113,7 @@ test("whatever ended how, a resume does again what is needed and nothing that a 
   );
 });
 
-test("a choice's failed candidates are done again only where none was left", () => {
+test("failed candidates of a choice are repeated only if there was nothing to choose", () => {
   const steps = (code: string) =>
     [
       { name: "a", status: "completed", optional: true, needs: [] },
@@ -132,7 +132,7 @@ test("a choice's failed candidates are done again only where none was left", () 
   expect(stepsToRepeat(steps("nothing_to_choose"))).toEqual(["b", "best"]);
 });
 
-test("a step may begin once all that it needs has completed; its candidates may have failed", () => {
+test("a step may begin once its needs have completed; candidates of its choice may have failed", () => {
   const ends: Record<string, StepEnd> = { a: "completed", b: "failed", c: "skipped" };
   const may = (needs: string[], choosesFrom: string[] = []): boolean =>
     mayBegin({ needs, choosesFrom }, (name) => ends[name] ?? "skipped");
@@ -142,7 +142,7 @@ test("a step may begin once all that it needs has completed; its candidates may 
   expect(may(["a", "b", "c"], ["b", "c"])).toBe(true);
 });
 
-test("what is left takes as long as the longest way through it", () => {
+test("the remaining time is that of the longest path", () => {
   const step = (name: string, needs: string[], status: StepStatus, elapsed_s = 0) => ({
     name,
     needs,

@@ -7,16 +7,17 @@ interface Node {
 }
 
 /**
- * The steps in an order in which each comes after what it needs, and otherwise as they were given.
+ * Sorts steps topologically: each step comes after the steps it needs. Otherwise keeps the given
+ * order.
  *
- * @param at where a step was given, for what is said of it.
- * @throws InvalidRequest for a name given twice, one that nobody has, and steps that need each other.
+ * @param at the field of the request that holds a step, for error messages.
+ * @throws InvalidRequest for a duplicate name, an unknown name, or a cycle.
  */
-export function inOrder<T extends Node>(steps: T[], at: (index: number) => string): T[] {
+export function sortSteps<T extends Node>(steps: T[], at: (index: number) => string): T[] {
   const byName = new Map<string, T>();
   steps.forEach((step, index) => {
     if (byName.has(step.name)) {
-      throw new InvalidRequest(`two steps are called "${step.name}"`, `${at(index)}.name`);
+      throw new InvalidRequest(`two steps are named "${step.name}"`, `${at(index)}.name`);
     }
     byName.set(step.name, step);
   });
@@ -24,24 +25,24 @@ export function inOrder<T extends Node>(steps: T[], at: (index: number) => strin
     for (const name of step.needs) requireStep(name, [...byName.keys()], `${at(index)}.needs`);
   });
   const ordered = new Set<T>();
-  const place = (step: T, waiting: string[]): void => {
+  const visit = (step: T, path: string[]): void => {
     if (ordered.has(step)) return;
-    const from = waiting.indexOf(step.name);
-    if (from >= 0) {
-      const circle = [...waiting.slice(from), step.name].join(" → ");
-      throw new InvalidRequest(`steps need each other: ${circle}`, "steps");
+    const start = path.indexOf(step.name);
+    if (start >= 0) {
+      const cycle = [...path.slice(start), step.name].join(" → ");
+      throw new InvalidRequest(`steps depend on each other: ${cycle}`, "steps");
     }
     for (const name of step.needs) {
       const needed = byName.get(name);
-      if (needed) place(needed, [...waiting, step.name]);
+      if (needed) visit(needed, [...path, step.name]);
     }
     ordered.add(step);
   };
-  for (const step of steps) place(step, []);
+  for (const step of steps) visit(step, []);
   return [...ordered];
 }
 
-/** @throws InvalidRequest, with the nearest name, for one that no step has. */
+/** @throws InvalidRequest if no step has this name. The message suggests a similar name. */
 export function requireStep(name: string, known: string[], param: string): void {
   if (known.includes(name)) return;
   const near = known.length > 0 ? closest(name, known) : "";
@@ -49,7 +50,7 @@ export function requireStep(name: string, known: string[], param: string): void 
   throw new InvalidRequest(`there is no step "${name}"${hint}`, param);
 }
 
-/** The step itself and every step that depends on it, however far. */
+/** The step and all steps that depend on it, directly or indirectly. */
 export function downstreamOf(name: string, steps: Node[]): Set<string> {
   const found = new Set([name]);
   for (let before = 0; before < found.size; ) {

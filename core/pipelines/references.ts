@@ -1,20 +1,21 @@
 import { InvalidRequest } from "../errors";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf } from "../jobs/job-types";
+import { REFERENCE_FIELDS, type ReferenceKind } from "../jobs/types/declaration";
 import type { PipelineStep } from "./step";
 
-/** A value of a step's payload or params that an earlier step will have made. */
+/** A reference in a step's payload or params to a value of an earlier step. */
 export interface StepReference {
-  /** The step's name; undefined: the one that is chosen. */
+  /** The step's name; undefined: the chosen step. */
   step: string | undefined;
   part: "result" | "payload";
-  /** Below that part. */
+  /** Path within that part. */
   path: string[];
 }
 
 const REFERENCE =
   /^\$\{(?:steps\.([A-Za-z][A-Za-z0-9_-]{0,62})|(chosen))\.(result|payload)\.([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\}$/;
 
-/** @throws InvalidRequest for what looks like a reference and is none. */
+/** @throws InvalidRequest for text that contains "${" and is not a valid reference. */
 function referenceIn(value: unknown): StepReference | undefined {
   if (typeof value !== "string" || !value.includes("${")) return undefined;
   const [, step, chosen, part, path] = REFERENCE.exec(value) ?? [];
@@ -27,7 +28,7 @@ function referenceIn(value: unknown): StepReference | undefined {
   return { step, part: part === "payload" ? "payload" : "result", path: path.split(".") };
 }
 
-/** Every reference in a value, however deep, with the path to it. */
+/** All references in a value, at any depth, each with its path. */
 export function referencesIn(
   value: unknown,
   at: string[] = [],
@@ -48,7 +49,7 @@ function withParam<T>(at: string[], run: () => T): T {
   }
 }
 
-/** The same value with each reference in it replaced. */
+/** Returns a copy of the value with each reference replaced. */
 export function replaceReferences(
   value: unknown,
   replace: (reference: StepReference, text: string) => unknown,
@@ -64,27 +65,10 @@ export function replaceReferences(
   );
 }
 
-/** What a value is the name of, where that matters. */
-type Kind = "dataset id" | "dataset URI" | "checkpoint id" | "evaluation id" | "deployment id";
+/** Kinds of payload fields. A field that is not listed accepts any value. */
+const PAYLOAD_KINDS: Record<string, ReferenceKind> = REFERENCE_FIELDS;
 
-/** Of the fields that spec.md 2.3 and contract.md know; a worker may say more, of which nothing is known. */
-const RESULT_KINDS: Record<JobType, Record<string, Kind>> = {
-  generate: { dataset_id: "dataset id", dataset_uri: "dataset URI" },
-  audit: { dataset_id: "dataset id", dataset_uri: "dataset URI" },
-  distill: { distilled_dataset_id: "dataset id" },
-  train: { checkpoint_id: "checkpoint id" },
-  evaluate: { eval_id: "evaluation id" },
-  deploy: { deployment_id: "deployment id" },
-};
-
-/** What these fields of a payload take; any other takes whatever comes. */
-const PAYLOAD_KINDS: Record<string, Kind> = {
-  dataset_id: "dataset id",
-  dataset_uri: "dataset URI",
-  checkpoint_id: "checkpoint id",
-};
-
-/** Why a payload's field can't take what a reference leads to; undefined where it can. */
+/** Why a payload field can't take the value of a reference; undefined if it can. */
 export function mismatchOf(
   field: string,
   { part, path }: StepReference,
@@ -95,7 +79,7 @@ export function mismatchOf(
   if (part === "payload" && !Object.hasOwn(source.payload, name)) {
     return `step "${source.name}" has no "${name}" in its payload`;
   }
-  const kinds = part === "payload" ? PAYLOAD_KINDS : RESULT_KINDS[source.job_type];
+  const kinds = part === "payload" ? PAYLOAD_KINDS : declarationOf(source.job_type).results;
   const given = deeper.length === 0 && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
   if (taken === undefined || taken === given) return undefined;
   const offer = Object.keys(kinds).find((known) => kinds[known] === taken);

@@ -1,30 +1,31 @@
 import type { OwnStore } from "../artifacts/dataset-uri";
 import { referencesOf } from "../artifacts/references";
 import { canonicalJson } from "../canonical-json";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType } from "../jobs/job-types";
 
-/** The files of an artifact, as its manifest has them. */
+/** The files of an artifact, from its manifest. */
 interface Files {
   files: { path: string; sha256: string }[];
   verified: boolean;
 }
 
-/** A deployment is a thing that runs: another one is wanted, not the same again. */
-export const isReusable = (type: JobType): boolean => type !== "deploy";
+/** A deployment is a running server: each step that asks for one needs a new one. */
+export const isReusable = (type: JobType): boolean =>
+  declarationOf(type).completion !== "deployment";
 
-/** Models are named by a field that may name a checkpoint. */
+/** Fields that name a model or a checkpoint. */
 const MODELS = ["model", "student_model"];
 
-/** Fields that name files, whoever knows the name: a teacher's name stands for itself. */
+/** Fields that always refer to files. Other names, such as a teacher's, are compared as text. */
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
 /**
- * A text that is equal for jobs that make the same from the same: type, payload and params, with what is in
- * each artifact that they name in place of its id. Null where that is not known: files that we did not see, in a bucket
- * that is not ours.
+ * A text that is equal for jobs that do the same work on the same inputs. It holds the type, payload and params, with
+ * the ids of artifacts replaced by their contents. Null if an input's contents are unknown, e.g. files in a bucket
+ * outside our store.
  *
- * @param manifestOf of the tenant's artifact of that id; undefined where there is none, so that the name is
- * taken for what only workers know, a teacher or a base model.
+ * @param manifestOf returns the manifest of the tenant's artifact with this id; undefined if there is none. The name
+ * is then treated as one that only workers know, such as a teacher or a base model.
  */
 export function workOf(
   type: JobType,
@@ -42,7 +43,7 @@ export function workOf(
     const manifest = typeof artifactId === "string" ? manifestOf(artifactId) : undefined;
     if (manifest) {
       if (!manifest.verified || manifest.files.length === 0) return null;
-      // Of a URI, which of the files it leads to.
+      // For a URI, the rest of its path selects files of the artifact.
       const rest = value.split(`/${artifactId}`)[1] ?? "";
       contents.push([param, `${contentOf(manifest)}${rest}`]);
     } else if (value.includes("://") || INPUTS.includes(param)) return null;
@@ -50,8 +51,8 @@ export function workOf(
   const contained = Object.fromEntries(contents);
   const without = (fields: Record<string, unknown>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(contained, name)));
-  const told = { type, payload: without(payload), params: without(params), contained };
-  return canonicalJson(told);
+  const work = { type, payload: without(payload), params: without(params), contained };
+  return canonicalJson(work);
 }
 
 const contentOf = ({ files }: Files): string =>

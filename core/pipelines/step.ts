@@ -3,10 +3,10 @@ import { JOB_TYPES, type JobType } from "../jobs/job-types";
 import type { Submission } from "../jobs/payloads";
 import { OPTION_FIELDS } from "../jobs/payloads";
 
-/** Most steps of one pipeline: its workflow's history stays far below Temporal's limits. */
+/** Maximum steps of one pipeline. Keeps its workflow's history far below Temporal's limits. */
 export const MAX_STEPS = 500;
 
-/** A step's name is a word of references, `${steps.<name>.result.<field>}`, so it has no dots. */
+/** Contains no dots, because references use it: `${steps.<name>.result.<field>}`. */
 export const stepName = z
   .string()
   .regex(
@@ -16,7 +16,7 @@ export const stepName = z
 
 export const condition = z.string().regex(/\S/, "must not be empty").max(1024);
 
-/** Where a number stands that steps are compared by, from the roots that a gate knows. */
+/** Path of the number by which steps are compared. Starts with a root of GateFacts. */
 export const measurePath = z
   .string()
   .max(256)
@@ -32,7 +32,10 @@ export const choiceSchema = z
   .meta({ id: "ChoiceSubmission", description: "the best of several steps" });
 export type Choice = z.infer<typeof choiceSchema>;
 
-/** One step as it is submitted: a job's payload with references, its options, and its place. */
+/**
+ * A submitted step: a job's payload, which may contain references, its options, and its
+ * dependencies.
+ */
 export const stepSchema = z
   .strictObject({
     name: stepName,
@@ -53,23 +56,23 @@ export const stepSchema = z
 
 type StepOptions = Omit<Submission, "payload">;
 
-/** One step of a pipeline, checked: a job that is submitted once what it needs has ended. */
+/** A validated step of a pipeline: a job that is submitted once the steps it needs have ended. */
 export interface PipelineStep {
   name: string;
   job_type: JobType;
-  /** In the field names of the specification's table, references in their places. */
+  /** With the field names of the specification, and unresolved references. */
   payload: Record<string, unknown>;
   options: StepOptions;
-  /** All of them: those that it names, refers to, and chooses from. */
+  /** All dependencies: steps named in `needs`, steps it refers to, and steps it chooses from. */
   needs: string[];
   choose: Choice | null;
   optional: boolean;
-  /** What must hold of its result for the pipeline to go on. */
+  /** Condition on its result. If it does not hold, the step fails. */
   gate: string | null;
   needs_approval: boolean;
 }
 
-/** pending → waiting_approval? → running → completed | failed; or it is never begun. */
+/** pending → waiting_approval? → running → completed | failed. Never begun: skipped | cancelled. */
 export const STEP_STATUSES = [
   "pending",
   "waiting_approval",

@@ -1,15 +1,31 @@
 import { InvalidRequest } from "../errors";
-import type { JobType } from "../jobs/job-types";
+import { declarationOf, type JobType, typesWhere } from "../jobs/job-types";
+import {
+  REFERENCE_FIELDS,
+  type ReferenceField,
+  TEMPLATE_NAMES,
+  type TemplateName,
+} from "../jobs/types/declaration";
 import type { Choice } from "./step";
 
-/** spec.md 1.7: each step is one job. */
-export const TEMPLATES = {
-  "byo-data": ["audit", "distill", "train", "evaluate", "deploy"],
-  synthetic: ["generate", "audit", "distill", "train", "evaluate", "deploy"],
-} as const satisfies Record<string, readonly JobType[]>;
-export type TemplateName = keyof typeof TEMPLATES;
+/** The steps of each template, in declaration order. Each step is one job (spec.md 1.7). */
+export const TEMPLATES = Object.fromEntries(
+  TEMPLATE_NAMES.map((name) => [
+    name,
+    typesWhere(({ pipeline }) => pipeline.templates.includes(name)),
+  ]),
+) as Record<TemplateName, JobType[]>;
 
-/** A step before it is checked: what was given, and where, for what is said of it. */
+/** The types that a sweep runs once for each of its sets of fields. */
+export const SWEEP = { varied: sweepPart("varied"), judged: sweepPart("judged") };
+
+function sweepPart(part: "varied" | "judged"): JobType {
+  const [type, ...more] = typesWhere(({ pipeline }) => pipeline.sweep === part);
+  if (type === undefined || more.length > 0) throw new Error(`one job type must be ${part}`);
+  return type;
+}
+
+/** A step before validation, with the place of its fields in the request, for error messages. */
 export interface Draft {
   name: string;
   job_type: JobType;
@@ -18,7 +34,7 @@ export interface Draft {
   needs: string[];
   choose: Choice | null;
   optional: boolean;
-  /** The path of its payload in the request's body, and that of its options. */
+  /** Paths of its payload and its options in the request's body. */
   at: { payload: string; options: string };
 }
 
@@ -26,20 +42,13 @@ interface Given {
   template: TemplateName;
   params: Partial<Record<JobType, Record<string, unknown>>>;
   skip: JobType[];
-  /** Fields over those of `params.train`, a set for each training of the sweep. */
+  /** Sets of fields that override `params.train`, one set for each training of the sweep. */
   sweep: Record<string, unknown>[] | undefined;
-  /** How the best of a sweep is chosen. */
+  /** How the best run of a sweep is chosen. */
   best: Pick<Choice, "by" | "order" | "where">;
 }
 
-/** Which result field of a step names the dataset that the next one works on. */
-const DATASET_FIELD: Partial<Record<JobType, string>> = {
-  generate: "dataset_id",
-  audit: "dataset_id",
-  distill: "distilled_dataset_id",
-};
-
-/** The steps of a template, each wired to the one before that makes what it takes. */
+/** The steps of a template. The input of each step refers to the nearest earlier step that creates it. */
 export function draftTemplate(given: Given): Draft[] {
   const { template, skip, sweep } = given;
   const steps: readonly JobType[] = TEMPLATES[template];
@@ -47,7 +56,7 @@ export function draftTemplate(given: Given): Draft[] {
   const chain = steps.filter((type) => !skip.includes(type));
   if (chain.length === 0) throw new InvalidRequest("every step is skipped", "skip");
   requireOnly(chain, Object.keys(given.params), (name) => `params.${name}`, template);
-  const missing = ["train", "evaluate"].find((name) => !(chain as string[]).includes(name));
+  const missing = [SWEEP.varied, SWEEP.judged].find((type) => !chain.includes(type));
   if (sweep && missing !== undefined) {
     const message = `a sweep trains and compares by evaluation, and "${missing}" is skipped`;
     throw new InvalidRequest(message, "sweep");
@@ -67,38 +76,28 @@ interface Wiring {
   needs: string[];
 }
 
-/** What a step takes from those before it. */
+/** What a step takes from earlier steps. */
 function wiringOf(type: JobType, chain: readonly JobType[], isSweep: boolean): Wiring {
   const before = chain.slice(0, chain.indexOf(type));
   const needs = before.slice(-1);
-  const source = [...before].reverse().find((earlier) => earlier in DATASET_FIELD);
-  switch (type) {
-    case "generate":
-      return { fields: {}, needs };
-    case "audit":
-      return {
-        fields: source ? { dataset_uri: `\${steps.${source}.result.dataset_uri}` } : {},
-        needs,
-      };
-    case "distill":
-    case "train":
-      return {
-        fields: source ? { dataset_id: `\${steps.${source}.result.${DATASET_FIELD[source]}}` } : {},
-        needs,
-      };
-    case "evaluate":
-    case "deploy": {
-      const best = isSweep && type === "deploy";
-      const checkpoint = best ? "chosen.payload.checkpoint_id" : "steps.train.result.checkpoint_id";
-      return {
-        fields: before.includes("train") ? { checkpoint_id: `\${${checkpoint}}` } : {},
-        needs,
-      };
-    }
-  }
+  const { takes, sweep } = declarationOf(type).pipeline;
+  const source = takes && sourceOf(takes, before);
+  if (!source) return { fields: {}, needs };
+  const isChosen = isSweep && sweep === "chosen";
+  return { fields: { [takes]: `\${${isChosen ? `chosen.payload.${takes}` : source}}` }, needs };
 }
 
-/** A sweep's steps: training and evaluation once for each set of fields, then the best is deployed. */
+/** The matching result field of the nearest earlier step that has one. */
+function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | undefined {
+  for (const earlier of [...before].reverse()) {
+    const { results } = declarationOf(earlier);
+    const field = Object.keys(results).find((name) => results[name] === REFERENCE_FIELDS[takes]);
+    if (field !== undefined) return `steps.${earlier}.result.${field}`;
+  }
+  return undefined;
+}
+
+/** A sweep's steps: training and evaluation once for each set of fields, then a deployment of the best. */
 function swept(
   type: JobType,
   body: Record<string, unknown>,
@@ -106,21 +105,24 @@ function swept(
   sweep: Record<string, unknown>[],
   wired: Wiring,
 ): Draft[] {
-  if (type === "deploy") {
-    const from = sweep.map((_, index) => `evaluate-${index + 1}`);
+  const part = declarationOf(type).pipeline.sweep;
+  if (part === "chosen") {
+    const from = sweep.map((_, index) => `${SWEEP.judged}-${index + 1}`);
     return [{ ...draft(type, type, { ...body, ...wired.fields }, []), choose: { from, ...best } }];
   }
-  if (type !== "train" && type !== "evaluate") {
-    return [draft(type, type, { ...body, ...wired.fields }, wired.needs)];
-  }
+  if (part === undefined) return [draft(type, type, { ...body, ...wired.fields }, wired.needs)];
   return sweep.map((over, index) => {
-    const own = type === "train" ? over : {};
-    const at = type === "train" ? `sweep.${index}` : `params.${type}`;
+    const own = part === "varied" ? over : {};
+    const at = part === "varied" ? `sweep.${index}` : `params.${type}`;
     refuseWired(type, own, wired, at);
-    const numbered = (text: string): string => text.replace(/\btrain\b/, `train-${index + 1}`);
-    const fields = Object.entries(wired.fields).map(([field, text]) => [field, numbered(text)]);
+    const number = index + 1;
+    const fields = Object.entries(wired.fields).map(([field, text]) => [
+      field,
+      text.replace(`steps.${SWEEP.varied}.`, `steps.${SWEEP.varied}-${number}.`),
+    ]);
+    const needs = wired.needs.map((name) => (name === SWEEP.varied ? `${name}-${number}` : name));
     const content = { ...body, ...own, ...Object.fromEntries(fields) };
-    const drafted = draft(`${type}-${index + 1}`, type, content, wired.needs.map(numbered));
+    const drafted = draft(`${type}-${number}`, type, content, needs);
     return { ...drafted, optional: true, at: { payload: at, options: at } };
   });
 }
@@ -130,7 +132,7 @@ function draft(name: string, type: JobType, body: Record<string, unknown>, needs
   return {
     name,
     job_type: type,
-    // A template's step is given as a job's submission is: payload and options side by side.
+    // A template's step has the form of a job submission: payload fields and options in one object.
     payload: body,
     options: {},
     needs,
@@ -146,7 +148,7 @@ function refuseWired(
   { fields }: Wiring,
   at = `params.${type}`,
 ): void {
-  const taken = Object.keys(fields).flatMap((field) => ALSO[field] ?? [field]);
+  const taken = Object.keys(fields).flatMap((field) => [field, ...alternativesTo(field, type)]);
   const given = Object.keys(body).find((field) => taken.includes(field));
   if (given === undefined) return;
   const [from] = Object.values(fields);
@@ -154,11 +156,12 @@ function refuseWired(
   throw new InvalidRequest(message, `${at}.${given}`);
 }
 
-/** Other names under which a payload may give what an earlier step fills in. */
-const ALSO: Record<string, string[]> = {
-  dataset_id: ["dataset_id", "dataset_uri"],
-  checkpoint_id: ["checkpoint_id", "model_id"],
-};
+/** Other payload fields for the same input: its aliases, and `dataset_uri` for `dataset_id`. */
+function alternativesTo(field: string, type: JobType): string[] {
+  const aliases = Object.entries(declarationOf(type).payload.aliases ?? {});
+  const names = aliases.filter(([, target]) => target === field).map(([alias]) => alias);
+  return field === "dataset_id" ? ["dataset_uri", ...names] : names;
+}
 
 function requireOnly(
   known: readonly string[],
@@ -166,8 +169,8 @@ function requireOnly(
   param: (name: JobType) => string,
   template: string,
 ): void {
-  const odd = given.find((name) => !known.includes(name));
-  if (odd === undefined) return;
-  const message = `there is no step "${odd}" in this ${template} pipeline; it has ${known.join(", ")}`;
-  throw new InvalidRequest(message, param(odd as JobType));
+  const unexpected = given.find((name) => !known.includes(name));
+  if (unexpected === undefined) return;
+  const message = `there is no step "${unexpected}" in this ${template} pipeline; it has ${known.join(", ")}`;
+  throw new InvalidRequest(message, param(unexpected as JobType));
 }

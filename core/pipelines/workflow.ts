@@ -1,84 +1,84 @@
 import type { JobType } from "../jobs/job-types";
 import type { PipelineStep, StepStatus } from "./step";
 
-/** The names by which its workflow is known to whoever starts it, wakes it, or decides in it. */
+/** Name of the registered workflow type. */
 export const PIPELINE_WORKFLOW = "pipelineWorkflow";
-/** Somebody's word on a step that waits for it, e.g. from Temporal's command line. */
+/** Workflow update that approves or rejects a waiting step, for example from Temporal's CLI. */
 export const APPROVE_UPDATE = "approve";
 
-/** Ids only: payloads, numbers and words stay in Postgres. */
+/** Ids only. Payloads and results stay in Postgres. */
 export interface PipelineWorkflowInput {
   pipelineId: string;
   requestId: string;
 }
 
-/** A step as the workflow knows it. */
+/** The part of a step that the workflow needs. */
 export interface PlannedStep
   extends Pick<PipelineStep, "name" | "job_type" | "needs" | "optional" | "needs_approval"> {
-  /** Steps that it chooses from: of them some may have failed. */
+  /** The candidates of its choice. These may have failed. */
   choosesFrom: string[];
   status: StepStatus;
 }
 
 export interface PipelinePlan {
   userId: string;
-  /** Which of the pipeline's runs this is: what is said for an earlier one changes nothing. */
+  /** Number of the pipeline's run. Writes that name an earlier run are ignored. */
   run: number;
-  /** Each after what it needs. */
+  /** In topological order. */
   steps: PlannedStep[];
   orders: PipelineOrders;
 }
 
-/** A step, as an activity is told of it. */
+/** Input of the activities of one step. */
 export interface StepInput extends PipelineWorkflowInput {
   step: string;
-  /** Of the plan. */
+  /** The run of the plan. Absent in old histories. */
   run?: number;
 }
 
-/** What people have asked for since. */
+/** Cancellation and approvals, as read from Postgres. */
 export interface PipelineOrders {
-  /** Of which run; older histories do not say. */
+  /** Run that was current when they were read. Absent in old histories. */
   run?: number;
   cancelled: boolean;
-  /** By step, the word that it waited for. */
+  /** Approval decisions by step; false: rejected. */
   decisions: Record<string, boolean>;
 }
 
-/** What an update brings. */
+/** Input of the approve update. */
 export interface ApproveRequest {
-  /** May be left out where one step waits. */
+  /** Optional if exactly one step waits for approval. */
   step?: string;
   approved?: boolean;
   by?: string;
   note?: string;
 }
 
-/** How a step was begun. */
+/** Result of beginning a step. */
 export type BegunStep =
   | { how: "job"; jobId: string; jobType: JobType; maxAttempts: number }
-  /** An earlier job's artifact is taken: there is only its gate left. */
+  /** An earlier job's artifact is reused. Only the gate is still evaluated. */
   | { how: "reused" }
-  /** It can't be begun, or not any more. */
+  /** The step has ended, or can't begin. */
   | { how: "ended"; end: StepEnd };
 
-/** `superseded`: the pipeline was resumed since, and is in another run. */
+/** `superseded`: the pipeline was resumed meanwhile and is in a later run. */
 export type StepEnd = "completed" | "failed" | "skipped" | "cancelled" | "superseded";
 
 export type PipelineEnd =
   | { status: "completed" | "cancelled" }
   | { status: "failed"; code: string }
-  /** It was over already, or is gone. */
+  /** The pipeline was over already, or is not in the database. */
   | { status: "none" }
-  /** It was resumed since: there is another run to go through. */
+  /** The pipeline was resumed meanwhile; the workflow must process the next run. */
   | { status: "superseded" };
 
 export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
   status !== "pending" && status !== "waiting_approval" && status !== "running";
 
 /**
- * Whether a step may be begun, now that all that it needs has ended: those that it chooses from may have
- * failed, any other may not.
+ * True if a step may begin, given how the steps it needs ended. All must have completed, except the
+ * candidates of its choice.
  */
 export const mayBegin = (
   step: Pick<PlannedStep, "needs" | "choosesFrom">,

@@ -8,7 +8,7 @@ import { waitFor } from "../stack/wait";
 
 const JOBS_PER_S = 20;
 
-/** Milliseconds from a submission to its assignment, with so many workers parked; one per job. */
+/** Measures the time from submission to assignment, in ms per job, while this many workers poll. */
 export async function measureAssignmentLatency(
   stack: Stack,
   pool: pg.Pool,
@@ -47,7 +47,7 @@ export async function measureAssignmentLatency(
   }
 }
 
-/** Undefined until all of them have completed. */
+/** Undefined until all jobs have completed. */
 async function latenciesOf(pool: pg.Pool, ids: string[]): Promise<number[] | undefined> {
   const rows = await all<{ ms: number }>(
     pool,

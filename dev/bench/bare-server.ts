@@ -2,9 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * The least that a Node server can do for a fleet: park polls for as long as they wish, and answer
- * heartbeats. It knows nobody, stores nothing and hands out no job; the fleet benchmark measures Forge
- * against it.
+ * A minimal Node server for a fleet, as the baseline of the fleet benchmark: it holds polls for
+ * their requested time and answers heartbeats. It has no authentication, storage or jobs.
  */
 const server = createServer((request, response) => {
   let text = "";

@@ -9,13 +9,15 @@ import type { Stack } from "../stack/stack";
 
 const SDKS = join(checkoutRoot(), "sdk");
 
-/** So many status calls, in milliseconds: by the SDK, and by its HTTP library alone. */
+/** Time of a number of status calls in ms: with the SDK, and with its HTTP library alone. */
 export interface Overhead {
   sdk_ms: number;
   bare_ms: number;
 }
 
-/** Of each client, by name. Both ways take turns, on the same machine in the same minute. */
+/**
+ * Measures the overhead of each client, by name. Alternates between the SDK and its HTTP library.
+ */
 export async function measureSdkOverhead(
   stack: Stack,
   calls: number,
@@ -47,7 +49,7 @@ export async function measureSdkOverhead(
   };
 }
 
-/** What a program prints: of each way to call, its times. */
+/** Runs a program that prints the times of each way to call. */
 async function measured<Way extends string>(
   program: string,
   args: string[],

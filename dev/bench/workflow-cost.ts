@@ -38,10 +38,11 @@ export interface WorkflowCost {
 }
 
 /**
- * The mean time of a job's workflow (its attempt has ended, as that of a short job when it starts, so what
- * remains is the look at the attempt, and the final writes) against a bare workflow with one activity: same
- * server, same worker, 50 in flight, in alternating rounds. The round whose ratio is the middle one counts: what else the machine does
- * may meet one half of a round.
+ * Compares the mean time of a job's workflow with that of a bare workflow with one activity, on the
+ * same server and worker, with 50 in flight, in alternating rounds. The job's attempt has already
+ * ended, as usual for a short job, so the workflow only reads the attempt and does the final
+ * writes. The round with the median ratio counts, because other load on the machine may affect one
+ * half of a round.
  */
 export async function measureWorkflowCost(
   ctx: Context,
@@ -96,7 +97,7 @@ async function runWorkflow(
   await ctx.temporal.workflow.execute(name, { workflowId, taskQueue: TASK_QUEUE, args });
 }
 
-/** Runs all with at most IN_FLIGHT at once; the time it took, in ms. */
+/** Runs all, at most IN_FLIGHT concurrently. Returns the elapsed time in ms. */
 async function inFlight(ids: string[], run: (id: string) => Promise<void>): Promise<number> {
   const started = performance.now();
   const waiting = [...ids];
@@ -107,7 +108,7 @@ async function inFlight(ids: string[], run: (id: string) => Promise<void>): Prom
   return performance.now() - started;
 }
 
-/** A job whose one attempt a worker has completed, as job_result leaves it. */
+/** Creates a job whose only attempt has completed, in the state after job_result. */
 async function endedJob(ctx: Context, n: number): Promise<string> {
   const workerId = `bench-${n}`;
   await execute(
@@ -134,7 +135,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     timeoutS: 60,
     maxAttempts: 3,
     requirements: NO_NEEDS,
-    shape: requirementGroupOf(LOCAL_USER, NO_NEEDS),
+    requirementGroup: requirementGroupOf(LOCAL_USER, NO_NEEDS),
     rateCard: DEFAULT_RATE_CARD,
     expectedCostUsd: null,
     requestId: "bench",

@@ -4,7 +4,7 @@ export { submittedJobWorkflow } from "../../workflows/job";
 
 const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: "1m" });
 
-/** What a job's workflow is measured against: one workflow, one activity that does nothing. */
+/** The baseline for a job's workflow: one activity that does nothing. */
 export async function bareWorkflow(): Promise<void> {
   await nothing();
 }

@@ -1,4 +1,4 @@
-/** What the demo reads of the API's answers. */
+/** The fields of the API's responses that the demo reads. */
 export interface Step {
   name: string;
   job_type: string;

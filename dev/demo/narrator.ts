@@ -4,27 +4,27 @@ import type { Pipeline, Step } from "./api";
 
 const clock = (): string => new Date().toISOString().slice(11, 19);
 
-/** Says what changes in a pipeline, step by step, and now and then how far a job is. */
+/** Prints each change of a pipeline's steps, and a job's progress at every quarter. */
 export class Narrator {
-  private readonly told = new Map<string, string>();
-  private readonly shown = new Map<string, number>();
+  private readonly lines = new Map<string, string>();
+  private readonly quarters = new Map<string, number>();
 
   constructor(private readonly say: Say) {}
 
-  tell(pipeline: Pipeline): void {
-    for (const step of pipeline.steps) this.tellStep(step);
+  report(pipeline: Pipeline): void {
+    for (const step of pipeline.steps) this.reportStep(step);
   }
 
-  private tellStep(step: Step): void {
+  private reportStep(step: Step): void {
     const line = describe(step);
-    if (line !== undefined && this.told.get(step.name) !== line) {
+    if (line !== undefined && this.lines.get(step.name) !== line) {
       this.say(`  ${clock()}  ${step.name.padEnd(9)} ${line}`);
-      this.told.set(step.name, line);
+      this.lines.set(step.name, line);
     }
-    const tenths = Math.floor((step.progress ?? 0) * 4) / 4;
-    if (step.job_status === "running" && tenths > (this.shown.get(step.name) ?? 0)) {
-      this.shown.set(step.name, tenths);
-      if (tenths < 1) this.say(`  ${clock()}  ${step.name.padEnd(9)} ${tenths * 100} % done`);
+    const progress = Math.floor((step.progress ?? 0) * 4) / 4;
+    if (step.job_status === "running" && progress > (this.quarters.get(step.name) ?? 0)) {
+      this.quarters.set(step.name, progress);
+      if (progress < 1) this.say(`  ${clock()}  ${step.name.padEnd(9)} ${progress * 100} % done`);
     }
   }
 }
@@ -34,11 +34,11 @@ function describe(step: Step): string | undefined {
     case "pending":
       return undefined;
     case "waiting_approval":
-      return "waits for an approval";
+      return "waiting for approval";
     case "running":
       return describeJob(step);
     case "completed": {
-      const gate = step.gate ? `, gate ${step.gate.condition} is open` : "";
+      const gate = step.gate ? `, gate ${step.gate.condition} passed` : "";
       return `completed${gate}`;
     }
     default:
@@ -51,7 +51,7 @@ function describeJob({ job_status, worker_id, attempts }: Step): string | undefi
     case "running":
       return `running on ${worker_id}, attempt ${attempts}`;
     case "pending":
-      return attempts ? "its worker is lost; back in the queue" : "queued";
+      return attempts ? "worker lost; queued again" : "queued";
     default:
       return undefined;
   }

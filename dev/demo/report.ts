@@ -4,7 +4,7 @@ import type { BillingRecord, Lineage, Pipeline } from "./api";
 
 const at = (time: string | null): string => time?.slice(11, 19) ?? "-";
 
-/** When each step began and ended, where, and what it cost. */
+/** Prints the time, status, attempts, gate and approval of each step. */
 export function printTimeline(
   say: Say,
   pipeline: Pipeline,
@@ -29,25 +29,25 @@ export function printTimeline(
   }
 }
 
-/** What the last artifact was made from, back to the first row: each artifact by the job that made it. */
+/** Prints the sources of an artifact as a tree, back to the uploaded dataset. */
 export function printLineage(say: Say, { nodes, edges }: Lineage, of: string): void {
   say("\nLineage");
   const nodeOf = (id: string) => nodes.find((node) => node.id === id);
-  const told = new Set<string>();
-  const tell = (id: string, depth: number): void => {
+  const printed = new Set<string>();
+  const print = (id: string, depth: number): void => {
     const node = nodeOf(id);
     if (!node || node.type === "pipeline") return;
-    const again = told.has(id);
-    told.add(id);
+    const isRepeated = printed.has(id);
+    printed.add(id);
     if (node.type !== "job") {
       const what = node.kind ?? node.type;
-      say(`  ${"  ".repeat(depth)}${what}  ${id}${again ? "  (see above)" : ""}`);
+      say(`  ${"  ".repeat(depth)}${what}  ${id}${isRepeated ? "  (see above)" : ""}`);
     }
-    if (again) return;
+    if (isRepeated) return;
     const sources = edges.filter(({ to }) => to === id);
-    for (const { from } of sources) tell(from, node.type === "job" ? depth : depth + 1);
+    for (const { from } of sources) print(from, node.type === "job" ? depth : depth + 1);
   };
-  tell(of, 0);
+  print(of, 0);
 }
 
 export function printBill(say: Say, records: BillingRecord[]): void {

@@ -17,14 +17,14 @@ const TEACHER = "builtin:sums";
 const QUESTION = "What is 17 + 25?";
 const ANSWER = "42";
 
-/** What the demo claims; one that does not hold makes it exit 1. */
-function claim(say: Say, holds: boolean, what: string): void {
-  if (!holds) throw new Error(`this should be so, and is not: ${what}`);
+/** Checks a claim of the demo. A false claim ends the demo with exit code 1. */
+function check(say: Say, holds: boolean, what: string): void {
+  if (!holds) throw new Error(`check failed: ${what}`);
   say(`  ok  ${what}`);
 }
 
-/** The main job, from a file of rows to a model that answers, with a worker killed on the way. */
-export async function tellStory(
+/** Runs a pipeline from an uploaded dataset to a deployed model, and kills a worker on the way. */
+export async function runStory(
   stack: Stack,
   say: Say,
   findViolations: () => Promise<string[]>,
@@ -38,7 +38,7 @@ export async function tellStory(
       what,
       async () => {
         const pipeline = await api.get<Pipeline>(`/api/pipelines/${pipelineId}`);
-        narrator.tell(pipeline);
+        narrator.report(pipeline);
         if (isOver(pipeline) && !holds(pipeline)) throw new Error(`it is ${pipeline.status}`);
         return holds(pipeline) && pipeline;
       },
@@ -49,15 +49,15 @@ export async function tellStory(
     const train = stepOf(pipeline, "train");
     return train.status === "running" && (train.progress ?? 0) >= 0.25 && hasCheckpoint(stack);
   });
-  say("\nKilling the worker that trains, with SIGKILL, and starting another");
+  say("\nKilling the training worker with SIGKILL, and starting another");
   await stack.agents.get("local-1")?.kill();
   await stack.startAgent("local-2");
   say(
-    "  the control plane will notice after 6 s without a heartbeat; training goes on from the checkpoint …",
+    "  the control plane marks it lost after 6 s without a heartbeat; training resumes from the checkpoint …",
   );
 
   await until("deploy to wait for its approval", ({ status }) => status === "waiting_approval");
-  say("\nApproving the deployment, as a team lead would");
+  say("\nApproving the deployment");
   await api.post(`/api/pipelines/${pipelineId}/approve`, { step: "deploy", note: "good enough" });
   const done = await until("the pipeline's end", isOver);
   const deployment = await askModel(api, say, done);
@@ -85,41 +85,41 @@ export async function tellStory(
   );
   printBill(say, records);
 
-  say("\nIs all of it true?");
+  say("\nChecks");
   const trained = attempts.get("train") ?? [];
-  claim(say, done.status === "completed", "the pipeline completed");
-  claim(
+  check(say, done.status === "completed", "the pipeline completed");
+  check(
     say,
     trained.map(({ outcome }) => outcome).join() === "worker_lost,completed",
-    "training lost its worker, and a second attempt completed it",
+    "the first attempt of training lost its worker, and the second one completed",
   );
-  claim(say, trained[1]?.worker_id === "local-2", "the second worker did that");
-  claim(
+  check(say, trained[1]?.worker_id === "local-2", "the second worker ran the second attempt");
+  check(
     say,
     /^resuming after step \d+/m.test(await logOf(api, stepOf(done, "train").job_id)),
-    "from the first one's checkpoint",
+    "it resumed from the first attempt's checkpoint",
   );
-  claim(
+  check(
     say,
     records.every(({ state }) => state === "final"),
-    "every bill is final, the deployment's too",
+    "every bill is final, including the deployment's",
   );
   const { artifacts } = await api.get<{ artifacts: Artifact[] }>(
     `/api/jobs/${stepOf(done, "train").job_id}/artifacts`,
   );
   const manifest = artifacts[0]?.manifest;
-  claim(
+  check(
     say,
     manifest?.attempt === 2 && manifest.verified && manifest.pipeline?.step === "train",
-    "the checkpoint's manifest is attempt 2's, files verified",
+    "the checkpoint's manifest is from attempt 2, and its files are verified",
   );
   const violations = await findViolations();
-  claim(say, violations.length === 0, `invariants I1-I7 hold ${violations.join("; ")}`.trimEnd());
+  check(say, violations.length === 0, `invariants I1-I7 hold ${violations.join("; ")}`.trimEnd());
 }
 
 async function uploadSample(stack: Stack, api: ApiClient, say: Say): Promise<string> {
   say(
-    `\nMaking a sample dataset of ${ROWS} questions and answers, some of them wrong, and uploading it`,
+    `\nCreating and uploading a sample dataset of ${ROWS} questions and answers, some of them wrong`,
   );
   const script = join(checkoutRoot(), "dev", "sample-data", "generate.py");
   const out = join(stack.storeDir, "..", "sums.parquet");
@@ -143,7 +143,7 @@ async function uploadSample(stack: Stack, api: ApiClient, say: Say): Promise<str
 }
 
 async function submit(stack: Stack, api: ApiClient, say: Say, uri: string): Promise<string> {
-  say("\nSubmitting a byo-data pipeline over HTTP, with a user's key");
+  say("\nSubmitting a byo-data pipeline over HTTP with a user key");
   const { pipeline_id: id } = await api.post<Pipeline>("/api/pipelines", {
     template: "byo-data",
     name: "sums",
@@ -160,14 +160,14 @@ async function submit(stack: Stack, api: ApiClient, say: Say, uri: string): Prom
     budget_usd: 5,
   });
   say(`  ${id}: audit → distill → train → evaluate → deploy`);
-  say("\nTo look at, while the demo runs");
+  say("\nYou can open these while the demo runs");
   say(`  pipeline     ${stack.apiUrl}/api/pipelines/${id}`);
-  say(`  its API      ${stack.apiUrl}/docs/`);
+  say(`  API docs     ${stack.apiUrl}/docs/`);
   say(`  Temporal UI  ${stack.temporalUiUrl}/namespaces/default/workflows/pipeline:${id}\n`);
   return id;
 }
 
-/** Through the control plane, wherever the model runs. */
+/** Sends a request to the deployed model through the control plane's proxy. */
 async function askModel(api: ApiClient, say: Say, pipeline: Pipeline): Promise<Deployment> {
   const job = await api.job(stepOf(pipeline, "deploy").job_id ?? "");
   const id = String(job.result?.deployment_id);
@@ -180,7 +180,7 @@ async function askModel(api: ApiClient, say: Say, pipeline: Pipeline): Promise<D
   });
   const answer = choices[0]?.message.content ?? "";
   say(`  ${answer}`);
-  claim(say, answer.includes(ANSWER), `it answers ${ANSWER}`);
+  check(say, answer.includes(ANSWER), `it answers ${ANSWER}`);
   return deployment;
 }
 

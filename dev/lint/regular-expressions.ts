@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseSync, type RegExpLiteral } from "@swc/core";
 import { analyse } from "scslre";
-import { SERVER_ROOMS } from "../rooms";
+import { SERVER_FOLDERS } from "../source-folders";
 import { checkoutRoot } from "../stack/paths";
 
-/** What runs in the server or in a user's program; tests and tools read nobody's texts. */
-const FOLDERS = [...SERVER_ROOMS, "sdk/typescript/src"];
+/** Code that runs in the server or in a user's program. Tests and tools read no untrusted text. */
+const FOLDERS = [...SERVER_FOLDERS, "sdk/typescript/src"];
 
 interface Finding {
   at: string;
@@ -14,15 +14,15 @@ interface Finding {
   why: string;
 }
 
-/** Regular expressions of a source text whose time grows faster than the text they are given. */
+/** Finds regular expressions in a source text that take more than linear time. */
 export function slowExpressions(source: string, path: string): Finding[] {
   const findings: Finding[] = [];
-  const look = (node: unknown): void => {
+  const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
     if (isExpression(node)) findings.push(...findingsOf(node, source, path));
-    else for (const inner of Object.values(node)) look(inner);
+    else for (const inner of Object.values(node)) visit(inner);
   };
-  look(parseSync(source, { syntax: "typescript", target: "es2022" }).body);
+  visit(parseSync(source, { syntax: "typescript", target: "es2022" }).body);
   return findings;
 }
 

@@ -2,11 +2,11 @@ import { isAllowed, licenceProblems, npmPackages, pythonPackages } from "../supp
 import { LOCK_NAMES, parseLock, readLock, withoutTorch } from "../supply-chain/python-locks";
 import { lockProblems } from "./supply-chain";
 
-test("the locks are as the requirements are", () => {
+test("the locks match the requirements", () => {
   for (const name of LOCK_NAMES) expect(lockProblems(name, readLock(name))).toEqual([]);
 });
 
-test("a stale lock, one without a hash and one with an address are refused", () => {
+test("a stale lock, one without a hash and one with a URL are refused", () => {
   const text = readLock("runtime");
   expect(lockProblems("runtime", text.replace(/inputs \w+/, "inputs 0"))).toEqual([
     expect.stringContaining("is older than agent/requirements-runtime.txt"),
@@ -17,7 +17,7 @@ test("a stale lock, one without a hash and one with an address are refused", () 
   expect(lockProblems("runtime", `${text}# http://example.com\n`)).toHaveLength(1);
 });
 
-test("PyTorch with CUDA can be left out of a lock, and nothing else", () => {
+test("withoutTorch removes only PyTorch with CUDA from a lock", () => {
   const names = (text: string): string[] => parseLock(text).map(({ name }) => name);
   const all = names(readLock("train"));
   const kept = names(withoutTorch(readLock("train")));
@@ -39,7 +39,7 @@ test.each([
   expect(isAllowed(expression)).toBe(allowed);
 });
 
-test("a package with another licence, or none, is named; development's are left out", () => {
+test("reports packages with another licence or none, except development packages", () => {
   const npm = npmPackages(
     JSON.stringify({
       packages: {
@@ -54,7 +54,7 @@ test("a package with another licence, or none, is named; development's are left 
   const python = ["other", "nvidia-cudnn-cu13"].map((name) => ({ name, ...proprietary }));
   expect(licenceProblems(npm, python)).toEqual([
     "npm a 1: AGPL-3.0-only",
-    "npm @c/d 2: its licence is not noted",
+    "npm @c/d 2: its licence is not listed",
     "Python other 1: LicenseRef-NVIDIA-Proprietary",
   ]);
   expect(licenceProblems([], pythonPackages())).toEqual([]);

@@ -11,7 +11,7 @@ import {
   readLock,
 } from "../supply-chain/python-locks";
 
-/** What is wrong with the text of a lock. */
+/** Lists the problems of a lock's text. */
 export function lockProblems(name: LockName, text: string): string[] {
   const at = `requirements/${name}.txt`;
   if (!text.startsWith(lockHeader(name))) {
@@ -20,8 +20,7 @@ export function lockProblems(name: LockName, text: string): string[] {
   const problems = parseLock(text)
     .filter(({ version, hashes }) => version === "" || hashes === 0)
     .map((each) => `${at}: ${each.name} has no version or no hash`);
-  if (text.includes("://") || /^--/m.test(text))
-    problems.push(`${at} names an address or an option`);
+  if (text.includes("://") || /^--/m.test(text)) problems.push(`${at} contains a URL or an option`);
   return problems;
 }
 

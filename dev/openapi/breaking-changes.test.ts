@@ -6,14 +6,14 @@ import { findBreakingChanges } from "./breaking-changes";
 
 const copy = readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8");
 
-/** The committed document, changed. */
+/** A changed copy of the committed document. */
 function changed(change: (document: OpenApiDocument) => void): OpenApiDocument {
   const document = JSON.parse(copy) as OpenApiDocument;
   change(document);
   return document;
 }
 
-/** A place deep in a document, for a test to change. */
+/** Returns a nested part of a document, for a test to change. */
 function at(part: unknown, ...path: (string | number)[]): Record<string, unknown> {
   const found = path.reduce((inner, key) => (inner as Record<string, unknown>)[key], part);
   if (typeof found !== "object" || found === null) throw new Error(`nothing at ${path.join(".")}`);
@@ -33,7 +33,7 @@ const AUDIT_BODY = [
   "schema",
 ];
 
-test("nothing breaks where nothing changes, nor where only more is there", () => {
+test("an unchanged document and additions break nothing", () => {
   expect(compare(() => undefined)).toEqual([]);
   const more = compare((document) => {
     document.paths["/api/new"] = structuredClone(document.paths["/healthz"] ?? {});
@@ -43,12 +43,37 @@ test("nothing breaks where nothing changes, nor where only more is there", () =>
   expect(more).toEqual([]);
 });
 
+const ESTIMATE_BODY = [
+  "paths",
+  "/api/billing/estimate",
+  "post",
+  "requestBody",
+  "content",
+  "application/json",
+  "schema",
+];
+
+test("a new form between others breaks nothing, and one that is gone is named", () => {
+  const formsOf = (document: OpenApiDocument) =>
+    at(document, ...ESTIMATE_BODY).anyOf as Record<string, unknown>[];
+  const more = compare((document) => {
+    const form = structuredClone(formsOf(document)[0] ?? {});
+    at(form, "properties", "job_type").const = "another";
+    formsOf(document).splice(1, 0, form);
+  });
+  expect(more).toEqual([]);
+  const fewer = compare((document) => formsOf(document).splice(1, 1));
+  expect(fewer).toContain(
+    'POST /api/billing/estimate: body: the form with job_type: "audit" is gone',
+  );
+});
+
 test.each<[string, (document: OpenApiDocument) => void, RegExp]>([
-  ["an operation", (d) => delete d.paths["/api/jobs"]?.get, /^GET \/api\/jobs is gone$/],
+  ["an operation", (d) => delete d.paths["/api/jobs"]?.get, /^GET \/api\/jobs was removed$/],
   [
     "a field of an answer",
     (d) => delete at(d, "components", "schemas", "Job", "properties").error_code,
-    /GET \/api\/jobs\/\{job_id\}: 200: error_code is gone/,
+    /GET \/api\/jobs\/\{job_id\}: 200: error_code was removed/,
   ],
   [
     "a field's type",
@@ -74,7 +99,7 @@ test.each<[string, (document: OpenApiDocument) => void, RegExp]>([
   [
     "a field of a body",
     (d) => delete at(d, ...AUDIT_BODY, "properties").notes,
-    /POST \/api\/jobs\/audit: body: notes is gone/,
+    /POST \/api\/jobs\/audit: body: notes was removed/,
   ],
   [
     "a smaller maximum",
@@ -88,19 +113,19 @@ test.each<[string, (document: OpenApiDocument) => void, RegExp]>([
     (d) =>
       at(d, "paths", "/api/jobs", "get", "parameters", 0).name &&
       d.paths["/api/jobs"]?.get?.parameters.shift(),
-    /GET \/api\/jobs: parameter limit is gone/,
+    /GET \/api\/jobs: parameter limit was removed/,
   ],
   [
     "an operation's name",
     (d) => {
       at(d, "paths", "/api/jobs", "get").operationId = "jobs";
     },
-    /no longer called listJobs/,
+    /was renamed from listJobs/,
   ],
   [
     "a success status",
     (d) => delete at(d, "paths", "/api/jobs/audit", "post", "responses")["201"],
-    /POST \/api\/jobs\/audit no longer answers 201/,
+    /POST \/api\/jobs\/audit no longer responds with 201/,
   ],
 ])("%s", (_what, change, says) => {
   expect(compare(change).join("\n")).toMatch(says);

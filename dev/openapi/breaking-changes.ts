@@ -3,8 +3,8 @@ import type { OpenApiDocument, Operation } from "../../platform/http/openapi";
 type Json = Record<string, unknown>;
 
 /**
- * What in a new document would break a client that was written for the old one, a line each: an
- * operation, a parameter's or a body field's freedom, or an answer's field that is gone.
+ * Finds changes that would break a client of the old document: removed operations, stricter
+ * parameters or body fields, and removed response fields. Returns one line per change.
  */
 export function findBreakingChanges(old: OpenApiDocument, now: OpenApiDocument): string[] {
   const found: string[] = [];
@@ -13,7 +13,7 @@ export function findBreakingChanges(old: OpenApiDocument, now: OpenApiDocument):
       const after = now.paths[path]?.[method];
       const name = `${method.toUpperCase()} ${path}`;
       if (after) found.push(...compareOperations(name, before, after, old, now));
-      else found.push(`${name} is gone`);
+      else found.push(`${name} was removed`);
     }
   }
   return found;
@@ -29,12 +29,12 @@ function compareOperations(
   const found: string[] = [];
   const compare = new SchemaComparison(old, now, found);
   if (before.operationId !== after.operationId) {
-    found.push(`${name} is no longer called ${before.operationId}`);
+    found.push(`${name} was renamed from ${before.operationId}`);
   }
   for (const parameter of before.parameters) {
     const same = after.parameters.find((one) => isSame(one, parameter));
-    if (!same) found.push(`${name}: parameter ${parameter.name} is gone`);
-    else compare.taken(`${name}: parameter ${parameter.name}`, parameter.schema, same.schema);
+    if (!same) found.push(`${name}: parameter ${parameter.name} was removed`);
+    else compare.request(`${name}: parameter ${parameter.name}`, parameter.schema, same.schema);
   }
   for (const parameter of after.parameters) {
     const same = before.parameters.find((one) => isSame(one, parameter));
@@ -43,8 +43,8 @@ function compareOperations(
     }
   }
   compareContent(before.requestBody, after.requestBody, (type, one, other) => {
-    if (!other) found.push(`${name} takes no ${type} any more`);
-    else compare.taken(`${name}: body`, one, other);
+    if (!other) found.push(`${name} no longer accepts ${type}`);
+    else compare.request(`${name}: body`, one, other);
   });
   if (!before.requestBody && after.requestBody?.required) {
     found.push(`${name}: a body is required now`);
@@ -52,10 +52,10 @@ function compareOperations(
   for (const [status, answer] of Object.entries(before.responses)) {
     if (!status.startsWith("2")) continue;
     const same = after.responses[status];
-    if (!same) found.push(`${name} no longer answers ${status}`);
+    if (!same) found.push(`${name} no longer responds with ${status}`);
     compareContent(answer, same, (type, one, other) => {
       if (!other) found.push(`${name}: ${status} is no longer ${type}`);
-      else compare.given(`${name}: ${status}`, one, other);
+      else compare.response(`${name}: ${status}`, one, other);
     });
   }
   return found;
@@ -77,7 +77,7 @@ function compareContent(
   }
 }
 
-/** Walks two schemas side by side, through their references. */
+/** Walks two schemas in parallel and follows their references. */
 class SchemaComparison {
   private readonly seen = new Set<string>();
 
@@ -87,8 +87,8 @@ class SchemaComparison {
     private readonly found: string[],
   ) {}
 
-  /** What clients send: nothing that was taken may be refused. */
-  taken(where: string, before: Json, after: Json): void {
+  /** Compares what clients send: everything that was accepted must still be accepted. */
+  request(where: string, before: Json, after: Json): void {
     this.walk(where, before, after, (place, one, other) => {
       for (const field of listOf(other.required)) {
         if (!listOf(one.required).includes(field)) this.say(place, `${field} is required now`);
@@ -105,8 +105,8 @@ class SchemaComparison {
     });
   }
 
-  /** What clients read: nothing that was there may be missing. */
-  given(where: string, before: Json, after: Json): void {
+  /** Compares what clients read: no field may be missing. */
+  response(where: string, before: Json, after: Json): void {
     this.walk(where, before, after, (place, one, other) => {
       for (const field of listOf(one.required)) {
         if (!listOf(other.required).includes(field)) this.say(place, `${field} may be missing now`);
@@ -132,7 +132,7 @@ class SchemaComparison {
     const [fields, others] = [recordOf(one.properties), recordOf(other.properties)];
     for (const [name, field] of Object.entries(fields)) {
       const same = others[name];
-      if (!same) this.say(where, `${name} is gone`);
+      if (!same) this.say(where, `${name} was removed`);
       else this.walk(`${where}.${name}`, field, same, compare);
     }
     if (one.items && other.items) {
@@ -140,8 +140,12 @@ class SchemaComparison {
     }
     const [forms, otherForms] = [formsOf(one), formsOf(other)];
     if (otherForms.length < forms.length) this.say(where, "has fewer forms");
+    const names = otherForms.map((form) => constantsOf(resolve(this.now, form)));
     forms.forEach((form, at) => {
-      const same = otherForms[at];
+      const name = constantsOf(resolve(this.old, form));
+      // A form that names itself, e.g. by its job type, may have another place now.
+      const same = otherForms[name === "" ? at : names.indexOf(name)];
+      if (!same && name !== "") this.say(where, `the form with ${name} is gone`);
       if (same) this.walk(`${where}(${at + 1})`, form, same, compare);
     });
   }
@@ -156,7 +160,7 @@ const isLess = (now: unknown, was: unknown): boolean =>
 const isMore = (now: unknown, was: unknown): boolean =>
   was === undefined || Number(now) > Number(was);
 
-/** Keywords that narrow what is taken, each with what a narrower value of it is. */
+/** Keywords that restrict values, each with a function that detects a stricter limit. */
 const LIMITS: Record<string, (now: unknown, was: unknown) => boolean> = {
   maximum: isLess,
   maxLength: isLess,
@@ -173,4 +177,13 @@ function resolve(document: OpenApiDocument, schema: Json): Json {
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const recordOf = (value: unknown): Record<string, Json> => (value ?? {}) as Record<string, Json>;
+
+/** The fields of a form that have one value only, e.g. `job_type: "audit"`; empty where it has none. */
+const constantsOf = (form: Json): string =>
+  Object.entries(recordOf(form.properties))
+    .flatMap(([name, field]) =>
+      "const" in field ? [`${name}: ${JSON.stringify(field.const)}`] : [],
+    )
+    .join(", ");
+
 const formsOf = (schema: Json): Json[] => listOf(schema.anyOf ?? schema.oneOf) as Json[];

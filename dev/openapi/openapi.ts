@@ -9,16 +9,17 @@ import { createLogger } from "../../platform/logger";
 import { closeContext, createContext } from "../../services/context";
 import { checkoutRoot } from "../stack/paths";
 import { findBreakingChanges } from "./breaking-changes";
+import { filesOfJobTypes } from "./job-types/files";
 import { typescriptTypes } from "./typescript-types";
 
-/** The committed copies: what clients were written for. */
+/** The committed copies, which clients are written for. */
 const DOCUMENT = "docs/openapi.json";
 const TYPES = "sdk/typescript/src/schema.ts";
 
 /**
- * `npm run openapi`: says what has changed against the committed copies, of the document, the
- * manifests' schemas and the TypeScript SDK's types, and fails if anything has. `-- --write` writes
- * them anew; where that would break clients, only with `--breaking` beside it.
+ * `npm run openapi`: compares the OpenAPI document, the manifests' schemas, the TypeScript SDK's types
+ * and the generated files of job types with the committed copies, and fails if they differ. `-- --write` updates the copies.
+ * Changes that break clients also need `--breaking`.
  */
 async function main(flags: string[]): Promise<void> {
   const now = await currentDocument();
@@ -27,7 +28,7 @@ async function main(flags: string[]): Promise<void> {
   for (const change of breaking) process.stderr.write(`breaking: ${change}\n`);
   if (breaking.length > 0 && !flags.includes("--breaking")) {
     throw new Error(
-      "These changes break clients. If that is meant: npm run openapi -- --write --breaking",
+      "These changes break clients. If this is intended: npm run openapi -- --write --breaking",
     );
   }
   const schemas = Object.fromEntries(
@@ -37,7 +38,8 @@ async function main(flags: string[]): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
     refresh(path, `${JSON.stringify(content, null, 2)}\n`, flags);
   }
-  refresh(TYPES, typescriptTypes(now), flags);
+  const generated = { [TYPES]: typescriptTypes(now), ...filesOfJobTypes() };
+  for (const [path, text] of Object.entries(generated)) refresh(path, text, flags);
 }
 
 const inFolder = (folder: string, files: Record<string, unknown>): Record<string, unknown> =>
@@ -47,14 +49,14 @@ function refresh(name: string, text: string, flags: string[]): void {
   const path = join(checkoutRoot(), name);
   if (existsSync(path) && readFileSync(path, "utf8") === text) return;
   if (!flags.includes("--write")) {
-    throw new Error(`${name} is not what the code says: npm run openapi -- --write`);
+    throw new Error(`${name} does not match the code; run: npm run openapi -- --write`);
   }
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
-  process.stderr.write(`${name} is written anew\n`);
+  process.stderr.write(`wrote ${name}\n`);
 }
 
-/** From the routes as a server would serve them; nothing is connected to. */
+/** Builds the document from the routes of a server. Connects to nothing. */
 async function currentDocument(): Promise<OpenApiDocument> {
   const { config } = loadConfig({});
   const ctx = createContext(config, createLogger("silent"));

@@ -23,7 +23,7 @@ test.each([
   [{}, "unknown"],
 ])("%j is %s", (schema, type) => expect(typeOf(schema)).toBe(type));
 
-test("an object is an interface, which tells what must be there", () => {
+test("an object becomes an interface with required and optional fields", () => {
   const thing = {
     type: "object",
     properties: { id: TEXT, "odd-name": { ...TEXT, description: "ends */ early" } },
@@ -42,7 +42,7 @@ test("an object is an interface, which tells what must be there", () => {
   );
 });
 
-test("an operation has what it takes and gives as JSON", () => {
+test("an operation has its query, and its JSON body and answer", () => {
   const json = (schema: unknown) => ({ content: { "application/json": { schema } } });
   const operation = {
     operationId: "find",

@@ -1,11 +1,11 @@
-"""Makes the sample dataset: instruction/response rows on tasks whose answers can be checked.
+"""Generates the sample dataset: instruction/response rows of tasks with verifiable answers.
 
     python generate.py --rows 2000 --out sample.parquet   (or .jsonl)
     python generate.py --rows 4000 --topic sums --out sums.parquet
 
-The same arguments always give the same rows. About one answer in twenty is wrong and one row in
-fifty stands twice, so that an audit has something to find. `sums`, which the mix leaves out, are
-what a tiny model learns in half a minute.
+The same arguments always produce the same rows. About one answer in twenty is wrong and one row in
+fifty is a duplicate, so that an audit finds something. The default mix has no `sums`, a topic that
+a tiny model learns in half a minute.
 """
 
 import argparse
@@ -104,9 +104,9 @@ _TOPICS: dict[str, tuple[_Maker, ...]] = {
 
 
 def rows(count: int, seed: int = 7, topic: str = "mix", wrong: float = 0.05) -> list[Row]:
-    """wrong: about this share of the answers.
+    """Generates rows. `wrong` is the approximate share of wrong answers.
 
-    No two of `sums` ask the same until all 8,100 are asked, the one row in fifty aside.
+    Questions of `sums` repeat only after all 8,100, except for the duplicates.
     """
     rng = random.Random(seed)
     asked: set[str] = set()

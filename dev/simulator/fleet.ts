@@ -1,11 +1,11 @@
 import { type Behaviour, SimulatedWorker, type SimulationOptions, type Tally } from "./worker";
 
-/** Registrations under way at once. */
+/** Maximum number of concurrent registrations. */
 const AT_ONCE = 50;
 
-/** Thousands of workers, played in one process. */
+/** Simulates thousands of workers in one process. */
 export class SimulatedFleet {
-  readonly tally: Tally = { handed: 0, accepted: 0, refused: 0, cancelled: 0, crashes: 0 };
+  readonly tally: Tally = { dispatched: 0, accepted: 0, refused: 0, cancelled: 0, crashes: 0 };
   readonly workers: SimulatedWorker[];
 
   /** @param mix how many workers of each behaviour. */

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-/** What a simulated worker may be told, in the words of the worker protocol. */
+/** A response of the worker protocol, as far as a simulated worker reads it. */
 export interface Answer {
   status: number;
   body: {
@@ -14,8 +14,8 @@ export interface Answer {
 }
 
 /**
- * The worker endpoints, at the least cost to the machine that plays a thousand workers: plain HTTP/1.1
- * over connections of the worker's own, as on a machine of its own.
+ * A low-cost client of the worker endpoints, for a machine that simulates a thousand workers. Each
+ * worker has its own HTTP/1.1 connections, like a worker on its own machine.
  */
 export class WorkerApi {
   private readonly connections = new Agent({ keepAlive: true, maxSockets: 4 });
@@ -66,7 +66,7 @@ export class WorkerApi {
     });
   }
 
-  /** Cuts every connection, whatever waits on it. */
+  /** Closes every connection, even with open requests. */
   close(): void {
     this.connections.destroy();
   }

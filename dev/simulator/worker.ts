@@ -2,20 +2,20 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, WorkerApi } from "./worker-api";
 
-/** How a simulated worker behaves; each is something that was seen in a fleet. */
+/** Behaviours of simulated workers, each observed in real fleets. */
 export const BEHAVIOURS = [
   "normal",
   // Takes ten times as long.
   "slow",
-  // Crashes now and then, whatever it does, and comes back as another boot.
+  // Crashes at random and registers again with another boot id.
   "flapping",
-  // Heartbeats, and after its first job never asks again, nor obeys.
+  // Sends heartbeats, but after its first job never polls again and ignores commands.
   "deaf",
-  // Falls silent with a job until that is given to somebody else, then delivers it all the same.
+  // Stops heartbeats until its job is assigned to another worker, then delivers the result anyway.
   "zombie",
-  // Sends every result twice at once, and once more later.
+  // Sends every result twice at the same time, and once more later.
   "double",
-  // Says things of jobs that it does not have, and numbers that can't be.
+  // Reports jobs that it does not have, and impossible numbers.
   "liar",
 ] as const;
 export type Behaviour = (typeof BEHAVIOURS)[number];
@@ -24,15 +24,15 @@ export interface SimulationOptions {
   apiUrl: string;
   workerKey: string;
   heartbeatMs: number;
-  /** How long a poll is parked, in seconds. */
+  /** How long a poll waits, in seconds. */
   waitS: number;
   /** How long a job takes. */
   workMs: number;
-  /** Longer than the control plane waits for a heartbeat. */
+  /** Longer than the control plane's heartbeat time-out. */
   silenceMs: number;
-  /** By a worker's id; without it none has a GPU. */
+  /** The GPU of a worker. Default: no GPU. */
   gpuOf?: (workerId: string) => { name: string; memory_gb: number; count?: number };
-  /** How a job ends, in the words of job_result; without it each is done, and was a thousand rows. */
+  /** The body of job_result. Default: completed, with a thousand rows. */
   endOf?: (job: SimulatedJob) => object;
 }
 
@@ -42,9 +42,9 @@ export interface SimulatedJob {
   job_type: string;
 }
 
-/** What a simulated worker saw. */
+/** Counts over all simulated workers. */
 export interface Tally {
-  handed: number;
+  dispatched: number;
   accepted: number;
   refused: number;
   cancelled: number;
@@ -57,7 +57,7 @@ export class SimulatedWorker {
   private readonly stopping = new AbortController();
   private job: SimulatedJob | undefined;
   private silent = false;
-  private beating: NodeJS.Timeout | undefined;
+  private heartbeats: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
 
   constructor(
@@ -73,13 +73,16 @@ export class SimulatedWorker {
   async start(): Promise<void> {
     await this.register();
     this.running = this.work();
-    // Spread over the interval, as the starts of real machines are.
-    this.beating = setTimeout(() => this.keepBeating(), Math.random() * this.options.heartbeatMs);
+    // Spread over the interval, like the starts of real machines.
+    this.heartbeats = setTimeout(
+      () => this.startHeartbeats(),
+      Math.random() * this.options.heartbeatMs,
+    );
   }
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    clearTimeout(this.beating);
+    clearTimeout(this.heartbeats);
     this.api.close();
     await this.running;
   }
@@ -103,27 +106,28 @@ export class SimulatedWorker {
     }
   }
 
-  private keepBeating(): void {
-    this.beating = setInterval(() => void this.beat(), this.options.heartbeatMs);
-    void this.beat();
+  private startHeartbeats(): void {
+    this.heartbeats = setInterval(() => void this.heartbeat(), this.options.heartbeatMs);
+    void this.heartbeat();
   }
 
-  private async beat(): Promise<void> {
+  private async heartbeat(): Promise<void> {
     if (this.silent) return;
-    const told = this.behaviour === "liar" ? { job_id: "job_of_somebody", attempt: 7 } : this.job;
+    const reported =
+      this.behaviour === "liar" ? { job_id: "job_of_somebody", attempt: 7 } : this.job;
     const answer = await this.post("heartbeat", {
       worker_id: this.id,
       gpu: { util: 50, mem_used: 1, mem_total: 2 },
       status: "idle",
       timestamp: new Date().toISOString(),
-      ...told,
+      ...reported,
     });
     if (answer?.body.error?.code === "worker_not_registered") await this.register();
     if (this.behaviour === "deaf") return;
-    const given = answer?.body.commands?.some(
+    const isRevoked = answer?.body.commands?.some(
       ({ type, job_id }) => type !== "drain" && job_id === this.job?.job_id,
     );
-    if (given) this.job = undefined;
+    if (isRevoked) this.job = undefined;
   }
 
   private async work(): Promise<void> {
@@ -135,7 +139,7 @@ export class SimulatedWorker {
       const { job_id: jobId, attempt = 0, job_type: type = "" } = answer?.body ?? {};
       if (answer?.status !== 200) await this.pause(500);
       if (!jobId) continue;
-      this.tally.handed += 1;
+      this.tally.dispatched += 1;
       this.job = { job_id: jobId, attempt, job_type: type };
       await this.run(this.job);
       this.job = undefined;
@@ -174,7 +178,7 @@ export class SimulatedWorker {
     }
   }
 
-  /** Works, unless the job is taken from it meanwhile, and delivers. */
+  /** Works and delivers the result, unless a command revokes the job in the meantime. */
   private async finish(job: SimulatedJob, ms: number): Promise<void> {
     await this.pause(ms);
     if (this.job) return await this.deliver(job);
@@ -202,7 +206,7 @@ export class SimulatedWorker {
     return { worker_id: this.id, job_id, attempt, ...body };
   }
 
-  /** All of its connections break; it is away for a while, and comes back without its job. */
+  /** Breaks all connections, is offline for a while, and registers again without its job. */
   private async crash(): Promise<void> {
     this.tally.crashes += 1;
     this.silent = true;
@@ -213,7 +217,7 @@ export class SimulatedWorker {
     await this.register();
   }
 
-  /** Undefined: the connection failed, as a worker must expect it to. */
+  /** Undefined: the connection failed. */
   private async post(endpoint: string, body: object): Promise<Answer | undefined> {
     if (this.stopped) return undefined;
     return await this.api.post(`/worker/${endpoint}`, body).catch(() => undefined);

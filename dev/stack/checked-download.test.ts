@@ -30,12 +30,12 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a file that has its checksum is written", async () => {
+test("a file with the right checksum is written", async () => {
   await downloadChecked(`${url}/archive`, SHA256, join(folder, "good"));
   expect(readFileSync(join(folder, "good"), "utf8")).toBe(CONTENT);
 });
 
-test("another file is refused before it is written, and so is an error page", async () => {
+test("a file with another checksum and an error page are refused before they are written", async () => {
   const target = join(folder, "bad");
   await expect(downloadChecked(`${url}/archive`, "0".repeat(64), target)).rejects.toThrow(
     `its SHA-256 is ${SHA256}`,

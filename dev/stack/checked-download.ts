@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 
-/** Writes what the URL serves to the file, if it has this SHA-256. @throws and writes nothing otherwise. */
+/** Downloads a URL to a file. @throws Error, and writes nothing, if the SHA-256 differs. */
 export async function downloadChecked(url: string, sha256: string, file: string): Promise<void> {
   const response = await fetch(url, { signal: AbortSignal.timeout(120_000) });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);

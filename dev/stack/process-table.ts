@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /**
- * When a process started, in its system's own words; "" if there is none. Ids alone are used again.
+ * The start time of a process, in a system-specific format; "" if it does not exist. Process ids
+ * are reused, so id and start time together identify a process.
  */
 export function startTime(pid: number): string {
   try {
     if (process.platform === "linux") {
       const fields = fieldsOf(pid);
-      // One that has ended, and that nobody has waited for, is still listed.
+      // A zombie process has ended but is still listed.
       return fields[0] === "Z" ? "" : (fields[19] ?? "");
     }
     return execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
@@ -17,18 +18,21 @@ export function startTime(pid: number): string {
   }
 }
 
-/** Of proc_pid_stat(5), from the 3rd on. Linux only. */
+/** Fields of proc_pid_stat(5), from the third on. Linux only. */
 export function fieldsOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The 2nd, a name in parentheses, may itself contain blanks.
+  // The second field, a name in parentheses, may contain spaces.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
-/** PF_KTHREAD of Linux' include/linux/sched.h. */
+/** PF_KTHREAD of Linux's include/linux/sched.h. */
 const KERNEL_THREAD = 0x00200000;
 const isKernelThread = (pid: number): boolean => (Number(fieldsOf(pid)[6]) & KERNEL_THREAD) !== 0;
 
-/** Processes that work in a directory, as all of Postgres' do in its data directory. Linux only. */
+/**
+ * Processes whose working directory this is, such as all processes of a Postgres server. Linux
+ * only.
+ */
 export const processesIn = (directory: string): number[] =>
   processesOfWhich((pid) => readlinkSync(`/proc/${pid}/cwd`) === directory);
 
@@ -40,7 +44,7 @@ export const processesNaming = (directory: string): number[] =>
     ),
   ).filter((pid) => pid !== process.pid);
 
-/** Processes that begin to run their program: they have no command and no environment yet. Linux only. */
+/** Processes that are starting: they have no command and no environment yet. Linux only. */
 export const processesStarting = (): number[] =>
   processesOfWhich(
     (pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8") === "" && !isKernelThread(pid),
@@ -55,7 +59,7 @@ function processesOfWhich(holds: (pid: number) => boolean): number[] {
       try {
         return holds(pid) && startTime(pid) !== "";
       } catch {
-        return false; // it ended meanwhile, or is not ours to look at
+        return false; // it has ended, or we may not read it
       }
     });
 }

@@ -13,7 +13,7 @@ export interface Command {
   logFile: string;
 }
 
-/** A program that the stack started: stopped, killed, frozen and thawed by its process id. */
+/** A child process that can be stopped, killed, frozen and resumed. */
 export class ManagedProcess {
   readonly exited: Promise<number | null>;
   private ended = false;
@@ -34,12 +34,13 @@ export class ManagedProcess {
 
   static start(command: Command): ManagedProcess {
     mkdirSync(dirname(command.logFile), { recursive: true });
-    // A file instead of a pipe: logging continues if this process dies, and costs it no CPU time.
+    // A file instead of a pipe: logging continues if this process ends, and costs it no CPU time.
     const log = openSync(command.logFile, "a", 0o600);
     const child = spawn(command.program, command.args, {
       cwd: command.cwd,
       env: command.env ?? process.env,
-      // Its own group: Ctrl-C in the terminal reaches us alone, and we stop things in order.
+      // Its own process group: Ctrl-C reaches only this process, which then stops its children in
+      // order.
       detached: true,
       stdio: ["ignore", log, log],
       ...(command.uid === undefined ? {} : { uid: command.uid }),
@@ -48,7 +49,7 @@ export class ManagedProcess {
     closeSync(log);
     if (child.pid === undefined) {
       child.on("error", () => undefined);
-      throw new Error(`could not start ${command.name}: is ${command.program} there?`);
+      throw new Error(`could not start ${command.name}: is ${command.program} installed?`);
     }
     return new ManagedProcess(command.name, child.pid, child, command.logFile);
   }
@@ -61,13 +62,13 @@ export class ManagedProcess {
     if (!this.ended) process.kill(this.pid, signal);
   }
 
-  /** As a crash or a power cut would end it: the whole process group at once. */
+  /** Kills the whole process group at once, like a crash. */
   async kill(): Promise<void> {
     killGroup(this.pid);
     await this.exited;
   }
 
-  /** Asks it to end, and insists after `graceMs`. */
+  /** Sends a signal to end the process, and SIGKILL after `graceMs`. */
   async stop(signal: NodeJS.Signals = "SIGTERM", graceMs = 15_000): Promise<void> {
     if (this.ended) return;
     this.signal("SIGCONT");
@@ -77,7 +78,7 @@ export class ManagedProcess {
     clearTimeout(timer);
   }
 
-  /** The last lines it wrote, for an error message. */
+  /** The last lines of its log, for an error message. */
   lastWords(lines = 15): string {
     if (!existsSync(this.logFile)) return "";
     return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
@@ -88,6 +89,6 @@ export function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

@@ -10,12 +10,12 @@ import type { Say } from "./say";
 
 const run = promisify(execFile);
 
-/** Every package by hash, and none that the lock does not name. */
+/** Checks every package by hash, and installs none that the lock does not name. */
 const HASHED = ["--require-hashes", "--no-deps"];
 
 const CANDIDATES = ["python3", "python3.13", "python3.12", "python3.11", "python"];
 
-/** What is installed by which lock (`npm run lock:python`), and how much that is. */
+/** Download size of each lock (`npm run lock:python`). */
 const SIZES = {
   runtime: "80 MB",
   train: "PyTorch: 0.2 GB for CPUs, 3 GB with CUDA",
@@ -29,7 +29,7 @@ const SIZES = {
 
 export type PythonNeed = keyof typeof SIZES;
 
-/** A Python with our requirements, in a virtual environment outside the checkout. */
+/** Returns a Python with our requirements, in a virtual environment outside the checkout. */
 export async function pythonEnvironment(
   say: Say,
   needs: PythonNeed[] = ["runtime"],
@@ -45,7 +45,7 @@ export async function pythonEnvironment(
   }
   for (const need of needs) {
     const lock = readLock(need);
-    // Another version of the list is installed over the former one: PyTorch is not fetched again for it.
+    // A changed lock is installed over the old one, so that PyTorch is not downloaded again.
     const marker = join(directory, `.locked-${need}-${digestOf(lock)}`);
     if (existsSync(marker)) continue;
     say(`Installing Python packages (requirements/${need}.txt; ${SIZES[need]}) …`);
@@ -61,11 +61,12 @@ const digestOf = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /**
- * PyTorch's build for CPUs is a fifteenth of the other, but is not where pip looks. uv knows where; where
- * it can't be reached, pip's follows. The version is the locked one. Its files are not those whose hashes are
- * locked, so they are trusted by TLS alone.
+ * Installs PyTorch's CPU build in the locked version. It has a fifteenth of the size of the other
+ * build, but is in another index than pip's. uv knows that index. If it can't be reached, the
+ * caller installs the other build with pip. The lock has no hashes of these files, so they are
+ * authenticated by TLS only.
  *
- * @returns whether PyTorch is there, without CUDA.
+ * @returns whether PyTorch without CUDA is installed.
  */
 async function installTorchForCpu(python: string, say: Say): Promise<boolean> {
   const locked = parseLock(readLock("train")).find(({ name }) => name === "torch");
@@ -82,12 +83,12 @@ async function installTorchForCpu(python: string, say: Say): Promise<boolean> {
       () => false,
     );
   } catch {
-    say("PyTorch's build for CPUs can't be had here; the one with CUDA runs on CPUs too");
+    say("PyTorch's CPU build can't be downloaded; using the CUDA build, which runs on CPUs too");
     return false;
   }
 }
 
-/** Where our own Python packages lie, for PYTHONPATH. */
+/** Folders of our own Python packages, for PYTHONPATH. */
 export function pythonPath(): string {
   const packages = ["agent", "compute", join("sdk", "python")];
   return packages.map((directory) => join(checkoutRoot(), directory, "src")).join(":");
@@ -113,7 +114,7 @@ async function createVenv(python: string, directory: string): Promise<void> {
   });
 }
 
-/** Installs what a lock pins, each file checked by its hash. */
+/** Installs the packages of a lock, and checks each file by its hash. */
 async function pipInstall(python: string, lock: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "forge-python-"));
   try {

@@ -7,25 +7,25 @@ import { ManagedProcess } from "./process";
 import type { Say } from "./say";
 import { freePorts, waitFor } from "./wait";
 
-/** Pinned in dev/versitygw/go.mod too. */
+/** Must match dev/versitygw/go.mod. */
 const VERSION = "1.7.0";
 
 const directoryOf = (): string => join(cacheDir(), `versitygw-${VERSION}`);
 
-/** Whether it is here, or can be built. */
+/** Whether the server is built, or can be built. */
 export const canHaveS3Server = (): boolean =>
   existsSync(join(directoryOf(), "versitygw")) || spawnSync("go", ["version"]).status === 0;
 
-/** The gateway's program: built with Go, once, into the cache. */
+/** The gateway's program, built once with Go into the cache. */
 export async function s3Binary(say: Say): Promise<string> {
   const directory = directoryOf();
   const binary = join(directory, "versitygw");
   if (existsSync(binary)) return binary;
-  say("Building an S3 server with Go, once: about a minute …");
+  say("Building an S3 server with Go (once, about a minute) …");
   mkdirSync(directory, { recursive: true });
   const partial = join(directory, `.versitygw-${process.pid}`);
   try {
-    // Go checks every module against go.sum there.
+    // Go checks every module against go.sum in that folder.
     await promisify(execFile)(
       "go",
       ["build", "-trimpath", "-o", partial, "github.com/versity/versitygw/cmd/versitygw"],
@@ -38,7 +38,7 @@ export async function s3Binary(say: Say): Promise<string> {
   return binary;
 }
 
-/** A real S3 server, for tests: the Versity gateway over a directory. */
+/** A real S3 server for tests: the Versity gateway on a directory. */
 export class S3Server {
   readonly accessKeyId = "forge-test";
   readonly secretAccessKey = "forge-test-secret";
@@ -62,7 +62,7 @@ export class S3Server {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** How servers and agents are told of it. */
+  /** Environment variables for servers and agents that use it. */
   get environment(): Record<string, string> {
     return {
       S3_ENDPOINT: this.endpoint,
@@ -71,12 +71,12 @@ export class S3Server {
     };
   }
 
-  /** Each folder in it is a bucket, each file in that an object. */
+  /** Each folder in this directory is a bucket, and each file in a bucket is an object. */
   get directory(): string {
     return join(this.home, "buckets");
   }
 
-  /** Again, after a stop: at the same address, with the same buckets. */
+  /** Starts the server. A restart keeps the address and the buckets. */
   async start(): Promise<void> {
     const iam = join(this.home, "iam");
     for (const folder of [this.directory, iam]) mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** Where a stack tells people what it is doing. */
+/** Prints a progress message for people. */
 export type Say = (line: string) => void;
 
 export const sayOnStderr: Say = (line) => {

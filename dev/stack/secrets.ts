@@ -6,7 +6,7 @@ import { mintKey } from "../../services/accounts/api-keys";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 
-/** Made at a stack's first start and kept, so that a key outlives a restart. */
+/** Created at a stack's first start and kept across restarts. */
 export interface Secrets {
   postgresPassword: string;
   adminKey: string;
@@ -14,7 +14,7 @@ export interface Secrets {
   workerKey: string;
 }
 
-/** The ordinary user of a stack, whose keys are in stack.json. */
+/** The regular user of a stack. stack.json has the keys. */
 export const LOCAL_USER = "local";
 
 export function loadSecrets(home: string): Secrets {
@@ -31,7 +31,7 @@ export function loadSecrets(home: string): Secrets {
   return secrets;
 }
 
-/** Enters the stack's users and keys into a migrated database. */
+/** Inserts the stack's users and keys into a migrated database. */
 export async function ensureStackKeys(
   databaseUrl: string,
   secrets: Pick<Secrets, "adminKey" | "userKey" | "workerKey">,

@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join, resolve } from "node:path";
 import { migrate } from "../../platform/postgres/migrate";
 import { forAgents, serverDefaults } from "./environments";
-import { claimHome, forgetProcesses, recordProcesses } from "./leftovers";
 import { checkoutRoot } from "./paths";
 import { postgresUrl, startPostgres } from "./postgres";
 import { ManagedProcess } from "./process";
 import { pythonEnvironment, pythonPath } from "./python";
+import { claimHome, forgetProcesses, recordProcesses } from "./recorded-processes";
 import { type Say, sayOnStderr } from "./say";
 import { ensureStackKeys, loadSecrets, type Secrets } from "./secrets";
 import { startTemporal } from "./temporal";
@@ -14,14 +14,17 @@ import { freePorts, waitFor } from "./wait";
 
 export interface StackOptions {
   home: string;
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   port?: number;
   agents?: number;
-  /** Beside the environment, for the server and the agents. */
+  /** Additional environment variables for the server and the agents. */
   env?: Record<string, string>;
-  /** The Temporal worker is a process of its own, as in production. */
+  /** Runs the Temporal worker as a separate process, as in production. */
   split?: boolean;
-  /** Node's options for the server. Default: with source maps, at a fourth more CPU time for its start. */
+  /**
+   * Node's options for the server. Default: source maps, which add a quarter to the CPU time of its
+   * start.
+   */
   nodeOptions?: string[];
   /** Servers to use instead of starting them. */
   given?: GivenServers;
@@ -31,12 +34,12 @@ export interface StackOptions {
 export interface GivenServers {
   databaseUrl?: string;
   temporalAddress?: string;
-  /** Runs the forge-server in a process that is there already. */
+  /** Runs the forge-server in an existing process. */
   host?: ServerHost;
 }
 
 export interface ServerHost {
-  /** @param env all of its environment. */
+  /** @param env the complete environment. */
   start(env: NodeJS.ProcessEnv, logFile: string): Promise<HostedServer>;
 }
 
@@ -46,14 +49,13 @@ export interface HostedServer {
 }
 
 /**
- * Everything that Forge needs, on this machine: Postgres, Temporal, a forge-server and agents. What
- * `npm start` runs is also what the demo and the tests stand on; each part may be stopped, killed and
- * started again by itself.
+ * A complete Forge on this machine: Postgres, Temporal, a forge-server and agents. Used by `npm
+ * start`, the demo and the tests. Each component can be stopped, killed and restarted separately.
  */
 export class Stack {
   postgres: ManagedProcess | undefined;
   temporal: ManagedProcess | undefined;
-  /** Undefined where the server is one as well. */
+  /** Undefined if the server is also the Temporal worker. */
   temporalWorker: ManagedProcess | undefined;
   readonly otherServers: ManagedProcess[] = [];
   readonly agents = new Map<string, ManagedProcess>();
@@ -75,11 +77,11 @@ export class Stack {
     const { TEMPORAL_ADDRESS: temporalAddress } = process.env;
     this.given = { ...(temporalAddress ? { temporalAddress } : {}), ...options.given };
     mkdirSync(this.home, { recursive: true });
-    for (const name of claimHome(this.home)) this.say(`Ended ${name} of a stack that was killed`);
+    for (const name of claimHome(this.home)) this.say(`Ended ${name} of a killed stack`);
     this.secrets = loadSecrets(this.home);
   }
 
-  /** @throws where a host runs it: it can't be killed, frozen or replaced alone. */
+  /** @throws Error if a host runs the server: it can't be killed, frozen or replaced separately. */
   get server(): ManagedProcess | undefined {
     if (this.given.host) throw new Error("the forge-server shares its process with others");
     return this.ownServer;
@@ -102,27 +104,32 @@ export class Stack {
     return this.secrets;
   }
 
-  /** Where the compiled server is that is started next; another release's, in a test of upgrades. */
+  /**
+   * Folder of the compiled server for the next start. A test of upgrades sets another release's.
+   */
   release = join(checkoutRoot(), "dist");
 
   get storeDir(): string {
     return join(this.home, "store");
   }
 
-  /** Starts all parts in order. A stop meanwhile lets the part that is starting come up, and no more. */
+  /**
+   * Starts all components in order. A concurrent `stop` waits for the current one and starts no
+   * further ones.
+   */
   async start(): Promise<void> {
-    this.starting = this.startParts();
+    this.starting = this.startComponents();
     await this.starting;
   }
 
-  /** Starts Postgres only, and migrates it. */
+  /** Starts only Postgres, and migrates it. */
   async startDatabase(): Promise<void> {
     await this.takePorts();
     if (!this.given.databaseUrl) await this.startPostgres();
     await this.migrate();
   }
 
-  private async startParts(): Promise<void> {
+  private async startComponents(): Promise<void> {
     const { signal } = this.stopping;
     await this.takePorts();
     const servers = [
@@ -179,7 +186,7 @@ export class Stack {
     );
   }
 
-  /** @param more settings of this start only. */
+  /** @param more additional environment variables for this start only. */
   async startServer(more: Record<string, string> = {}): Promise<void> {
     this.say("Starting forge-server …");
     if (this.given.host) {
@@ -201,7 +208,7 @@ export class Stack {
     });
   }
 
-  /** Another process beside the first of its role, as in production; its address. */
+  /** Starts another process of a role, as in production. Returns its address. */
   async startAnotherServer(role: "api" | "worker" = "api"): Promise<string> {
     const name = `${role === "api" ? "forge-server" : "temporal-worker"}-${this.otherServers.length + 2}`;
     return await this.runServer(name, 0, role, (server) => this.otherServers.push(server));
@@ -240,13 +247,13 @@ export class Stack {
       ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
       FORGE_DATABASE_URL: this.databaseUrl,
       TEMPORAL_ADDRESS: this.temporalAddress,
-      // A Temporal server from elsewhere has its UI elsewhere.
+      // The UI's address of a given Temporal server is unknown.
       ...(this.given.temporalAddress ? {} : { FORGE_TEMPORAL_UI_URL: this.temporalUiUrl }),
       ...this.options.env,
     };
   }
 
-  /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
+  /** Starts an agent. Starting the same name again restarts the same worker. */
   async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
     const python = await pythonEnvironment(this.say);
     const own = this.options.env ?? {};
@@ -275,7 +282,7 @@ export class Stack {
     return agent;
   }
 
-  /** Stops everything that still runs, in the right order, and removes stack.json. */
+  /** Stops all running components in order, and removes stack.json. */
   async stop(): Promise<void> {
     this.stopping.abort(new Error("stopped while starting"));
     await this.starting.catch(() => undefined);
@@ -287,7 +294,7 @@ export class Stack {
     forgetProcesses(this.home);
   }
 
-  /** SIGKILL to everything at once: a power cut. */
+  /** Kills all processes at once, like a power failure. */
   async killAll(): Promise<void> {
     await Promise.all(this.processes().map((process) => process.kill()));
   }
@@ -303,7 +310,7 @@ export class Stack {
     ].filter((process): process is ManagedProcess => process?.alive === true);
   }
 
-  /** Below the home, so that an agent that is killed leaves nothing behind elsewhere. */
+  /** Below the home, so that a killed agent leaves no files elsewhere. */
   private scratchDir(): string {
     const directory = join(this.home, "tmp");
     mkdirSync(directory, { recursive: true });
@@ -314,7 +321,10 @@ export class Stack {
     return join(this.home, "logs", `${name}.log`);
   }
 
-  /** contract.md, Running it. Written whole or not at all, and for its owner only. */
+  /**
+   * Writes stack.json atomically, readable by its owner only. Other programs read it: keep its
+   * fields.
+   */
   writeStackFile(): void {
     const content = {
       ready: true,

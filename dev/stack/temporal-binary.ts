@@ -9,12 +9,12 @@ import type { Say } from "./say";
 
 const run = promisify(execFile);
 
-/** Pinned in dev/temporal/go.mod too. */
+/** Must match dev/temporal/go.mod. */
 const CLI_VERSION = "1.8.2";
 
 /**
- * SHA-256 of the release's archives, as its checksums.txt lists them. A platform without one builds with Go,
- * which checks every module against dev/temporal/go.sum.
+ * SHA-256 of the release's archives, from its checksums.txt. Other platforms build with Go, which
+ * checks every module against dev/temporal/go.sum.
  */
 const CHECKSUMS: Record<string, string> = {
   linux_amd64: "d8421bda989e6514b4bdb4d63a9012a8a05a806892e881a5aad8510496349a94",
@@ -24,8 +24,8 @@ const CHECKSUMS: Record<string, string> = {
 };
 
 /**
- * Finds the Temporal CLI, whose dev server is the real one, or gets it: TEMPORAL_CLI_PATH, PATH, the
- * cache, a download, a build with Go, whichever comes first.
+ * Returns the Temporal CLI, whose dev server is a real Temporal server. Tries in this order:
+ * TEMPORAL_CLI_PATH, PATH, the cache, a download, a build with Go.
  */
 export async function temporalBinary(say: Say, signal?: AbortSignal): Promise<string> {
   const given = process.env.TEMPORAL_CLI_PATH;
@@ -63,7 +63,7 @@ async function download(directory: string, target: string, say: Say): Promise<bo
     renameSync(join(directory, "temporal"), target);
     return true;
   } catch (error) {
-    say(`  no download from here: ${error instanceof Error ? error.message : String(error)}`);
+    say(`  download failed: ${error instanceof Error ? error.message : String(error)}`);
     return false;
   } finally {
     rmSync(archive, { force: true });
@@ -72,7 +72,7 @@ async function download(directory: string, target: string, say: Say): Promise<bo
 
 async function buildWithGo(target: string, say: Say, signal?: AbortSignal): Promise<void> {
   const started = performance.now();
-  say("Building the Temporal server with Go, once: usually 3 to 5 minutes on 2 cores …");
+  say("Building the Temporal server with Go (once, usually 3 to 5 minutes on 2 cores) …");
   const go = spawn(
     "go",
     [
@@ -111,8 +111,8 @@ async function buildWithGo(target: string, say: Say, signal?: AbortSignal): Prom
     signal?.throwIfAborted();
     throw new Error(
       [
-        "There is no Temporal server: none on PATH, no download, and no build with Go.",
-        "Install the Temporal CLI or Go, or set TEMPORAL_ADDRESS to a server of yours.",
+        "No Temporal server: the CLI is not on PATH, and both the download and the build with Go failed.",
+        "Install the Temporal CLI or Go, or set TEMPORAL_ADDRESS to a running server.",
         ...lastLines,
       ].join("\n"),
     );

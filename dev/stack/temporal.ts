@@ -10,11 +10,13 @@ interface TemporalOptions {
   port: number;
   uiPort: number;
   logFile: string;
-  /** Told before it is ready, so that it can be ended whatever happens meanwhile. */
+  /** Called before the server is ready, so that the caller can end it in any case. */
   onSpawn(process: ManagedProcess): void;
 }
 
-/** A dev server's defaults are for many shards, processes and users: see docs/operating.md. */
+/**
+ * The dev server's default limits are for many shards, processes and users: see docs/operating.md.
+ */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,
   "history.timerProcessorMaxPollRPS": 2_000,
@@ -31,7 +33,7 @@ const DYNAMIC_CONFIG: Record<string, number> = {
 
 const TRIES = 3;
 
-/** Starts the real Temporal server, with its UI and its state in one file. */
+/** Starts a real Temporal server with its UI. */
 export async function startTemporal(
   options: TemporalOptions,
   say: Say,
@@ -45,10 +47,11 @@ export async function startTemporal(
       await waitForTemporal(`127.0.0.1:${options.port}`, server);
       return server;
     } catch (error) {
-      // It picks the ports of its inner services itself, and another program may be faster to take one.
+      // The server chooses the ports of its internal services itself, and another program may take
+      // one.
       const lostPort = !server.alive && /address already in use/.test(server.lastWords());
       if (!lostPort || tries === TRIES) throw error;
-      say("Another program took one of Temporal's ports; starting it again …");
+      say("Another program uses one of Temporal's ports; starting it again …");
     }
   }
 }
@@ -79,7 +82,7 @@ const inFile = (path: string): string[] => [
   "--sqlite-pragma=synchronous=NORMAL",
 ];
 
-/** Until the server answers for its default namespace. */
+/** Waits until the server responds for its default namespace. */
 async function waitForTemporal(address: string, process?: ManagedProcess): Promise<void> {
   const probe = async (): Promise<true> => {
     const connection = await Connection.connect({ address, connectTimeout: 2_000 });

@@ -3,15 +3,15 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
-/** The pause between two probes grows from the first to the last. */
+/** The pause between two probes grows from FIRST_PAUSE_MS to LAST_PAUSE_MS. */
 const FIRST_PAUSE_MS = 30;
 const LAST_PAUSE_MS = 100;
 const GROWTH = 1.4;
 
 /**
- * Polls until `probe` gives something other than undefined, false or an error.
+ * Polls until `probe` returns something other than undefined or false, without throwing.
  *
- * @param options.everyMs a fixed pause between two probes, in place of one that grows.
+ * @param options.everyMs a fixed pause between two probes, instead of a growing one.
  */
 export async function waitFor<T>(
   what: string,
@@ -30,12 +30,12 @@ export async function waitFor<T>(
       last = error;
     }
     if (process && !process.alive) {
-      throw new Error(`${process.name} ended while we waited for ${what}:\n${process.lastWords()}`);
+      throw new Error(`${process.name} ended while waiting for ${what}:\n${process.lastWords()}`);
     }
     if (performance.now() > deadline) {
       const why =
         last === undefined ? "" : ` (${last instanceof Error ? last.message : String(last)})`;
-      throw new Error(`waited ${timeoutMs / 1000} s in vain for ${what}${why}`);
+      throw new Error(`timed out after ${timeoutMs / 1000} s waiting for ${what}${why}`);
     }
     await sleep(pauseMs);
     if (everyMs === undefined) pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * GROWTH);
@@ -43,15 +43,18 @@ export async function waitFor<T>(
 }
 
 /**
- * Below the ports that systems give to outgoing connections: one of those could take a port in the seconds
- * until its program listens. And above those on which agents serve models.
+ * Below the range of ephemeral ports, because an outgoing connection could take a port before its
+ * program listens. Above the ports on which agents serve models.
  */
 const FIRST_PORT = 19_000;
-/** Each process has a lane of its own, so that two that look at the same moment seldom find the same. */
+/**
+ * Each process uses its own lane of ports, so that concurrent processes seldom choose the same
+ * port.
+ */
 const LANES = 16;
 const PORTS_OF_LANE = 800;
 
-/** Ports that nobody listens on, all different. */
+/** Returns distinct free ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const held: { port: number; server: Server }[] = [];
   while (held.length < count) {
@@ -63,7 +66,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return held.map(({ port }) => port);
 }
 
-/** Undefined: somebody else does. */
+/** Undefined if the port is in use. */
 function listenOn(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

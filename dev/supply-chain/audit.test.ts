@@ -1,6 +1,6 @@
 import { judgeNpm, judgePython } from "./audit";
 
-test("npm's report: clean, vulnerable, and not known", () => {
+test("npm's report: clean, vulnerable, and unknown", () => {
   expect(judgeNpm('{"vulnerabilities": {}}').verdict).toBe("clean");
   const found = judgeNpm('{"vulnerabilities": {"a": {"severity": "high", "range": "<2"}}}');
   expect(found).toEqual({ verdict: "vulnerable", text: "  high: a <2" });
@@ -8,7 +8,7 @@ test("npm's report: clean, vulnerable, and not known", () => {
   expect(judgeNpm("").verdict).toBe("unreachable");
 });
 
-test("pip-audit's report: clean, vulnerable, and not known", () => {
+test("pip-audit's report: clean, vulnerable, and unknown", () => {
   expect(
     judgePython('{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}').verdict,
   ).toBe("clean");

@@ -4,7 +4,7 @@ import { pythonEnvironment } from "../stack/python";
 import { sayOnStderr as say } from "../stack/say";
 import { lockPath, RUNTIME_LOCKS } from "./python-locks";
 
-/** `unreachable`: it is not known whether there are advisories. */
+/** `unreachable`: it is unknown whether there are advisories. */
 type Verdict = "clean" | "vulnerable" | "unreachable";
 
 interface Ended {
@@ -18,7 +18,7 @@ const run = (program: string, args: string[]): Promise<Ended> =>
     execFile(program, args, options, (_error, stdout, stderr) => resolve({ stdout, stderr }));
   });
 
-/** Both tools exit with 1 for advisories as for a failure; only their JSON tells which. */
+/** Both tools exit with 1 for advisories and for failures. Only their JSON shows the difference. */
 function parse<T>(text: string): T | undefined {
   try {
     return JSON.parse(text) as T;
@@ -49,7 +49,10 @@ export function judgePython(stdout: string): { verdict: Verdict; text: string } 
   return { verdict: lines.length > 0 ? "vulnerable" : "clean", text: lines.join("\n") };
 }
 
-/** `npm run audit [-- --offline-ok]`: known vulnerabilities of what servers, workers and the SDK install. */
+/**
+ * `npm run audit [-- --offline-ok]`: checks the packages of server, workers and SDK for
+ * vulnerabilities.
+ */
 async function main(): Promise<number> {
   const offlineOk = process.argv.includes("--offline-ok");
   let code = 0;
@@ -57,7 +60,7 @@ async function main(): Promise<number> {
     say(`${what}: ${judged.verdict}`);
     if (judged.text) say(judged.text);
     if (judged.verdict === "unreachable") {
-      say("  the advisory database could not be reached; nothing is known:");
+      say("  could not reach the advisory database:");
       say(`  ${ended.stderr.trim().split("\n").slice(-2).join("\n  ")}`);
     }
     if (judged.verdict === "vulnerable" || (judged.verdict === "unreachable" && !offlineOk))
@@ -66,7 +69,7 @@ async function main(): Promise<number> {
   const npm = await run("npm", ["audit", "--omit=dev", "--json"]);
   report("npm packages", judgeNpm(npm.stdout), npm);
   const python = await pythonEnvironment(say, ["audit"]);
-  // pip need not resolve or install: the locks name every package.
+  // The locks name every package, so pip need not resolve or install anything.
   const options = ["--require-hashes", "--disable-pip", "--format=json", "--progress-spinner=off"];
   for (const name of RUNTIME_LOCKS) {
     const service = ["--vulnerability-service=osv", "-r", lockPath(name)];

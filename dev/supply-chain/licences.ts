@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 import { parseLock, RUNTIME_LOCKS, readLock } from "./python-locks";
 
-/** SPDX identifiers. MPL-2.0 binds changes of its own files only, and we change none. */
+/** SPDX identifiers. MPL-2.0 applies only to changes of the licensed files, and we change none. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -22,10 +22,10 @@ const ALLOWED = new Set([
   "Zlib",
 ]);
 
-/** CUDA: PyTorch asks for it, and a GPU machine installs it by itself. We distribute none of it. */
+/** CUDA: a dependency of PyTorch that GPU machines install themselves. We don't distribute it. */
 const NVIDIA = { licence: "LicenseRef-NVIDIA-Proprietary", names: /^(nvidia|cuda)-/ };
 
-/** Licences that a package allows for by name, or that package-lock.json does not have. */
+/** Licences that are missing in package-lock.json. */
 const NPM: Record<string, string> = {
   buildcheck: "MIT",
   "cpu-features": "MIT",
@@ -33,7 +33,7 @@ const NPM: Record<string, string> = {
   unionfs: "Unlicense",
 };
 
-/** Data of browsers that a compiler in Temporal's worker reads. We distribute it unchanged. */
+/** Browser data that a compiler in Temporal's worker reads. We distribute it unchanged. */
 const NPM_EXCEPTIONS = new Set(["caniuse-lite CC-BY-4.0"]);
 
 interface Licensed {
@@ -43,8 +43,8 @@ interface Licensed {
 }
 
 /**
- * Whether an SPDX expression is allowed: each part of an AND, one part of an OR. Parentheses are left out, which
- * may refuse a nested expression that is allowed, never the reverse.
+ * Whether an SPDX expression is allowed: all parts of an AND, or one part of an OR. Ignores
+ * parentheses, which may refuse an allowed nested expression, but never allows a refused one.
  */
 export const isAllowed = (expression: string): boolean =>
   expression
@@ -52,7 +52,7 @@ export const isAllowed = (expression: string): boolean =>
     .split(" AND ")
     .every((part) => part.split(" OR ").some((one) => ALLOWED.has(one.trim())));
 
-/** What a server's installation has, by package-lock.json. */
+/** The packages of a server installation, from package-lock.json. */
 export function npmPackages(lockText: string): Licensed[] {
   const { packages } = JSON.parse(lockText) as {
     packages: Record<string, { version?: string; license?: string; dev?: boolean; link?: boolean }>;
@@ -65,12 +65,15 @@ export function npmPackages(lockText: string): Licensed[] {
     });
 }
 
-/** What workers and the SDK have. Their licences are noted by hand: a lock has none. */
+/**
+ * The packages of workers and the SDK. requirements/licences.json lists their licences; locks have
+ * none.
+ */
 export function pythonPackages(): Licensed[] {
   const path = join(checkoutRoot(), "requirements", "licences.json");
   const licences = JSON.parse(readFileSync(path, "utf8")) as Record<string, string>;
   const packages = RUNTIME_LOCKS.flatMap((name) => parseLock(readLock(name)))
-    // Python in a browser, where no worker runs.
+    // Packages for Python in a browser, where no worker runs.
     .filter(({ marker }) => !marker.includes("sys_platform == 'emscripten'"))
     .map(({ name, version }) => ({ name, version, licence: licences[name] }));
   return [...new Map(packages.map((each) => [`${each.name} ${each.version}`, each])).values()];
@@ -81,7 +84,7 @@ export function licenceProblems(npm: Licensed[], python: Licensed[]): string[] {
   const problems: string[] = [];
   const judge = (kind: string, { name, version, licence }: Licensed, accepted: boolean): void => {
     if (accepted || (licence !== undefined && isAllowed(licence))) return;
-    problems.push(`${kind} ${name} ${version}: ${licence ?? "its licence is not noted"}`);
+    problems.push(`${kind} ${name} ${version}: ${licence ?? "its licence is not listed"}`);
   };
   for (const each of npm) {
     judge("npm", each, NPM_EXCEPTIONS.has(`${each.name} ${each.licence}`));

@@ -10,12 +10,12 @@ import { LOCK_NAMES, LOCKS, lockHeader, lockPath } from "./python-locks";
 
 const run = promisify(execFile);
 
-/** Names no index, so that a lock says nothing of the machine that it was made on. */
+/** Names no package index, so that a lock does not depend on the machine. */
 const OPTIONS = ["--universal", "--python-version=3.11", "--no-header", "--no-annotate", "--quiet"];
 
 /**
- * `npm run lock:python`: the newest versions that the requirements allow, for every platform. All lists are
- * resolved together first, because they are installed into one environment.
+ * `npm run lock:python`: locks the newest versions that the requirements allow, for every platform.
+ * Resolves all lists together first, because they are installed into one environment.
  */
 async function main(): Promise<void> {
   const python = await pythonEnvironment(say, ["uv"]);

@@ -3,7 +3,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 
-/** By name of a lock (`requirements/<name>.txt`): the requirements that it pins, with hashes. */
+/**
+ * The requirements that each lock (`requirements/<name>.txt`) pins with hashes, by name of the
+ * lock.
+ */
 export const LOCKS = {
   runtime: "agent/requirements-runtime.txt",
   train: "compute/requirements-train.txt",
@@ -20,26 +23,26 @@ export type LockName = keyof typeof LOCKS;
 
 export const LOCK_NAMES = Object.keys(LOCKS) as LockName[];
 
-/** What workers and users of the SDK install; the others are for development. */
+/** The locks for workers and users of the SDK. The others are for development. */
 export const RUNTIME_LOCKS: LockName[] = ["runtime", "train", "sdk"];
 
 export interface LockedPackage {
   name: string;
   version: string;
-  /** Where it is installed, as an environment marker; empty: everywhere. */
+  /** Environment marker of the platforms that install it; empty: all. */
   marker: string;
-  /** How many files of it are accepted. */
+  /** Number of accepted files. */
   hashes: number;
 }
 
 export const lockPath = (name: LockName): string =>
   join(checkoutRoot(), "requirements", `${name}.txt`);
 
-/** The first line of a lock, by which a stale one is found without the network. */
+/** The first line of a lock. It reveals a stale lock without network access. */
 export const lockHeader = (name: LockName): string =>
   `# Written by \`npm run lock:python\` from ${LOCKS[name]}, inputs ${inputDigest(LOCKS[name])}\n`;
 
-/** Of a list of requirements and those that it refers to; comments don't count. */
+/** Digest of a list of requirements and the lists it includes, without comments. */
 function inputDigest(file: string): string {
   const text = readFileSync(join(checkoutRoot(), file), "utf8").replaceAll(/^#.*\n/gm, "");
   const digest = createHash("sha256").update(text);
@@ -54,7 +57,10 @@ export const readLock = (name: LockName): string => {
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 };
 
-/** `name==version ; marker \` with its `--hash=` lines, as pip and uv write them. */
+/**
+ * Parses entries of the form `name==version ; marker \` with `--hash=` lines, as pip and uv write
+ * them.
+ */
 export function parseLock(text: string): LockedPackage[] {
   const entries = text.replaceAll(/^#.*$/gm, "").split(/\n(?=\S)/);
   return entries
@@ -69,8 +75,8 @@ export function parseLock(text: string): LockedPackage[] {
 }
 
 /**
- * Without PyTorch and the CUDA libraries that it asks for: where PyTorch's build for CPUs is installed already,
- * from an index of its own whose files have other hashes.
+ * Removes PyTorch and its CUDA libraries from a lock. Used if PyTorch's CPU build is already
+ * installed, which comes from another index and has other hashes.
  */
 export function withoutTorch(text: string): string {
   return text

@@ -1,6 +1,6 @@
 import { mergeBom } from "./sbom";
 
-test("one document has the packages of both", () => {
+test("the merged document has the packages of npm and Python", () => {
   const component = { "bom-ref": "forge@1", name: "checkout-7" };
   const merged = mergeBom({
     bomFormat: "CycloneDX",

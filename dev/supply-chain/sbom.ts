@@ -24,22 +24,22 @@ const pythonComponents = (): Component[] =>
   });
 
 /**
- * npm's CycloneDX document of the server's packages, with those of workers and the SDK for Python added from
- * the locks. `scope` optional: they are installed elsewhere.
+ * Adds the Python packages of workers and the SDK, from the locks, to npm's CycloneDX document of
+ * the server's packages. Their scope is "optional", because they are not installed with the server.
  */
 export function mergeBom(npm: Bom): Bom {
   const python = pythonComponents().map((each) => ({ ...each, scope: "optional" }));
   const { component } = npm.metadata;
   return {
     ...npm,
-    // npm names it by the folder of the checkout.
+    // npm uses the name of the checkout's folder.
     metadata: { ...npm.metadata, component: { ...component, name: "forge" } },
     components: [...npm.components, ...python],
     dependencies: [...npm.dependencies, ...python.map((each) => ({ ref: each["bom-ref"] }))],
   };
 }
 
-/** `npm run sbom [-- FILE]`: to FILE, or to stdout. Needs no network. */
+/** `npm run sbom [-- FILE]`: writes the SBOM to FILE, or to stdout. Needs no network. */
 function main(): void {
   const [file] = process.argv.slice(2);
   const output = execFileSync("npm", ["sbom", "--sbom-format=cyclonedx", "--omit=dev"], {

@@ -1,9 +1,12 @@
-import { SERVER_ROOMS } from "../rooms";
+import { SERVER_FOLDERS } from "../source-folders";
 import { sayOnStderr as say } from "../stack/say";
 import { type Ended, runQuietly } from "./run";
 import { emptyTally, type Tally } from "./tally";
 
-/** Commands that pass or fail as a whole, one after the other; what a failed one printed is shown. */
+/**
+ * Runs commands that pass or fail as a whole, one after the other. Prints the output of failed
+ * commands.
+ */
 export async function runChecks(
   suite: string,
   program: string,
@@ -28,7 +31,10 @@ export async function runChecks(
   return tally;
 }
 
-/** Style, unused code, the API's document, slow regular expressions, types of the SDK, and the direction of imports. */
+/**
+ * Checks style, unused code, the OpenAPI document, slow regular expressions, types and import
+ * rules.
+ */
 export async function lint(): Promise<Tally[]> {
   const checks = await runChecks("lint", process.execPath, [
     ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
@@ -44,7 +50,7 @@ export async function lint(): Promise<Tally[]> {
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",
       ".dependency-cruiser.cjs",
-      ...SERVER_ROOMS,
+      ...SERVER_FOLDERS,
       "dev",
       "test",
       "sdk/typescript/src",
@@ -53,7 +59,7 @@ export async function lint(): Promise<Tally[]> {
   ]);
   const hasShellcheck = (await runQuietly("shellcheck", ["--version"])).code === 0;
   if (!hasShellcheck) {
-    say("shellcheck is not installed; scripts are not checked here");
+    say("shellcheck is not installed; skipping the check of shell scripts");
     return [checks];
   }
   const scripts = await runChecks("shell scripts", "shellcheck", [

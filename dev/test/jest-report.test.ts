@@ -20,7 +20,7 @@ const file = (given: Partial<FileResult>): FileResult => ({
 const tally = (...testResults: FileResult[]) =>
   tallySuite("e2e", ["test/e2e/"], { testResults }, "/root");
 
-test("counts what passed, failed and was skipped, with the files' times", () => {
+test("counts passed, failed and skipped tests, with the time of each file", () => {
   const tests = [one("passed"), one("failed", "line 1\nline 2"), one("pending")];
   expect(tally(file({ assertionResults: tests, message: "all of it" }))).toEqual({
     suite: "e2e",
@@ -33,7 +33,7 @@ test("counts what passed, failed and was skipped, with the files' times", () => 
   });
 });
 
-test("a file whose tests passed and whose afterAll failed has failed", () => {
+test("a file whose afterAll failed has failed, even if its tests passed", () => {
   const { passed, failed, failures } = tally(file({ message: "I1 a job has not ended" }));
   expect({ passed, failed }).toEqual({ passed: 1, failed: 1 });
   expect(failures).toEqual(["test/e2e/a.test.ts\n  I1 a job has not ended"]);
@@ -44,7 +44,7 @@ test("a file that can't be loaded has failed", () => {
   expect(tally(broken)).toMatchObject({ passed: 0, failed: 1 });
 });
 
-test("a suite in which nothing ran, or all was skipped, has failed", () => {
+test("a suite without any passed or failed test has failed", () => {
   expect(tally()).toMatchObject({ failed: 1, failures: ["no test ran"] });
   const skipped = file({ assertionResults: [one("pending")] });
   expect(tally(skipped)).toMatchObject({ failed: 1, skipped: 1 });

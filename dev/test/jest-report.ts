@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { emptyTally, type Tally, withFailure } from "./tally";
 
-/** What jest writes with --json, as far as it is read here. */
+/** The parts of jest's --json report that are read here. */
 export interface JestReport {
   testResults: FileResult[];
 }
@@ -10,7 +10,7 @@ export interface JestReport {
 interface FileResult {
   /** Absolute path. */
   name: string;
-  /** Why the file failed, its tests' failures and its hooks' among them; empty if it did not. */
+  /** Why the file failed, including failures of tests and hooks; empty if it passed. */
   message: string;
   startTime: number;
   endTime: number;
@@ -50,7 +50,7 @@ function addFile(before: Tally, path: string, result: FileResult): Tally {
     if (status !== "failed") continue;
     tally = withFailure(tally, inShort(`${path}: ${fullName}`, failureMessages.join("\n")));
   }
-  // It could not be loaded, or a hook of the whole file failed: no test says so.
+  // The file could not be loaded, or one of its hooks failed: no test reports that.
   if (count("failed") === 0 && message !== "") tally = withFailure(tally, inShort(path, message));
   return tally;
 }

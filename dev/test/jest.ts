@@ -10,12 +10,12 @@ import { failedTally, type Tally } from "./tally";
 export interface JestRun {
   /** Folders or path prefixes of each suite. */
   suites: Record<string, string[]>;
-  /** Files to run at once. */
+  /** Files to run concurrently. */
   lanes: number;
   env: Record<string, string>;
 }
 
-/** Runs all files of some suites in one run of jest, longest first. Returns a tally for each suite. */
+/** Runs all files of the suites in one jest run, longest first. Returns a tally for each suite. */
 export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
   const evidence = evidenceFolder();
   const file = join(evidence, "report.json");
@@ -30,7 +30,8 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       `--maxWorkers=${lanes}`,
       `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
-      // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's own.
+      // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's
+      // own.
       ...Object.values(suites)
         .flat()
         .map((path) => escaped(join(checkoutRoot(), path))),
@@ -40,19 +41,21 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
     const tallies = names.map((name) =>
       tallySuite(name, suites[name] ?? [], report, checkoutRoot()),
     );
-    const isTold = tallies.some(({ failed }) => failed > 0);
-    if (code !== 0) say(`The logs of the files' servers are in ${evidence}`);
-    return code === 0 || isTold
+    const isReported = tallies.some(({ failed }) => failed > 0);
+    if (code !== 0) say(`Logs of the servers: ${evidence}`);
+    return code === 0 || isReported
       ? tallies
-      : [...tallies, failedTally("jest", `jest ended with code ${code}, and no test failed`)];
+      : [...tallies, failedTally("jest", `jest exited with code ${code}, but no test failed`)];
   } catch (error) {
-    return [failedTally(names.join(", "), `jest left no report: ${String(error)}`)];
+    return [failedTally(names.join(", "), `jest wrote no report: ${String(error)}`)];
   }
 }
 
 const KEPT_RUNS = 3;
 
-/** A new folder for what test files leave behind (test/support/evidence.ts); older ones go. */
+/**
+ * Creates a folder for the logs of test files (test/support/evidence.ts), and removes older ones.
+ */
 function evidenceFolder(): string {
   const root = join(cacheDir(), "test-evidence");
   mkdirSync(root, { recursive: true });
@@ -63,5 +66,5 @@ function evidenceFolder(): string {
   return folder;
 }
 
-/** Jest takes paths as regular expressions. */
+/** Jest reads paths as regular expressions. */
 const escaped = (path: string): string => path.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

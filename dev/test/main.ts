@@ -18,20 +18,23 @@ const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
 /** Not part of `npm test`. */
 const MORE = ["slow", "doubled"];
 
-/** Test files that run at once. They wait for half of their time, so two cores are busy with four; a fifth gains nothing. */
+/** Test files that run concurrently. They wait half of their time, so four keep two cores busy. */
 const LANES = 4;
 const PYTHON_LANES = 2;
 
 const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
 
-/** `npm test [-- suite …]`: every suite, or those named; ends with one line of totals. */
+/**
+ * `npm test [-- suite …]`: runs all suites, or the named ones. Prints the totals on the last line.
+ */
 async function main(): Promise<void> {
   const named = process.argv.slice(2);
-  // Without bytecode files every Python process compiles all that it imports, which doubles its time.
+  // Without bytecode files every Python process compiles all of its imports, which doubles its
+  // time.
   delete process.env.PYTHONDONTWRITEBYTECODE;
-  // Temporal is a Go program: with more memory it collects less often.
+  // Temporal is a Go program. A higher GOGC makes it collect garbage less often.
   process.env.GOGC ??= "300";
-  // Some tests read what commands print, which are not asked for colours by it.
+  // Some tests compare the output of commands, which must have no colours.
   delete process.env.FORCE_COLOR;
   const known = [...ALL, ...MORE];
   const unknown = named.find((name) => !known.includes(name));
@@ -59,7 +62,9 @@ async function main(): Promise<void> {
   }
 }
 
-/** Ends the run at a signal: what was started first, because nothing of it gets the signal. */
+/**
+ * Ends the run at a signal. Ends the started processes first, because they don't get the signal.
+ */
 function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
   const interrupt = new AbortController();
   for (const [signal, code] of [
@@ -67,7 +72,7 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
     ["SIGTERM", 143],
   ] as const) {
     process.once(signal, () => {
-      say("\nInterrupted: ending all that was started …");
+      say("\nInterrupted; ending all started processes …");
       interrupt.abort();
       void cleanUp().finally(() => process.exit(code));
     });
@@ -75,14 +80,14 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
   return interrupt.signal;
 }
 
-/** Before the clock of any test runs. */
+/** Installs what the suites need, before any test's time-out starts. */
 async function install(chosen: string[]): Promise<void> {
   const has = (...names: string[]): boolean => names.some((name) => chosen.includes(name));
   if (has("e2e", "contract", "faults", "browser", "bench", ...MORE)) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
     if (canHaveS3Server()) await s3Binary(say);
-    else say("There is no Go here to build an S3 server with: tests against one are left out");
+    else say("Go is not installed, so there is no S3 server; skipping its tests");
   }
   if (has("browser")) ensureChromium(say);
   if (has("contract", "slow")) await pythonEnvironment(say, ["contract"]);
@@ -90,8 +95,8 @@ async function install(chosen: string[]): Promise<void> {
 }
 
 /**
- * Runs jest and, at the same time, the checks that jest does not run, one after the other. The benchmark
- * runs last and alone, because it measures time.
+ * Runs jest, and concurrently the checks outside of jest one after the other. The benchmark runs
+ * last and alone, because it measures time.
  */
 async function runSuites(chosen: string[]): Promise<Tally[]> {
   const inJest = chosen.filter((name) => name in IN_JEST);
@@ -120,7 +125,7 @@ async function runInJest(names: string[]): Promise<Tally[]> {
   try {
     await servers.start();
     const tallies = await runJest({ suites, lanes: LANES, env: servers.environment });
-    return [...tallies, ...servers.ended.map((words) => failedTally("servers", words))];
+    return [...tallies, ...servers.ended.map((failure) => failedTally("servers", failure))];
   } catch (error) {
     return [failedTally(names.join(", "), `the servers did not start: ${String(error)}`)];
   } finally {

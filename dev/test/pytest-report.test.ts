@@ -9,7 +9,7 @@ back</failure></testcase>
 <testcase classname="agent.tests.b" name="test_five" time="1"><system-out>a &lt;failure> of its own</system-out></testcase>
 </testsuite></testsuites>`;
 
-test("counts cases, names failures with what they said, and sums up files", () => {
+test("counts cases, lists failures with their messages, and sums up the time of each file", () => {
   expect(tallyPytest(REPORT)).toEqual({
     suite: "python",
     passed: 2,
@@ -27,6 +27,6 @@ test("counts cases, names failures with what they said, and sums up files", () =
   });
 });
 
-test("of a report without a case nothing passed", () => {
+test("a report without cases has no passed tests", () => {
   expect(tallyPytest("<testsuites></testsuites>")).toMatchObject({ passed: 0, failed: 0 });
 });

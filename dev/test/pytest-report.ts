@@ -5,7 +5,7 @@ const CASE =
 const FAULT = /<(?:failure|error)(?: message="([^"]*)")?/;
 const SHOWN_LINES = 10;
 
-/** A tally of what pytest wrote with --junitxml. */
+/** Reads a tally from pytest's --junitxml report. */
 export function tallyPytest(xml: string): Tally {
   let tally = emptyTally("python");
   const seconds = new Map<string, number>();

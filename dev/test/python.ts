@@ -12,12 +12,12 @@ const TYPED = ["agent/src", "compute/src", "sdk/python/src", "dev/sample-data"];
 const LAST_LINES = 20;
 const SOURCES = ["agent", "compute", "sdk/python", "dev/sample-data"];
 
-/** Style, types and tests of everything in Python. */
+/** Checks style and types, and runs the tests, of all Python code. */
 export async function runPython(interpreter: string, lanes: number): Promise<Tally[]> {
   const checks = await runChecks("python lint", interpreter, [
     ["-m", "ruff", "check", ...SOURCES],
     ["-m", "ruff", "format", "--check", ...SOURCES],
-    // Shared by all checkouts: unchanged files are not checked again.
+    // The cache is shared by all checkouts.
     ["-m", "mypy", "--cache-dir", join(cacheDir(), "mypy"), ...TYPED],
   ]);
   return [checks, await runPytest(interpreter, lanes)];
@@ -31,13 +31,13 @@ async function runPytest(interpreter: string, lanes: number): Promise<Tally> {
     const { code, output } = await runQuietly(interpreter, [...args, `--junitxml=${report}`]);
     if (code !== 0) say(output);
     const tally = tallyPytest(readFileSync(report, "utf8"));
-    // pytest failed without a failed test, or found none.
+    // pytest failed without a failed test, or found no tests.
     const isWrong = tally.failed === 0 && (code !== 0 || tally.passed === 0);
     if (!isWrong) return tally;
-    const lastWords = output.trim().split("\n").slice(-LAST_LINES).join("\n  ");
-    return withFailure(tally, `pytest ended with code ${code}\n  ${lastWords}`);
+    const lastLines = output.trim().split("\n").slice(-LAST_LINES).join("\n  ");
+    return withFailure(tally, `pytest exited with code ${code}\n  ${lastLines}`);
   } catch (error) {
-    return failedTally("python", `pytest left no report: ${String(error)}`);
+    return failedTally("python", `pytest wrote no report: ${String(error)}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -6,21 +6,22 @@ import { writeTimes } from "./times";
 const SLOWEST = 10;
 
 /**
- * Targets for `npm test` on two cores, without installing. A machine's first run has no caches of jest,
- * mypy and Python, and knows no file's time. A run fails at 1.5 times its target.
+ * Target times of `npm test` on two cores, without installation. The first run on a machine has no
+ * caches of jest, mypy and Python, and no recorded times of files. A run fails at 1.5 times its
+ * target.
  */
 const BUDGET_S = { first: 1200, later: 600 };
 const TOLERANCE = 1.5;
 
-/** Whether a whole run kept within its time. Counts as one test. */
+/** Checks the total time of a run. Counts as one test. */
 export function judgeBudget(seconds: number, isFirst: boolean): Tally {
   const target = isFirst ? BUDGET_S.first : BUDGET_S.later;
   const holds = availableParallelism() < 2 || seconds <= target * TOLERANCE;
-  const failure = `the suites took ${Math.round(seconds)} s; they may take ${target} s on two cores`;
+  const failure = `the suites took ${Math.round(seconds)} s; the target is ${target} s on two cores`;
   return holds ? { ...emptyTally("budget"), passed: 1 } : failedTally("budget", failure);
 }
 
-/** For the order of the next run. */
+/** Saves the times of the files, for the order of the next run. */
 export function keepTimes(tallies: Tally[]): void {
   const files = tallies.flatMap(({ files: each }) => each);
   writeTimes(Object.fromEntries(files.map(({ path, seconds }) => [path, round(seconds)])));
@@ -31,12 +32,12 @@ export function report(tallies: Tally[], seconds: number): void {
   const files = tallies.flatMap(({ files: each }) => each).sort((a, b) => b.seconds - a.seconds);
   say(`\nThe ${SLOWEST} slowest files`);
   for (const { path, seconds: took } of files.slice(0, SLOWEST)) say(`${inS(took)}  ${path}`);
-  say("\nSuites, with the sum of their files' times");
+  say("\nSuites, with the total time of their files");
   for (const { suite, passed, failed, skipped, seconds: took } of tallies) {
     const more = skipped > 0 ? `, ${skipped} skipped` : "";
     say(`${inS(took)}  ${suite}: ${passed} passed, ${failed} failed${more}`);
   }
-  say(`${inS(seconds)}  from start to end`);
+  say(`${inS(seconds)}  elapsed`);
   for (const { suite, failures } of tallies) {
     for (const failure of failures) say(`\nFAILED ${suite}: ${failure}`);
   }

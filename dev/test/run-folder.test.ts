@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { startTime } from "../stack/process-table";
 import { RunFolder } from "./run-folder";
 
-/** A program that goes on for ever, in a group of its own. */
+/** Starts a program that never ends, in its own process group. */
 function startIdler(folder: string): number {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
     env: { TMPDIR: `${folder}/` },
@@ -16,7 +16,7 @@ function startIdler(folder: string): number {
   return child.pid ?? 0;
 }
 
-test("at its end, whatever was started with it has ended, and it is gone", async () => {
+test("end() ends all processes that use the folder, and removes it", async () => {
   const folder = await RunFolder.make();
   const pid = startIdler(folder.path);
   expect(startTime(pid)).not.toBe("");
@@ -25,9 +25,9 @@ test("at its end, whatever was started with it has ended, and it is gone", async
   expect(existsSync(folder.path)).toBe(false);
 });
 
-test("one that takes a while to go is waited for", async () => {
+test("end() waits for a process that takes a while to end", async () => {
   const folder = await RunFolder.make();
-  // Has 1 GB to give back when it is killed; it then has no command line and no environment any more.
+  // Has to free 1 GB when it is killed. Meanwhile it has no command line and no environment.
   const large = spawn("dd", ["if=/dev/zero", "bs=1G", "count=1"], {
     env: { PATH: process.env.PATH, TMPDIR: `${folder.path}/` },
     stdio: ["ignore", "pipe", "ignore"],
@@ -37,8 +37,8 @@ test("one that takes a while to go is waited for", async () => {
   expect(startTime(large.pid ?? 0)).toBe("");
 });
 
-test("what a killed run left is ended by the next", async () => {
-  // Beyond the largest id that a process can have.
+test("the next run ends processes of a killed run", async () => {
+  // Larger than any process id.
   const left = join(tmpdir(), "forge-run-99999999");
   mkdirSync(left);
   const pid = startIdler(left);

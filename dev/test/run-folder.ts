@@ -1,20 +1,23 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { endLeftovers } from "../stack/leftovers";
 import { processesNaming, processesStarting, startTime } from "../stack/process-table";
+import { endOrphans } from "../stack/recorded-processes";
 import { waitFor } from "../stack/wait";
 
 const NAME = /^forge-run-(\d+)$/;
 
 /**
- * The folder for temporary files of one run of the tests, TMPDIR of all that it starts. So whatever a
- * killed test file left running can be found and ended.
+ * The folder for temporary files of one test run. It is the TMPDIR of all processes of the run, so
+ * processes that a killed test file left running can be found and ended.
  */
 export class RunFolder {
   private constructor(readonly path: string) {}
 
-  /** Ends and removes what earlier runs left that were killed, too. */
+  /**
+   * Creates a folder. Also ends the processes, and removes the folders, of earlier runs that were
+   * killed.
+   */
   static async make(): Promise<RunFolder> {
     for (const name of readdirSync(tmpdir())) {
       const [, pid] = NAME.exec(name) ?? [];
@@ -22,7 +25,7 @@ export class RunFolder {
     }
     const folder = new RunFolder(join(tmpdir(), `forge-run-${process.pid}`));
     mkdirSync(folder.path, { recursive: true });
-    // Postgres has an account of its own, and its data lies below.
+    // Postgres runs under its own account and has its data in this folder.
     chmodSync(folder.path, 0o755);
     return folder;
   }
@@ -31,19 +34,19 @@ export class RunFolder {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
     await waitFor("the processes of the run to end", () => {
-      // One of these may be the run's; which, can be told in a moment.
+      // A starting process may belong to the run. It has no environment yet, so wait.
       const starting = processesStarting();
       const left = processesNaming(`${this.path}/`);
       for (const pid of left) {
         killed.set(pid, startTime(pid));
         kill(pid);
       }
-      // A killed one loses its environment first, and takes a while to give its memory back.
+      // A killed process loses its environment first, and takes a while to free its memory.
       const ending = [...killed].filter(([pid, at]) => at !== "" && startTime(pid) === at);
       return starting.length + left.length + ending.length === 0;
     });
-    // Where processes can't be looked through, stacks have noted theirs.
-    for (const name of readdirSync(this.path)) endLeftovers(join(this.path, name));
+    // On systems without /proc, use the processes that each stack recorded.
+    for (const name of readdirSync(this.path)) endOrphans(join(this.path, name));
     rmSync(this.path, { recursive: true, force: true });
   }
 }
@@ -52,6 +55,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

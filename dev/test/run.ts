@@ -4,13 +4,13 @@ import { killGroup } from "../stack/process";
 
 export interface Ended {
   code: number;
-  /** Both streams; empty if they went to our terminal. */
+  /** Both streams; empty if they were inherited. */
   output: string;
 }
 
 const running = new Set<ChildProcess>();
 
-/** Runs a program in the checkout, with our terminal. */
+/** Runs a program in the checkout, with the inherited terminal. */
 export const runHere = (
   program: string,
   args: string[],
@@ -21,7 +21,7 @@ export const runHere = (
 export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
   run(program, args, { env: {}, stdio: "pipe" });
 
-/** Ends all that runs, with whatever it has started in its process group. */
+/** Ends all running programs with their process groups. */
 export async function endRunning(): Promise<void> {
   const ends = [...running].map((child) => new Promise((resolve) => child.once("exit", resolve)));
   for (const { pid } of running) if (pid !== undefined) killGroup(pid);
@@ -37,7 +37,7 @@ async function run(
     cwd: checkoutRoot(),
     stdio: ["ignore", stdio, stdio],
     env: { ...process.env, ...env },
-    // A group of its own: Ctrl-C reaches us alone, and we end everything.
+    // Its own process group: Ctrl-C reaches only this process, which then ends everything.
     detached: true,
   });
   running.add(child);

@@ -11,7 +11,9 @@ const UNKNOWN_S: [RegExp, number][] = [
   [/^test\//, 20],
 ];
 
-/** Longest first, by the times of the last run, so that all lanes end at about the same time. */
+/**
+ * Sorts longest first, by the times of the last run, so that all lanes end at about the same time.
+ */
 class LongestFirst extends Sequencer {
   override sort(tests: Tests): Tests {
     const times = readTimes();

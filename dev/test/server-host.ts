@@ -8,7 +8,7 @@ import { createLogger } from "../../platform/logger";
 import type { Service } from "../../platform/service";
 import { createContext } from "../../services/context";
 
-/** What test/support/server-host.ts asks for. */
+/** A request of test/support/server-host.ts. */
 export interface HostRequest {
   env: NodeJS.ProcessEnv;
   logFile: string;
@@ -16,7 +16,7 @@ export interface HostRequest {
 
 const running = new Map<string, Service>();
 
-/** A whole forge-server, as bin/forge-server.ts makes one, with an environment of its own. */
+/** Starts a complete forge-server like bin/forge-server.ts, with the given environment. */
 async function start({ env, logFile }: HostRequest): Promise<string> {
   const { config } = loadConfig(env);
   const ctx = createContext(config, createLogger(config.logLevel, logFile));
@@ -41,9 +41,10 @@ async function stop(url: string): Promise<void> {
 }
 
 /**
- * A process that runs forge-servers for test files, one after the other. Loading a server's code takes more
- * CPU time than most files then ask of it, and what has run once is compiled. By HTTP on the port that is
- * given: POST starts a server and answers its address, DELETE with that in the query stops it.
+ * A process that runs forge-servers for test files, one after the other. Loading a server's code
+ * takes more CPU time than most test files need, and here the code is already loaded and compiled.
+ * The HTTP interface on the given port: POST starts a server and returns its address; DELETE with
+ * the address in the query stops it.
  */
 createServer(async (request, response) => {
   try {

@@ -3,26 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrate } from "../../platform/postgres/migrate";
-import { recordProcesses } from "../stack/leftovers";
 import { checkoutRoot } from "../stack/paths";
 import { postgresUrl, startPostgres } from "../stack/postgres";
 import { ManagedProcess } from "../stack/process";
+import { recordProcesses } from "../stack/recorded-processes";
 import { saySilently } from "../stack/say";
 import { startTemporal } from "../stack/temporal";
 import { freePorts, waitFor } from "../stack/wait";
 import { FEWER_COLLECTIONS } from "./node-options";
 
 const PASSWORD = "test";
-/** Migrated once. The database of each test file is a copy of it. */
+/** Migrated once. Each test file's database is a copy of it. */
 export const TEMPLATE = "forge_template";
 
 /**
- * One Postgres and one Temporal server for all test files, and a process for each lane that runs the
- * forge-servers of its files (dev/test/server-host.ts). Each file has its own database, task queue and
- * forge-server there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
+ * One Postgres and one Temporal server for all test files, and one process per lane that runs the
+ * forge-servers of its files (dev/test/server-host.ts). Each file has its own database, task queue
+ * and forge-server. A file that stops, kills or freezes a server starts its own
+ * (test/support/servers.ts).
  */
 export class TestServers {
-  /** By name; of several tries the last. */
+  /** The latest process of each name. */
   private readonly processes = new Map<string, ManagedProcess>();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
   private readonly dataDir = join(this.home, "postgres");
@@ -44,7 +45,7 @@ export class TestServers {
     for (const each of starts) if (each.status === "rejected") throw each.reason;
   }
 
-  /** What the servers said last that have ended by themselves. */
+  /** The last log lines of servers that ended unexpectedly. */
   get ended(): string[] {
     return [...this.processes.values()]
       .filter(({ alive }) => !alive)

@@ -1,15 +1,17 @@
-import { SERVER_ROOMS } from "../rooms";
+import { SERVER_FOLDERS } from "../source-folders";
 
-/** Suites of jest: where their files lie. */
+/** Path prefixes of the files of each jest suite. */
 export const IN_JEST: Record<string, string[]> = {
-  unit: [...SERVER_ROOMS, "dev", "sdk/typescript", "dashboard"].map((folder) => `${folder}/`),
+  unit: [...SERVER_FOLDERS, "dev", "sdk/typescript", "dashboard"].map((folder) => `${folder}/`),
   e2e: ["test/e2e/"],
   contract: ["test/contract/"],
   faults: ["test/faults/"],
   browser: ["test/browser/"],
 };
 
-/** `npm run test:slow`: what takes longer, and the long forms of tests whose short form is in `npm test`. */
+/**
+ * `npm run test:slow`: slow tests, and the long forms of tests whose short form is in `npm test`.
+ */
 export const SLOW = [
   "test/slow/",
   "test/faults/handlers",
@@ -43,13 +45,15 @@ export const SLOW = [
   "test/browser/pages",
   "test/browser/pipelines",
   "test/browser/deployments",
-  "core/manifest",
-  "core/matching",
+  "core/artifacts/manifest",
+  "core/fleet/matching",
   "platform/tables/hostile-files",
 ];
 
-/** With two API processes and two Temporal workers for every file. */
+/** Run with two API processes and two Temporal workers per file. */
 export const DOUBLED = ["test/faults/", "test/slow/clock"];
 
-/** The end of `npm run test:slow`: what compares times. Nothing else runs meanwhile. */
+/**
+ * Tests that compare times, at the end of `npm run test:slow`. Nothing else runs at the same time.
+ */
 export const MEASURED = ["test/measured/"];

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir } from "../stack/paths";
 
-/** Seconds that each test file took when it last ran on this machine, in any checkout. */
+/** Seconds that each test file took in its last run on this machine, in any checkout. */
 export type FileTimes = Record<string, number>;
 
 const fileOf = (): string => join(cacheDir(), "test-times.json");

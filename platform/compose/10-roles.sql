@@ -1,6 +1,8 @@
--- Run once by a superuser of an empty Postgres. Each role gets its password in 20-passwords.sql.
--- forge_owner: owns the schema and runs migrations. forge_server: what servers connect as; `forge-server
--- migrate --grant forge_server` gives it rights on tables. temporal: Temporal's own two databases.
+-- Run once by a superuser in an empty Postgres. 20-passwords.sql sets the roles' passwords.
+-- forge_owner: owns the schema and runs migrations.
+-- forge_server: the role of running servers. `forge-server migrate --grant forge_server` grants it
+-- privileges on tables.
+-- temporal: owns Temporal's two databases.
 create role forge_owner login;
 create role forge_server login;
 create role temporal login;
@@ -9,7 +11,7 @@ create database forge owner forge_owner;
 create database temporal owner temporal;
 create database temporal_visibility owner temporal;
 
--- Every role may connect to every database and make temporary tables there until this is revoked.
+-- By default every role may connect to every database and create temporary tables there.
 revoke all on database forge from public;
 revoke all on database temporal from public;
 revoke all on database temporal_visibility from public;

@@ -1,11 +1,15 @@
-/** A call that waits for the batch that it is part of. */
+/** A call that waits for its batch. */
 export interface Waiting<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
 
-/** Does a batch as one, and answers each call of it. @throws what went wrong; nobody was answered then. */
+/**
+ * Runs a batch and resolves each of its calls.
+ *
+ * @throws what `work` throws; then no call was resolved.
+ */
 export async function answer<Item, Result>(
   batch: Waiting<Item, Result>[],
   work: (items: Item[]) => Promise<Result[]>,

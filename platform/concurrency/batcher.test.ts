@@ -1,6 +1,6 @@
 import { Batcher } from "./batcher";
 
-test("calls of one moment are one batch, answered in their order", async () => {
+test("calls within the window are one batch, answered in order", async () => {
   const batches: number[][] = [];
   const batcher = new Batcher<number, number>(
     async (items) => {
@@ -20,11 +20,11 @@ test("a full batch does not wait", async () => {
   expect(await Promise.all([batcher.add(1), batcher.add(2)])).toEqual([1, 2]);
 });
 
-test("what goes wrong goes wrong for each, and the next batch is another", async () => {
+test("a failed batch rejects each of its calls, and the next batch succeeds", async () => {
   let fail = true;
   const batcher = new Batcher<number, number>(
     async (items) => {
-      if (fail) throw new Error("away");
+      if (fail) throw new Error("unavailable");
       return items;
     },
     1,

@@ -1,17 +1,17 @@
 import { answer, rejectAll, type Waiting } from "./batch";
 
 /**
- * Gathers calls that come within a short while and does them as one. Whatever goes wrong with the one
- * goes wrong with each.
+ * Collects calls for a short time and runs them as one batch. If the batch fails, each of its calls
+ * fails.
  */
 export class Batcher<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param work answers a batch, in its order.
+   * @param work returns the results of a batch, in the order of its items.
    * @param windowMs how long the first call of a batch waits for others.
-   * @param maxSize a batch of so many goes at once.
+   * @param maxSize a batch of this size runs at once.
    */
   constructor(
     private readonly work: (items: Item[]) => Promise<Result[]>,

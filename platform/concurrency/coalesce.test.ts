@@ -1,6 +1,6 @@
 import { Coalesced } from "./coalesce";
 
-test("the first call goes at once, those that come meanwhile go together", async () => {
+test("the first call runs at once; calls that arrive meanwhile run in one batch", async () => {
   const batches: number[][] = [];
   const double = new Coalesced<number, number>(async (items) => {
     batches.push(items);
@@ -12,17 +12,17 @@ test("the first call goes at once, those that come meanwhile go together", async
   expect(batches).toEqual([[1], [2, 3, 4], [5]]);
 });
 
-test("a batch that fails fails for all that came until then, and the next one is done", async () => {
+test("a failed batch rejects all waiting calls, and a later call succeeds", async () => {
   let fails = true;
   const calls = new Coalesced<number, number>(async (items) => {
     await new Promise((resolve) => setImmediate(resolve));
-    if (fails) throw new Error("away");
+    if (fails) throw new Error("unavailable");
     return items;
   }, 100);
   const first = calls.add(1).catch((error: Error) => error.message);
   const second = calls.add(2).catch((error: Error) => error.message);
-  expect(await first).toBe("away");
-  expect(await second).toBe("away");
+  expect(await first).toBe("unavailable");
+  expect(await second).toBe("unavailable");
   fails = false;
   expect(await calls.add(3)).toBe(3);
 });

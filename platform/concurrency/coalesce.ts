@@ -1,16 +1,17 @@
 import { answer, rejectAll, type Waiting } from "./batch";
 
 /**
- * Does calls together that come while others are under way: one batch at a time, the first at once. A call
- * is never answered by a batch that began before it came, but it fails with one that it waited for.
+ * Batches calls that arrive while a batch runs. One batch runs at a time, and the first call runs
+ * at once. A batch never answers a call that arrived after the batch began, but if the batch fails,
+ * the calls that wait for it fail too.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private isBusy = false;
 
   /**
-   * @param work answers a batch, in its order.
-   * @param maxSize of one batch.
+   * @param work returns the results of a batch, in the order of its items.
+   * @param maxSize items of one batch.
    */
   constructor(
     private readonly work: (items: Item[]) => Promise<Result[]>,
@@ -31,7 +32,7 @@ export class Coalesced<Item, Result> {
       try {
         await answer(batch, this.work);
       } catch (error) {
-        // Those that waited for it, too: one after the other they might wait as long again each.
+        // Reject the waiting calls too: otherwise each batch could wait for another time-out.
         rejectAll([...batch, ...this.waiting], error);
         this.waiting = [];
       }

@@ -1,36 +1,37 @@
 /**
- * So many pieces of work at a time, and the groups that wait take turns: a group with a hundred pieces
- * holds up another's one by a piece that is under way, and no more.
+ * Runs a limited number of work items at a time and serves waiting groups round-robin. A group with
+ * many items delays another group by at most one item per slot.
  */
 export class FairQueue {
-  /** What starts each piece, by group, in the order in which the groups' turns come. */
+  /** Callbacks that start waiting items, by group. The Map's order is the order of service. */
   private readonly waiting = new Map<string, (() => void)[]>();
-  private readonly underWay = new Map<string, number>();
+  private readonly running = new Map<string, number>();
   private total = 0;
 
   /**
-   * @param atOnce pieces of all groups that may be under way.
-   * @param perGroup of one group: fewer, so that slow pieces of one don't take all places.
+   * @param atOnce how many items run at the same time.
+   * @param perGroup how many of them may be of one group. Less than `atOnce`, so that slow items of one group don't
+   *   use all slots.
    */
   constructor(
     private readonly atOnce = 1,
     private readonly perGroup = atOnce,
   ) {}
 
-  /** How many of a group's wait, without those under way. */
+  /** How many items of a group wait, without the running ones. */
   waitingOf(group: string): number {
     return this.waiting.get(group)?.length ?? 0;
   }
 
-  /** @param signal takes back what has not begun: it rejects with the signal's reason. */
-  async take<Result>(
+  /** @param signal rejects an item that has not begun, with the signal's reason. */
+  async run<Result>(
     group: string,
     work: () => Promise<Result>,
     signal?: AbortSignal,
   ): Promise<Result> {
     signal?.throwIfAborted();
     if (this.hasRoomFor(group)) this.count(group, 1);
-    else await this.turnOf(group, signal);
+    else await this.waitForSlot(group, signal);
     try {
       return await work();
     } finally {
@@ -39,12 +40,12 @@ export class FairQueue {
     }
   }
 
-  /** Whether a piece of this group would begin at once. */
+  /** Whether an item of this group would begin at once. */
   hasRoomFor(group: string): boolean {
-    return this.total < this.atOnce && (this.underWay.get(group) ?? 0) < this.perGroup;
+    return this.total < this.atOnce && (this.running.get(group) ?? 0) < this.perGroup;
   }
 
-  private turnOf(group: string, signal: AbortSignal | undefined): Promise<void> {
+  private waitForSlot(group: string, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = (): void => {
         signal?.removeEventListener("abort", leave);
@@ -58,20 +59,20 @@ export class FairQueue {
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", leave, { once: true });
-      const pieces = this.waiting.get(group);
-      if (pieces) pieces.push(start);
+      const items = this.waiting.get(group);
+      if (items) items.push(start);
       else this.waiting.set(group, [start]);
     });
   }
 
   private startNext(): void {
-    for (const [group, pieces] of this.waiting) {
+    for (const [group, items] of this.waiting) {
       if (!this.hasRoomFor(group)) continue;
-      const start = pieces.shift();
-      // To the end of the row: a Map goes by age of entry.
+      const start = items.shift();
+      // Re-insert the group at the end: a Map iterates in insertion order.
       this.waiting.delete(group);
-      this.keep(group, pieces);
-      // Before it runs: what comes meanwhile waits its turn.
+      this.keep(group, items);
+      // Take the slot before the item runs, so that no new call can take it.
       this.count(group, 1);
       start?.();
       return;
@@ -80,13 +81,13 @@ export class FairQueue {
 
   private count(group: string, by: 1 | -1): void {
     this.total += by;
-    const next = (this.underWay.get(group) ?? 0) + by;
-    if (next === 0) this.underWay.delete(group);
-    else this.underWay.set(group, next);
+    const next = (this.running.get(group) ?? 0) + by;
+    if (next === 0) this.running.delete(group);
+    else this.running.set(group, next);
   }
 
-  private keep(group: string, pieces: (() => void)[]): void {
-    if (pieces.length === 0) this.waiting.delete(group);
-    else this.waiting.set(group, pieces);
+  private keep(group: string, items: (() => void)[]): void {
+    if (items.length === 0) this.waiting.delete(group);
+    else this.waiting.set(group, items);
   }
 }

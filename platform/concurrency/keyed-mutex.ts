@@ -1,20 +1,20 @@
 /**
- * Those of one name go one after the other in this process. Who would wait for a row's lock waits here
- * first, where it holds no connection that others need.
+ * Runs calls with the same key one at a time within this process. A call that would wait for a row
+ * lock waits here first, without holding a database connection.
  */
 export class KeyedMutex {
   private readonly last = new Map<string, Promise<unknown>>();
 
-  async runExclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = this.last.get(name) ?? Promise.resolve();
+  async runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.last.get(key) ?? Promise.resolve();
     const mine = before.then(work);
-    // Whether it fails is for its caller to hear; the next one only waits for its end.
+    // The next call waits for the end only. The caller handles a failure.
     const ended = mine.catch(() => undefined);
-    this.last.set(name, ended);
+    this.last.set(key, ended);
     try {
       return await mine;
     } finally {
-      if (this.last.get(name) === ended) this.last.delete(name);
+      if (this.last.get(key) === ended) this.last.delete(key);
     }
   }
 }

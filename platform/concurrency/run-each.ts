@@ -1,7 +1,10 @@
-/** Items of a list in work at the same time: each request to a bucket is a round trip. */
+/** Items processed concurrently: each request to a bucket is a round trip. */
 const AT_ONCE = 8;
 
-/** Runs one after the other. One that fails keeps no other from running; all failures are thrown in the end. */
+/**
+ * Runs functions one after the other. A failure does not stop the rest; all failures are thrown at
+ * the end.
+ */
 export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const work of works) await work().catch((error: unknown) => failures.push(error));
@@ -9,11 +12,12 @@ export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> 
 }
 
 /**
- * Does something with each item of a list that is read page by page, several at the same time. One that fails keeps no
- * other from being done. A page of which nothing could be done is the last: what all need is away.
+ * Runs `work` for each item of a paginated list, several items concurrently. A failure does not
+ * stop the rest; all failures are thrown at the end. Stops after a page on which every item failed,
+ * because then a shared dependency is probably unavailable.
  *
- * @param size of a page. One with fewer items is the last.
- * @param list the page that comes after an item.
+ * @param size items of a page. A page with fewer items is the last one.
+ * @param list returns the page after an item.
  */
 export async function forEachPage<T>(
   size: number,
@@ -40,7 +44,9 @@ async function failuresOf<T>(items: T[], work: (item: T) => Promise<unknown>): P
   return failures;
 }
 
-/** One as it is; of several, how many there are and what the first says. */
+/**
+ * Throws a single failure unchanged, and several as an AggregateError with the first one's message.
+ */
 function throwAll(failures: unknown[]): void {
   const [first, ...more] = failures;
   if (more.length > 0) throw new AggregateError(failures, `${failures.length} failed: ${first}`);

@@ -1,31 +1,34 @@
 import { z } from "zod";
 import { OUTCOMES, type Outcome } from "../../core/jobs/states";
 
-/** The library takes a host and a port, and sends the key along: nothing else belongs into the address. */
+/**
+ * The Stripe library takes a host and a port, and sends the key to it. A path or user is not
+ * allowed.
+ */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => /^https?:\/\/[^/?#@]+\/?$/.test(url), "must be a host, without a path");
 
 const UNBILLED_BY_DEFAULT = OUTCOMES.filter((outcome) => outcome !== "completed");
 
-/** What is billed, and to whom usage is told. */
+/** What is billed, and where usage is exported. */
 export const BILLING_VARIABLES = {
   FORGE_BILL_OUTCOMES: z
     .string()
     .default("")
     .transform((given, context) => readOutcomes(given, context))
     .describe(
-      `attempts that are billed though they came to nothing, comma-separated: ${UNBILLED_BY_DEFAULT.join(", ")}`,
+      `outcomes of attempts that are billed in addition to completed, comma-separated: ${UNBILLED_BY_DEFAULT.join(", ")}`,
     ),
   FORGE_BILLING_EXPORT: z
     .enum(["none", "csv", "json", "stripe"])
     .default("none")
-    .describe("where billed usage is told: none, csv or json files in the store, or stripe"),
+    .describe("where billed usage is exported: none, csv or json files in the store, or stripe"),
   FORGE_BILLING_EXPORT_INTERVAL_S: z.coerce
     .number()
     .positive()
     .default(60)
-    .describe("how often what is new is exported, in seconds"),
+    .describe("how often new lines are exported, in seconds"),
   FORGE_STRIPE_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]+$/, "must be a key, without spaces")
@@ -39,7 +42,7 @@ export const BILLING_VARIABLES = {
     .describe("event name of the billing meter"),
   FORGE_STRIPE_API_URL: baseUrl
     .default("https://api.stripe.com")
-    .describe("another address of Stripe's API, of a proxy or a test"),
+    .describe("address of Stripe's API, or of a proxy"),
 };
 
 type Variables = z.output<z.ZodObject<typeof BILLING_VARIABLES>>;
@@ -78,7 +81,7 @@ export function billingExportOf(
 
 export function billingOf(env: Pick<Variables, "FORGE_BILL_OUTCOMES">) {
   return {
-    /** Attempts that ended so are billed beside those that completed. */
+    /** Attempts with these outcomes are billed in addition to completed ones. */
     outcomes: env.FORGE_BILL_OUTCOMES,
   };
 }
@@ -90,7 +93,7 @@ function readOutcomes(given: string, context: z.RefinementCtx): Set<Outcome> {
     const outcome = UNBILLED_BY_DEFAULT.find((known) => known === name);
     if (outcome) outcomes.add(outcome);
     else {
-      const message = `"${name}" is none of ${UNBILLED_BY_DEFAULT.join(", ")}`;
+      const message = `"${name}" is not one of ${UNBILLED_BY_DEFAULT.join(", ")}`;
       context.addIssue({ code: "custom", message });
     }
   }

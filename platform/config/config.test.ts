@@ -18,11 +18,11 @@ test("defaults are the contract's constants", () => {
   expect(unknown).toEqual([]);
 });
 
-test("an empty variable is one that is not set", () => {
+test("an empty variable counts as not set", () => {
   expect(loadConfig({ FORGE_PORT: "" }).config.http.port).toBe(8080);
 });
 
-test("a bad value is named", () => {
+test("the error names each variable with a bad value", () => {
   expect(() => loadConfig({ FORGE_PORT: "http", FORGE_LOG_LEVEL: "loud" })).toThrow(
     /FORGE_PORT[\s\S]*FORGE_LOG_LEVEL/,
   );
@@ -46,13 +46,13 @@ test("an unknown FORGE_ name is reported", () => {
   expect(loadConfig({ FORGE_PROT: "1", PATH: "/bin" }).unknown).toEqual(["FORGE_PROT"]);
 });
 
-test("every variable has a line of its own", () => {
+test("every variable is described on one line", () => {
   for (const line of describeVariables()) expect(line).toMatch(/^[A-Z0-9_]+ {2}.+ \(default .+\)$/);
 });
 
 const STRIPE = { FORGE_BILLING_EXPORT: "stripe", FORGE_STRIPE_API_KEY: "sk_test_1" };
 
-test("usage is told to nobody, unless it is said to whom", () => {
+test("usage is exported only where the operator configures a target", () => {
   expect(loadConfig({}).config.billingExport).toEqual({ intervalS: 60, to: { name: "none" } });
   expect(loadConfig(STRIPE).config.billingExport.to).toEqual({
     name: "stripe",
@@ -68,7 +68,7 @@ test.each([
   ["FORGE_STRIPE_API_URL", { ...STRIPE, FORGE_STRIPE_API_URL: "https://host/path" }],
   ["FORGE_STRIPE_API_URL", { ...STRIPE, FORGE_STRIPE_API_URL: "https://user:word@host" }],
   ["FORGE_BILLING_EXPORT", { FORGE_BILLING_EXPORT: "paypal" }],
-])("%s is named when it is wrong, without its value", (name, env) => {
+])("an error names a wrong %s without its value", (name, env) => {
   const load = (): unknown => loadConfig(env);
   expect(load).toThrow(name);
   expect(load).not.toThrow(/secret word|user:word/);

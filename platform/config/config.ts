@@ -29,22 +29,26 @@ const variables = {
     .default("info")
     .describe("least severe log line to write"),
   ...TEMPORAL_VARIABLES,
-  FORGE_HEARTBEAT_INTERVAL_S: seconds(5).describe("interval told to agents, in seconds"),
-  FORGE_HEARTBEAT_TIMEOUT_S: seconds(30).describe("a worker silent for longer is dead, in seconds"),
+  FORGE_HEARTBEAT_INTERVAL_S: seconds(5).describe(
+    "interval that agents use for heartbeats, in seconds",
+  ),
+  FORGE_HEARTBEAT_TIMEOUT_S: seconds(30).describe(
+    "a worker without a heartbeat for longer is dead, in seconds",
+  ),
   FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
-    "an assignment not fetched for longer goes back to the queue, in seconds",
+    "an assignment that its worker has not fetched for longer goes back to the queue, in seconds",
   ),
   FORGE_JOB_TIMEOUT_S: wholeNumber(7 * 86_400).describe(
-    "longest an attempt may run where its job doesn't say, in seconds",
+    "time-out of an attempt if its job sets none, in seconds",
   ),
   FORGE_JOB_METRICS_S: seconds(10).describe(
-    "how often what running jobs report is kept; of a job at most every 10 s, in seconds",
+    "how often reported metrics of running jobs are stored, in seconds; at most every 10 s for a job",
   ),
   FORGE_WORKER_SAMPLE_S: seconds(60).describe(
-    "how often a worker's utilisation and memory are kept; a minute has one sample at most, in seconds",
+    "how often a worker's utilisation and memory are stored, in seconds; at most one sample a minute",
   ),
   FORGE_CANCEL_GRACE_S: seconds(20).describe(
-    "a worker that still holds its cancelled job for longer loses it, in seconds",
+    "time that a worker has to stop a cancelled job before the job is taken from it, in seconds",
   ),
   FORGE_OFFER_S: z.coerce
     .number()
@@ -53,19 +57,19 @@ const variables = {
     .max(3_600)
     .default(30)
     .describe(
-      "a worker that registered, or whose result was accepted, is given a job for so long without asking, in seconds",
+      "a worker may be assigned a job without a poll for this long after it registered or its result was accepted, in seconds",
     ),
   FORGE_DEADLINE_GRACE_S: seconds(60).describe(
-    "no job is ended for its time before the server has been there to take its result for so long, in seconds",
+    "no job times out before a server has been up to accept its result for this long, in seconds",
   ),
   FORGE_DEAF_AFTER_S: seconds(180).describe(
-    "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
+    "an idle worker that sends heartbeats but has not polled for longer is taken out of service, in seconds",
   ),
   ...BILLING_VARIABLES,
   FORGE_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("where machines that are set up over SSH reach this API"),
+    .describe("URL of this API for machines that are set up over SSH"),
   ...BOOTSTRAP_VARIABLES,
   FORGE_RANKED_TENANTS: z
     .string()
@@ -74,49 +78,51 @@ const variables = {
       "tenants whose priorities count against other tenants' on shared workers, comma-separated; * for all",
     ),
   FORGE_JOB_POLICY: policyJson.describe(
-    'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
-      '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
+    'requirements of each job type, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
+      '"tags": ["eu"], "timeout_s": 86400}}; they override the specification\'s rules',
   ),
   FORGE_SWEEP_AFTER_S: seconds(300).describe(
-    "what the attempts of a job have left is removed when it has ended for longer, in seconds",
+    "time after a job's end until orphaned files of its attempts are removed, in seconds",
   ),
-  FORGE_SWEEP_INTERVAL_S: seconds(30).describe("how often that is looked for, in seconds"),
+  FORGE_SWEEP_INTERVAL_S: seconds(30).describe(
+    "how often the sweeper looks for such files, in seconds",
+  ),
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
-    "an unfinished job that stood still for longer is compared with Temporal, in seconds",
+    "an unfinished job that has been unchanged for longer is compared with Temporal, in seconds",
   ),
   FORGE_WORKFLOW_START_S: seconds(3).describe(
-    "a job's workflow starts when its first attempt has ended, or so long after its submission, in seconds",
+    "a job's workflow starts when its first attempt has ended, or this long after its submission, in seconds",
   ),
   FORGE_OUTBOX_LEASE_S: seconds(10).describe(
-    "an outbox entry claimed for longer is delivered by another process, in seconds; longer than a call takes",
+    "another process may deliver an outbox entry that was claimed for longer, in seconds; must exceed the time of a call",
   ),
   FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
-    "a new outbox entry not delivered by the process that wrote it for longer is delivered by any, in seconds",
+    "any process may deliver a new outbox entry that its writer has not delivered for longer, in seconds",
   ),
   FORGE_TRAIN_NEEDS_GPU: flag.default(true).describe("whether train jobs run on GPU workers only"),
   FORGE_DEFAULT_TEACHER: z
     .string()
     .default("default-teacher")
-    .describe("teacher of a generate job that names only a domain"),
+    .describe("teacher of a generate job that sets only a domain"),
   FORGE_MAX_BODY_BYTES: wholeNumber(1024 * 1024).describe("largest request body, in bytes"),
   FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
-    "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
+    "a request that has not arrived by then is refused, in seconds; an upload, if no data arrives for that long",
   ),
   ...LIMIT_VARIABLES,
   FORGE_TRUSTED_PROXIES: z
     .string()
     .optional()
     .describe(
-      "proxies before the server whose X-Forwarded-For is believed, comma-separated, like 10.0.0.0/8",
+      "networks of proxies whose X-Forwarded-For is trusted, comma-separated, like 10.0.0.0/8",
     ),
-  FORGE_MAX_POLL_S: seconds(50).describe("longest a worker's poll stays parked, in seconds"),
+  FORGE_MAX_POLL_S: seconds(50).describe("longest wait of a worker's poll, in seconds"),
   FORGE_MAX_STREAM_S: seconds(3600).describe(
-    "a stream of events is ended then, and its client goes on with another, in seconds",
+    "longest duration of an event stream, in seconds; its client then opens another",
   ),
   FORGE_CORS_ORIGINS: z
     .string()
     .optional()
-    .describe("origins whose pages may call the API from a browser, separated by commas"),
+    .describe("origins whose pages may call the API from a browser, comma-separated"),
   FORGE_STRICT_REFERENCES: flag
     .default(false)
     .describe("whether a dataset_id or checkpoint_id that is not the tenant's is refused"),
@@ -126,20 +132,22 @@ const variables = {
   ),
   FORGE_MAX_RESULT_BYTES: wholeNumber(256 * 1024).describe("largest job result, in bytes"),
   FORGE_PREVIEW_CACHE_BYTES: wholeNumber(4 * 1024 * 1024 * 1024).describe(
-    "most bytes of other stores' tables that are kept for previews, below FORGE_HOME",
+    "largest size of the preview cache for tables of other stores, below FORGE_HOME, in bytes",
   ),
   FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe(
-    "longest that reading a table may take, in seconds; counting rows, a second more for each 10 MB",
+    "longest time to read a table, in seconds; counting its rows gets a second more for each 10 MB",
   ),
 };
 
-/** Read by the embedded stack and the demo, so known here too. */
+/**
+ * Read by the embedded stack and the demo only; listed so that they are not reported as unknown.
+ */
 const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
 
 const schema = z.object(variables).transform((env, context) => ({
   home: resolve(env.FORGE_HOME),
   http: {
-    /** Where workers reach the API: other machines, so nothing that could be guessed. */
+    /** Where workers on other machines reach the API. It can't be guessed. */
     publicUrl: env.FORGE_PUBLIC_URL?.replace(/\/$/, ""),
     host: env.FORGE_HOST,
     port: env.FORGE_PORT,
@@ -197,11 +205,15 @@ export type Config = z.output<typeof schema>;
 
 export interface LoadedConfig {
   config: Config;
-  /** Names that begin with FORGE_ and mean nothing: misspelt, most likely. */
+  /** Unknown names that begin with FORGE_: most likely misspelt. */
   unknown: string[];
 }
 
-/** Environment → configuration. Throws one Error that names every bad variable. */
+/**
+ * Reads the configuration from the environment.
+ *
+ * @throws one Error that names every bad variable.
+ */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const secrets = readSecretFiles(set);
@@ -217,7 +229,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
   return { config: parsed.data, unknown };
 }
 
-/** One line a variable, for `forge-server config`. */
+/** One line per variable, for `forge-server config`. */
 export function describeVariables(): string[] {
   return Object.entries(variables).map(([name, variable]) => {
     const byDefault = variable.safeParse(undefined);

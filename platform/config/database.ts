@@ -5,9 +5,11 @@ import { seconds, wholeNumber } from "./values";
 const FILES = ["sslrootcert", "sslcert", "sslkey"] as const;
 const MODES = ["disable", "no-verify", "prefer", "require", "verify-ca", "verify-full"];
 
-/** What is wrong with a connection URL. It may hold a password, so no message quotes it. */
+/**
+ * Describes what is wrong with a connection URL. The URL may hold a password: no message quotes it.
+ */
 function problemOf(text: string): string | undefined {
-  // The directory of a Unix socket, which has no TLS.
+  // A path is the directory of a Unix socket, which has no TLS.
   if (text.startsWith("/")) return undefined;
   const parameters = new URLSearchParams(text.split("?", 2)[1]);
   const mode = parameters.get("sslmode");
@@ -41,7 +43,7 @@ export const DATABASE_VARIABLES = {
         "and sslcert=FILE&sslkey=FILE for a client certificate",
     ),
   FORGE_DATABASE_POOL: wholeNumber(20).describe("most database connections of one process"),
-  FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest a statement may take, in seconds"),
+  FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest time of a statement, in seconds"),
 };
 
 type Variables = z.output<z.ZodObject<typeof DATABASE_VARIABLES>>;

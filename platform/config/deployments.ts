@@ -4,25 +4,25 @@ import { AddressPolicy } from "../net/address-policy";
 import { readPorts, ServingAddresses } from "../net/serving-addresses";
 import { listOf, seconds, wholeNumber } from "./values";
 
-/** By all of its addresses, not by its own name for itself alone. */
+/** All addresses of this machine, not only loopback. */
 const thisMachine = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.map(({ address }) => address.split("%", 1).join()),
   );
 
-/** What deployments and the proxy before them read of the environment. */
+/** Settings for deployments and their proxy. */
 export const DEPLOYMENT_VARIABLES = {
   FORGE_DEPLOYMENT_STOP_GRACE_S: seconds(60).describe(
-    "a server of a stopped deployment counts as ended after, in seconds",
+    "time until a server of a stopped deployment counts as stopped, in seconds",
   ),
   FORGE_DEPLOYMENT_MISSING_S: seconds(10).describe(
-    "a model that its living worker does not name for longer is placed again, in seconds",
+    "a model that its live worker has not listed for longer is placed again, in seconds",
   ),
   FORGE_DEPLOYMENT_UNHEALTHY_S: seconds(60).describe(
-    "a model that its worker calls unhealthy for longer is placed again, in seconds",
+    "a model that its worker has reported as unhealthy for longer is placed again, in seconds",
   ),
   FORGE_DEPLOYMENT_RETRY_S: seconds(10).describe(
-    "after a placement that failed the next one waits, at first, in seconds; at most 30 times as long",
+    "first delay after a failed placement, in seconds; doubles up to 30 times as long",
   ),
   FORGE_DEPLOYMENT_ALLOW: z
     .string()
@@ -38,7 +38,7 @@ export const DEPLOYMENT_VARIABLES = {
       }
     })
     .describe(
-      "private networks, or this machine's, in which hosts that a worker's key names may serve models, " +
+      "private networks (or this machine's) in which hosts that a worker's key names may serve models, " +
         "comma-separated, like 10.0.0.0/8",
     ),
   FORGE_DEPLOYMENT_PORTS: z
@@ -50,15 +50,15 @@ export const DEPLOYMENT_VARIABLES = {
       context.addIssue("must be ports and ranges of them, like 443,8000-8999");
       return z.NEVER;
     })
-    .describe("ports that models may be served on, like 443,8000-8999"),
+    .describe("ports on which models may be served, like 443,8000-8999"),
   FORGE_DEPLOYMENT_SAMPLE_S: seconds(10).describe(
-    "how often the requests to deployments are added to their counts, in seconds",
+    "how often the counts of requests to deployments are written, in seconds",
   ),
   FORGE_PROXY_MAX_BODY_BYTES: wholeNumber(32 * 1024 * 1024).describe(
     "largest body of a request to a deployed model, in bytes",
   ),
   FORGE_PROXY_TIMEOUT_S: seconds(600).describe(
-    "a deployed model that is silent for longer is given up, before its answer or in it, in seconds",
+    "a request to a deployed model ends if its server neither reads nor writes for longer, in seconds",
   ),
 };
 

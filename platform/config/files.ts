@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 
-/** The content of the file that a variable names. @throws Error with the path and the reason. */
+/** Reads the file that a variable names. @throws Error with the path and the reason. */
 export function readNamedFile(path: string): Buffer {
   try {
     const content = readFileSync(path);

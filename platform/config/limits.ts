@@ -1,19 +1,19 @@
 import { z } from "zod";
 import { wholeNumber } from "./values";
 
-/** What a tenant may have or do; contract.md, Limits. */
+/** Limits per tenant. */
 export const LIMIT_VARIABLES = {
   FORGE_RATE_LIMIT_PER_MINUTE: wholeNumber(6_000).describe(
-    "requests that a tenant's user keys may make together in a minute",
+    "requests per minute of a tenant's user keys together",
   ),
   FORGE_RATE_LIMIT_BURST: wholeNumber(1_000).describe(
-    "requests that they may make at once, after a pause",
+    "requests that these keys may send at once, after a pause",
   ),
   FORGE_MAX_WAITING_REQUESTS: wholeNumber(1_000).describe(
-    "requests of a tenant's users that may wait in one process: streams, downloads, questions to models",
+    "waiting requests of a tenant's users in one process: streams, downloads, requests to models",
   ),
   FORGE_MAX_WAITING_POLLS: wholeNumber(10_000).describe(
-    "requests of a tenant's workers that may wait in one process: polls, files",
+    "waiting requests of a tenant's workers in one process: polls, files",
   ),
   FORGE_MAX_OPEN_UPLOADS: wholeNumber(64).describe(
     "datasets that a tenant may upload at once in one process",
@@ -22,14 +22,14 @@ export const LIMIT_VARIABLES = {
     "keys of a tenant that are neither revoked nor expired",
   ),
   FORGE_MAX_SESSIONS: wholeNumber(1_000).describe(
-    "sessions of a tenant's dashboards that have neither ended nor expired",
+    "dashboard sessions of a tenant that have neither ended nor expired",
   ),
   FORGE_MAX_WORKERS: wholeNumber(10_000).describe(
     "workers of a tenant that are not decommissioned",
   ),
   FORGE_MAX_QUEUED_JOBS: wholeNumber(100_000).describe("jobs of a tenant that wait for a worker"),
   FORGE_MAX_QUEUED_SHAPES: wholeNumber(200).describe(
-    "different requirements (GPU, memory, tags, job type) among a tenant's jobs that wait",
+    "different requirements (GPU, memory, tags, job type) among a tenant's waiting jobs",
   ),
   FORGE_MAX_STORED_BYTES: z.coerce
     .number()
@@ -37,14 +37,14 @@ export const LIMIT_VARIABLES = {
     .positive()
     .optional()
     .transform((bytes) => bytes ?? null)
-    .describe("bytes of artifacts that a tenant may have in the store; none: any number"),
+    .describe("bytes of artifacts that a tenant may have in the store; none: unlimited"),
 };
 
 type Environment = {
   [Name in keyof typeof LIMIT_VARIABLES]: z.output<(typeof LIMIT_VARIABLES)[Name]>;
 };
 
-/** Limits of a number that is held against what there is, with the variable that sets each. */
+/** Limits on a current count, each with the variable that sets it. */
 const CAPS = {
   waiting_requests: "FORGE_MAX_WAITING_REQUESTS",
   waiting_polls: "FORGE_MAX_WAITING_POLLS",
@@ -62,7 +62,7 @@ export type CapName = keyof typeof CAPS;
 export interface Cap {
   name: CapName;
   variable: string;
-  /** Null: none. */
+  /** Null: unlimited. */
   limit: number | null;
 }
 

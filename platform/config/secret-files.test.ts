@@ -20,7 +20,7 @@ function secretFile(content: string): string {
   return path;
 }
 
-test("a secret comes from the file that its _FILE variable names, without the last line break", () => {
+test("a secret is read from the file that its _FILE variable names, without the last line break", () => {
   const url = "postgres://forge:pass@db/forge";
   const loaded = loadConfig({ FORGE_DATABASE_URL_FILE: secretFile(`${url}\n`) });
   expect(loaded.config.database.url).toBe(url);
@@ -29,7 +29,7 @@ test("a secret comes from the file that its _FILE variable names, without the la
   expect(key.config.temporal.connection).toMatchObject({ apiKey: "key-1", tls: {} });
 });
 
-test("both set, an unreadable file and an empty one are named, and no value is shown", () => {
+test("errors name variables set twice, unreadable files and empty files, but show no value", () => {
   const load = (env: NodeJS.ProcessEnv) => () => loadConfig(env);
   const both = { SPACES_SECRET: "word-1", SPACES_SECRET_FILE: secretFile("word-2") };
   expect(load(both)).toThrow("SPACES_SECRET and SPACES_SECRET_FILE are both set");

@@ -1,6 +1,6 @@
 import { readNamedFile } from "./files";
 
-/** Variables that hold a secret. `<NAME>_FILE` names a file that has the value instead. */
+/** Variables that hold a secret. `<NAME>_FILE` may name a file that holds the value instead. */
 export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   "FORGE_DATABASE_URL",
   "TEMPORAL_API_KEY",
@@ -20,7 +20,7 @@ interface ReadSecrets {
   errors: string[];
 }
 
-/** Replaces each `<NAME>_FILE` by the variable with the content of that file. */
+/** Replaces each `<NAME>_FILE` with `<NAME>`, set to the content of that file. */
 export function readSecretFiles(given: NodeJS.ProcessEnv): ReadSecrets {
   const env = { ...given };
   const errors: string[] = [];

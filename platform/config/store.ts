@@ -25,7 +25,10 @@ const tenantBucket = z
 
 export type TenantBucket = z.output<typeof tenantBucket>;
 
-/** A file, so that no secret of a tenant is in an environment. What is wrong in it is named, not quoted. */
+/**
+ * A file, so that no tenant's secret is in the environment. Errors name a bad field but don't quote
+ * it.
+ */
 const tenantStoresFile = z
   .string()
   .optional()
@@ -46,7 +49,10 @@ const tenantStoresFile = z
 
 const tenantStores = z.record(z.string(), z.array(tenantBucket));
 
-/** Where artifacts, logs and billing files go. The credentials' names are the specification's (4.6). */
+/**
+ * Where artifacts, logs and billing files are stored. The specification (4.6) names the
+ * credentials.
+ */
 export const STORE_VARIABLES = {
   FORGE_STORE_DIR: z
     .string()
@@ -56,17 +62,20 @@ export const STORE_VARIABLES = {
     .string()
     .regex(STORE_URL, "must be s3://bucket or spaces://bucket")
     .optional()
-    .describe("bucket in place of that directory: s3://bucket or spaces://bucket"),
-  S3_ENDPOINT: httpUrl.optional().describe("of an S3-compatible store; none: Amazon's"),
-  S3_REGION: z.string().default("us-east-1").describe("its region"),
-  S3_ACCESS_KEY_ID: z.string().optional().describe("none: what the machine's role gives"),
-  S3_SECRET_ACCESS_KEY: z.string().optional().describe("the key's secret"),
+    .describe("bucket instead of that directory: s3://bucket or spaces://bucket"),
+  S3_ENDPOINT: httpUrl.optional().describe("endpoint of an S3-compatible store; none: Amazon's"),
+  S3_REGION: z.string().default("us-east-1").describe("region of the S3 store"),
+  S3_ACCESS_KEY_ID: z
+    .string()
+    .optional()
+    .describe("access key of the S3 store; none: the machine's role"),
+  S3_SECRET_ACCESS_KEY: z.string().optional().describe("secret of that access key"),
   SPACES_ENDPOINT: httpUrl
     .default("https://nyc3.digitaloceanspaces.com")
-    .describe("of the hosted Spaces"),
-  SPACES_REGION: z.string().default("nyc3").describe("its region"),
+    .describe("endpoint of the hosted Spaces"),
+  SPACES_REGION: z.string().default("nyc3").describe("region of the Spaces"),
   SPACES_KEY: z.string().optional().describe("access key of the Spaces"),
-  SPACES_SECRET: z.string().optional().describe("the key's secret"),
+  SPACES_SECRET: z.string().optional().describe("secret of that access key"),
   FORGE_TENANT_STORES_FILE: tenantStoresFile.describe(
     "JSON file of buckets that tenants' dataset_uris may name: {user_id: [{bucket, endpoint, region, " +
       "access_key_id, secret_access_key}]}",
@@ -76,33 +85,35 @@ export const STORE_VARIABLES = {
     .optional()
     .transform((given, context) => readAddressPolicy(given, context, NOT_PUBLIC))
     .describe(
-      "networks that those buckets may be in, comma-separated; without it all public addresses",
+      "networks that those buckets may be in, comma-separated; default: all public addresses",
     ),
   FORGE_SIGNED_URLS: flag
     .default(true)
-    .describe("whether workers, and users who ask, read and write a bucket by signed addresses"),
+    .describe("whether workers, and users on request, access a bucket directly with signed URLs"),
   FORGE_STORE_RESERVE_BYTES: z.coerce
     .number()
     .int()
     .min(0)
     .default(256 * 1024 * 1024)
-    .describe("free space of a local store that uploads must leave: for bills, manifests and logs"),
+    .describe(
+      "free space of a local store that uploads must leave for bills, manifests and logs, in bytes",
+    ),
   FORGE_SIGNED_URL_TTL_S: z.coerce
     .number()
     .int()
     .min(60)
     .max(7 * 86_400)
     .default(3600)
-    .describe("how long a signed address is good, in seconds"),
+    .describe("how long a signed URL is valid, in seconds"),
 };
 
 export interface StoreConfig {
-  /** Of the local store, and of what `file://` may name. */
+  /** Directory of the local store. `file://` URIs may name files below it. */
   directory: string;
-  /** In place of the local store. */
+  /** Replaces the local store. */
   bucket?: S3BucketSettings & { scheme: "s3" | "spaces" };
   signsUrls: boolean;
-  /** Free space that uploads must leave. */
+  /** Free space that uploads must leave, in bytes. */
   reserveBytes: number;
   tenants: { buckets: Record<string, TenantBucket[]>; addresses: AddressPolicy };
 }

@@ -18,7 +18,7 @@ afterAll(() => {
 
 const connectionOf = (env: NodeJS.ProcessEnv) => loadConfig(env).config.temporal.connection;
 
-test("TLS is off by default, and on with what needs it", () => {
+test("TLS is off by default, and on when a setting needs it", () => {
   expect(connectionOf({})).toEqual({ address: "127.0.0.1:7233", tls: false });
   expect(connectionOf({ TEMPORAL_TLS: "true" }).tls).toEqual({});
   expect(connectionOf({ TEMPORAL_TLS_SERVER_NAME: "temporal" }).tls).toEqual({
@@ -47,7 +47,7 @@ test.each([
   expect(() => loadConfig({ [`TEMPORAL_TLS_${name}`]: __filename })).toThrow(message);
 });
 
-test("files that hold no certificate, or another's key, are refused by name", () => {
+test("an error names a file without a certificate, and a key of another certificate", () => {
   const load = (env: Record<string, string>) => () => loadConfig(env);
   expect(load({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: __filename })).toThrow(
     "TEMPORAL_TLS_SERVER_CA_CERT_PATH: is not a PEM certificate",
@@ -59,7 +59,7 @@ test("files that hold no certificate, or another's key, are refused by name", ()
   );
 });
 
-test("an unreadable file and credentials without TLS are refused by name", () => {
+test("an error names an unreadable file, and credentials without TLS", () => {
   expect(() => loadConfig({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: "/no/ca.pem" })).toThrow(
     "TEMPORAL_TLS_SERVER_CA_CERT_PATH: cannot read /no/ca.pem (ENOENT)",
   );

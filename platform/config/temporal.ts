@@ -5,16 +5,14 @@ import { z } from "zod";
 import { namedFile } from "./files";
 import { flag, seconds, wholeNumber } from "./values";
 
-/** The names of TEMPORAL_… are those of Temporal's own environment configuration. */
+/** The TEMPORAL_… variables have the names of Temporal's own environment configuration. */
 export const TEMPORAL_VARIABLES = {
   FORGE_TASK_QUEUE: z.string().default("forge").describe("Temporal task queue"),
   TEMPORAL_ADDRESS: z.string().default("127.0.0.1:7233").describe("Temporal frontend, host:port"),
   FORGE_TEMPORAL_UI_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe(
-      "address of Temporal's UI, as users reach it: the dashboard links to workflows there",
-    ),
+    .describe("address of Temporal's UI for users; the dashboard links to workflows there"),
   TEMPORAL_NAMESPACE: z.string().default("default").describe("Temporal namespace"),
   TEMPORAL_API_KEY: z
     .string()
@@ -23,7 +21,7 @@ export const TEMPORAL_VARIABLES = {
     .describe("API key for Temporal; turns TLS on"),
   TEMPORAL_TLS: flag
     .optional()
-    .describe("whether to use TLS; on where a certificate or an API key is set"),
+    .describe("whether to use TLS; on by default if a certificate or an API key is set"),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: namedFile.describe(
     "PEM file of the CA that signed Temporal's certificate; none: the system's CAs",
   ),
@@ -32,21 +30,23 @@ export const TEMPORAL_VARIABLES = {
   TEMPORAL_TLS_SERVER_NAME: z
     .string()
     .optional()
-    .describe("name that Temporal's certificate must have, if not the host of TEMPORAL_ADDRESS"),
+    .describe(
+      "name that Temporal's certificate must have, if it is not the host of TEMPORAL_ADDRESS",
+    ),
   FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
-    "a workflow task not taken by its worker for longer goes to any worker, in seconds",
+    "a workflow task that its worker has not started for longer goes to any worker, in seconds",
   ),
   FORGE_TEMPORAL_TASK_S: seconds(10).describe(
-    "a workflow task whose worker was killed goes to another one after so long, in seconds",
+    "a workflow task whose worker was killed goes to another one after this time, in seconds",
   ),
   FORGE_STUCK_AFTER_TRIES: wholeNumber(10).describe(
-    "a write of a workflow that has failed so often is noted as stuck; ten tries take about a minute",
+    "tries after which a failing write of a workflow is marked as stuck; ten tries take about a minute",
   ),
 };
 
 type Variables = z.output<z.ZodObject<typeof TEMPORAL_VARIABLES>>;
 
-/** How every connection to Temporal is opened, the client's and the worker's. */
+/** Options of every connection to Temporal, for clients and workers. */
 interface TemporalConnectionConfig {
   address: string;
   tls: TLSConfig | false;
@@ -65,7 +65,7 @@ export interface TemporalConfig {
   stuckAfterTries: number;
 }
 
-/** Found at the start, because the clients would say it at their first call, without the file. */
+/** Checked at startup: the clients would fail only at their first call, without naming the file. */
 function isUsable(options: { ca?: Buffer | undefined; cert?: Buffer; key?: Buffer }): boolean {
   try {
     if (options.ca) new X509Certificate(options.ca);

@@ -5,12 +5,12 @@ import { AddressPolicy } from "../net/address-policy";
 
 export const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 
-/** Undefined where it is not set: `default` says what then holds. */
+/** Undefined if the variable is not set; add `.default()` for another value. */
 export const flag = z
   .enum(["true", "false", "1", "0"])
   .transform((value) => value === "true" || value === "1");
 
-/** At least one. */
+/** A whole number of at least 1. */
 export const wholeNumber = (byDefault: number) =>
   z.coerce.number().int().positive().default(byDefault);
 
@@ -26,21 +26,23 @@ const json = z
     }
   });
 export const policyJson = json.pipe(jobPolicySchema);
-/** Names and values as a shell takes them. */
+/** Environment variables with names and values that are safe in a shell. */
 export const environmentJson = json.pipe(
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
   z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
 );
 
-/** The parts of a comma-separated list. */
+/** The items of a comma-separated list. */
 export const listOf = (given = ""): string[] =>
   given
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-/** Networks, comma-separated; what is none is refused by name. */
-/** Networks with a + before them are allowed beside those that are without the variable. */
+/**
+ * Parses a comma-separated list of networks. A network with a leading + is allowed in addition to
+ * the default rule. The error names an invalid network.
+ */
 export function readAddressPolicy(
   given: string | undefined,
   context: z.core.$RefinementCtx<string | undefined>,
@@ -48,16 +50,16 @@ export function readAddressPolicy(
 ): AddressPolicy {
   try {
     const networks = listOf(given);
-    const besides = networks.filter((one) => one.startsWith("+")).map((one) => one.slice(1));
-    const instead = networks.filter((one) => !one.startsWith("+"));
-    return new AddressPolicy(instead, refused, besides);
+    const additional = networks.filter((one) => one.startsWith("+")).map((one) => one.slice(1));
+    const allowList = networks.filter((one) => !one.startsWith("+"));
+    return new AddressPolicy(allowList, refused, additional);
   } catch (error) {
     context.issues.push({ code: "custom", message: (error as Error).message, input: given });
     return z.NEVER;
   }
 }
 
-/** The specification's rules, with what the operator says in their place. */
+/** The specification's rules, overridden by the operator's settings. */
 export function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
   const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};
   const rules = JOB_TYPES.map((type) => [type, { ...byDefault[type], ...given[type] }]);

@@ -1,4 +1,4 @@
-/** Content-Disposition (RFC 6266) of a file that a browser saves under its own name. */
+/** Content-Disposition header (RFC 6266) that makes a browser save a file under its own name. */
 export function attachmentOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const plain = name.replaceAll(/[^A-Za-z0-9._-]/g, "_");

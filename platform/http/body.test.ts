@@ -10,10 +10,10 @@ function refusal(text: string | Buffer): { code: string; param: string | undefin
   } catch (error) {
     if (error instanceof ForgeError) return { code: error.code, param: error.param };
   }
-  throw new Error(`${text} was taken`);
+  throw new Error(`${text} was accepted`);
 }
 
-test("what JSON.parse reads is what comes out", () => {
+test("returns what JSON.parse returns", () => {
   const text = '{"a": [1, {"b": "é\\n"}], "a.b": null, "constructor": 1.5e3}';
   expect(read(text)).toEqual(JSON.parse(text));
   expect(read("")).toBeUndefined();
@@ -44,16 +44,16 @@ test.each([
   expect(refusal(text)).toEqual({ code: "invalid_request", param });
 });
 
-test("what needs no second look is told from what does", () => {
+test("the fast check finds every body that the tokenizer must check", () => {
   const value = fc.jsonValue({ maxDepth: 2, noUnicodeString: false });
   fc.assert(
     fc.property(fc.dictionary(fc.string(), value), fc.boolean(), (object, twice) => {
       const text = JSON.stringify(object);
       const [name] = Object.keys(object);
       if (name === undefined || text.includes("\\")) return;
-      // Refused wherever it stands, as the table above has it.
+      // Refused anywhere in a body, see the table above.
       if (text.includes('"__proto__":')) return;
-      // Not the object itself: JSON has no -0.
+      // Don't compare with the object itself: JSON has no -0.
       if (!twice) return void expect(read(text)).toEqual(JSON.parse(text));
       const member = `${JSON.stringify(name)} : 1`;
       expect(refusal(`${text.slice(0, -1)}, ${member}}`)).toEqual({
@@ -64,6 +64,6 @@ test("what needs no second look is told from what does", () => {
   );
 });
 
-test("a million levels are refused, not run into", () => {
+test("a million levels are refused without a stack overflow", () => {
   expect(refusal("[".repeat(500_000) + "]".repeat(500_000)).code).toBe("invalid_request");
 });

@@ -1,19 +1,19 @@
 import { type JSONPath, visit } from "jsonc-parser";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 
-/** With the u flag, a whole pair is one code point and no surrogate. */
+/** With the u flag, a complete surrogate pair is one code point and does not match. */
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
-/** Of any form, so many are read in some 30 ms. */
+/** This many values are parsed in about 30 ms. */
 const MAX_VALUES = 150_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a JSON body, and refuses what JSON allows and nobody means: one name twice in an object,
- * `__proto__`, more than `maxDepth` levels, and text that Postgres can't hold (NUL, half a surrogate
- * pair). Each refusal names the field.
+ * Parses a JSON body. Refuses valid JSON that is a mistake or can't be stored: duplicate names in
+ * an object, `__proto__`, more than `maxDepth` levels, and text that Postgres can't hold (NUL, half
+ * a surrogate pair). Each error names the field.
  */
 export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   if (bytes.length === 0) return undefined;
@@ -28,13 +28,16 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   } catch {
     throw new ForgeError(400, "malformed_json", "the body is not valid JSON in UTF-8");
   }
-  if (!isPlain(text, value, maxDepth)) refuseOddities(text, maxDepth);
+  if (!isPlain(text, value, maxDepth)) refuseFaults(text, maxDepth);
   return value;
 }
 
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...'"\\,[{'].map((sign) => sign.charCodeAt(0));
 
-/** At least as many as there are in JSON: before each but the first is one of these signs, outside of texts. */
+/**
+ * An upper bound: each value except the first follows a comma or an opening bracket outside of
+ * strings.
+ */
 function countValues(bytes: Buffer): number {
   let count = 0;
   let isText = false;
@@ -48,16 +51,16 @@ function countValues(bytes: Buffer): number {
 }
 
 /**
- * True for a body that has none of the oddities for sure, as most have none: told at a fraction of the
- * cost of reading it again. Without a backslash no text holds a quote, NUL or half a pair, and a quote
- * before a colon ends a name: as many names as members means that none is there twice.
+ * A cheap check: true only if the body certainly has none of the faults. Without a backslash, strings contain no
+ * quote, no NUL and no half of a surrogate pair, so each quote before a colon ends a member's name. If there are as
+ * many of these as parsed members, no name occurs twice.
  */
 function isPlain(text: string, value: unknown, maxDepth: number): boolean {
   if (text.includes("\\")) return false;
   return countMembers(value, maxDepth) === (text.match(/"\s*:/g)?.length ?? 0);
 }
 
-/** Members of all objects in a value; NaN where there is something odd. */
+/** Counts the members of all objects in a value; NaN if the value has another fault. */
 function countMembers(value: unknown, levels: number): number {
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== "object" || value === null) return 0;
@@ -74,8 +77,8 @@ function countMembers(value: unknown, levels: number): number {
 
 type PathSupplier = () => JSONPath;
 
-function refuseOddities(text: string, maxDepth: number): void {
-  /** The names seen in each object that is open; undefined for an array. */
+function refuseFaults(text: string, maxDepth: number): void {
+  /** The names seen in each open object; undefined for an open array. */
   const open: (Set<string> | undefined)[] = [];
   const enter = (names: Set<string> | undefined, pathOf: PathSupplier): void => {
     if (open.length === maxDepth) {
@@ -96,15 +99,17 @@ function refuseOddities(text: string, maxDepth: number): void {
       const names = open.at(-1);
       const at = (): JSONPath => [...pathOf(), name];
       if (names?.has(name)) {
-        throw new InvalidRequest(`"${nameOf(at())}" is there twice`, nameOf(at()));
+        throw new InvalidRequest(`"${nameOf(at())}" is given twice`, nameOf(at()));
       }
-      if (name === "__proto__") throw new InvalidRequest(`"${name}" is no field`, nameOf(at()));
+      if (name === "__proto__") {
+        throw new InvalidRequest(`"${name}" is not allowed as a name`, nameOf(at()));
+      }
       checkText(name, at);
       names?.add(name);
     },
     onLiteralValue: (value, _offset, _length, _line, _character, pathOf) => {
       if (typeof value === "string") checkText(value, pathOf);
-      // 1e999 is a number to JSON, and Infinity to everybody who reads it.
+      // 1e999 is valid JSON, but parsers read it as Infinity.
       if (typeof value === "number" && !Number.isFinite(value)) {
         throw new InvalidRequest("the number is too large", nameOf(pathOf()));
       }
@@ -120,6 +125,6 @@ function checkText(text: string, pathOf: PathSupplier): void {
 /** False for text that Postgres can't hold. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && !HALF_PAIR.test(text);
 
-/** A name that may itself be what is wrong, fit to be shown. */
+/** A field's path for an error message, without the characters that may be the fault. */
 const nameOf = (path: JSONPath): string =>
   path.join(".").replaceAll("\0", "").replace(HALF_PAIRS, "");

@@ -17,7 +17,7 @@ test.each([
   expect(readByteRange(header, 10)).toEqual(range);
 });
 
-test("nothing has no range", () => {
+test("an empty object has no satisfiable range", () => {
   expect(readByteRange("bytes=0-", 0)).toBe("unsatisfiable");
   expect(readByteRange("bytes=-1", 0)).toBe("unsatisfiable");
 });

@@ -2,13 +2,13 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { ForgeError } from "../../core/errors";
 import type { ByteRange, ObjectStore } from "../store/object-store";
-import { lettingGo } from "./streamed-memory";
+import { releasingBuffers } from "./streamed-memory";
 
 /**
- * Sends an object, or the range of it that was asked for. Bytes that are appended meanwhile stay out:
- * the length was told.
+ * Sends an object or the requested range. Bytes appended in the meantime are left out, because the
+ * length is already announced.
  *
- * @throws 416 for a range beyond its end.
+ * @throws 416 for a range beyond the object's end.
  */
 export function sendObject(
   store: ObjectStore,
@@ -16,22 +16,24 @@ export function sendObject(
   range: string | undefined,
   reply: FastifyReply,
 ): FastifyReply {
-  const asked = readByteRange(range, size);
+  const requested = readByteRange(range, size);
   reply.header("accept-ranges", "bytes");
-  if (asked === "unsatisfiable") {
+  if (requested === "unsatisfiable") {
     reply.header("content-range", `bytes */${size}`);
-    throw new ForgeError(416, "range_not_satisfiable", `there are ${size} bytes`, "Range");
+    throw new ForgeError(416, "range_not_satisfiable", `the object has ${size} bytes`, "Range");
   }
   if (size === 0) return reply.send("");
-  const bytes = asked ?? { start: 0, end: size - 1 };
-  if (asked) reply.code(206).header("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
+  const bytes = requested ?? { start: 0, end: size - 1 };
+  if (requested) {
+    reply.code(206).header("content-range", `bytes ${bytes.start}-${bytes.end}/${size}`);
+  }
   reply.header("content-length", bytes.end - bytes.start + 1);
-  return reply.send(Readable.from(lettingGo(store.read(key, bytes)), { objectMode: false }));
+  return reply.send(Readable.from(releasingBuffers(store.read(key, bytes)), { objectMode: false }));
 }
 
 /**
- * The one range that a Range header asks for, of something of this size (RFC 9110, 14.2). Undefined: no
- * range, or a form that may be ignored, as several ranges at once are.
+ * Parses a Range header with a single range for content of this size (RFC 9110, 14.2). Undefined:
+ * no range, or a form that a server may ignore, such as several ranges.
  */
 export function readByteRange(
   header: string | undefined,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** Answers 304 without a body when the client has this very answer already (RFC 9110, 13.1.2). */
+/** Responds with 304 and no body if the client already has this response (RFC 9110, 13.1.2). */
 export function sendIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -14,7 +14,7 @@ export function sendIfChanged(
   return reply.code(304).send();
 }
 
-/** Whether an If-None-Match names this answer. */
+/** Whether an If-None-Match header names this ETag. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   const tags = (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");

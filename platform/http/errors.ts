@@ -4,8 +4,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ZodError } from "zod";
 import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
 import { newId } from "../ids";
-import { isAway, isBadValue, isLockTimeout } from "../postgres/errors";
-import { isStoreAway } from "../store/object-store";
+import { isBadValue, isLockTimeout, isUnavailable } from "../postgres/errors";
+import { isStoreUnavailable } from "../store/object-store";
 import { closeLingering, isBodyPending } from "./lingering-close";
 import { fromZod } from "./validation";
 
@@ -13,10 +13,10 @@ const RETRY_AFTER_S = 2;
 const MAX_MESSAGE = 1_000;
 const MAX_PARAM = 256;
 
-/** RFC 9457, for clients that ask for it. */
+/** RFC 9457, for clients that accept it. */
 const PROBLEM = "application/problem+json";
 
-/** The one place where a failure becomes an answer, whose code it returns. */
+/** Turns an error into a response, the only place that does so. Returns the error code. */
 export function sendError(
   error: FastifyError | Error,
   request: FastifyRequest,
@@ -28,8 +28,8 @@ export function sendError(
     request.log[level]({ err: error, code: refusal.code }, "request failed");
   }
   reply.header("x-request-id", request.id);
-  const isPassing = refusal.status === 503 || refusal.status === 429;
-  if (isPassing && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
+  const isTransient = refusal.status === 503 || refusal.status === 429;
+  if (isTransient && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
   // Asks a client that is still sending to stop. lingering-close.ts reads what it sends until then.
   if (isBodyPending(request)) reply.header("connection", "close");
   reply.code(refusal.status);
@@ -38,7 +38,7 @@ export function sendError(
   return refusal.code;
 }
 
-/** The answer to bytes that are no HTTP request, or that never became one in time. */
+/** Responds to bytes that are not an HTTP request, or to a request that did not arrive in time. */
 export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
   // Node reports an error for every chunk that arrives after the first error.
   if (socket.writableEnded) return;
@@ -69,7 +69,7 @@ function asError(refusal: ForgeError, requestId: string) {
   };
 }
 
-/** A client's own words come back in an error, but not a megabyte of them. */
+/** Errors quote the client's input, so limit their length. */
 const shortened = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text;
 
@@ -86,32 +86,36 @@ function asProblem(refusal: ForgeError, requestId: string) {
 
 function wantsProblem(request: FastifyRequest): boolean {
   const ranges = (request.headers.accept ?? "").split(",");
-  const asked = ranges.find((range) => range.trim().toLowerCase().startsWith(PROBLEM));
-  return asked !== undefined && !/;\s*q=0(\.0*)?\s*(;|$)/.test(asked);
+  const accepted = ranges.find((range) => range.trim().toLowerCase().startsWith(PROBLEM));
+  return accepted !== undefined && !/;\s*q=0(\.0*)?\s*(;|$)/.test(accepted);
 }
 
 function toForgeError(error: FastifyError | Error): ForgeError {
   if (error instanceof ForgeError) return error;
   if (error instanceof ZodError) return fromZod(error);
-  if (isAway(error)) return new Unavailable("the database is away; try again shortly");
+  if (isUnavailable(error))
+    return new Unavailable("the database is unavailable; try again shortly");
   if (isLockTimeout(error))
-    return new Unavailable("another request is in the way; try again shortly");
-  if (isStoreAway(error)) return new Unavailable("the artifact store is away; try again shortly");
+    return new Unavailable("another request holds a lock; try again shortly");
+  if (isStoreUnavailable(error))
+    return new Unavailable("the artifact store is unavailable; try again shortly");
   if (isBadValue(error)) return new InvalidRequest("a text, time or number is out of range");
-  return (
-    fromFastify(error) ?? new ForgeError(500, "internal_error", "something failed on our side")
-  );
+  return fromFastify(error) ?? new ForgeError(500, "internal_error", "an internal error occurred");
 }
 
 function fromFastify(error: FastifyError | Error): ForgeError | undefined {
   if (!("statusCode" in error) || error.statusCode === undefined) return undefined;
   switch (error.statusCode) {
     case 400:
-      return new ForgeError(400, "malformed_request", "the request could not be read whole");
+      return new ForgeError(400, "malformed_request", "the request is incomplete or malformed");
     case 413:
       return new ForgeError(413, "body_too_large", "the request body is too large");
     case 415:
-      return new ForgeError(415, "unsupported_media_type", "this route takes no such Content-Type");
+      return new ForgeError(
+        415,
+        "unsupported_media_type",
+        "this route does not accept the Content-Type",
+      );
     case 503:
       return new Unavailable("the server is stopping; try again shortly");
     default:

@@ -12,8 +12,8 @@ const share = (maxWaitMs = 10_000): FairShare =>
 
 const enter = (fair: FairShare, tenant: string): Promise<boolean> => fair.enter(tenant, "", 1_000);
 
-/** Whether it goes on at once. */
-async function goesOn(work: Promise<boolean>): Promise<boolean> {
+/** Whether a request passes at once. */
+async function passesAtOnce(work: Promise<boolean>): Promise<boolean> {
   return await Promise.race([work.then(() => true), sleep(1).then(() => false)]);
 }
 
@@ -22,39 +22,39 @@ beforeEach(() => {
   now = 1_000;
 });
 
-test("a tenant alone has all of a busy process", async () => {
+test("a tenant alone may use all of a busy process", async () => {
   const fair = share();
   fair.spend("a", 1_000);
-  expect(await goesOn(enter(fair, "a"))).toBe(true);
+  expect(await passesAtOnce(enter(fair, "a"))).toBe(true);
 });
 
-test("of two, the one that causes most of the work waits, and the other does not", async () => {
+test("the tenant that causes most of the work waits, and the other does not", async () => {
   const fair = share();
   fair.spend("big", 1_000);
-  expect(await goesOn(enter(fair, "small"))).toBe(true);
+  expect(await passesAtOnce(enter(fair, "small"))).toBe(true);
   const waits = enter(fair, "big");
-  expect(await goesOn(waits)).toBe(false);
-  expect(await goesOn(enter(fair, "small"))).toBe(true);
+  expect(await passesAtOnce(waits)).toBe(false);
+  expect(await passesAtOnce(enter(fair, "small"))).toBe(true);
   busy = 0;
   now += 200;
   expect(await waits).toBe(true);
 });
 
-test("no tenant waits where strangers cause most of the work, and none hides behind them", async () => {
+test("no tenant waits for the work of unauthenticated requests, and no tenant can hide behind it", async () => {
   const fair = share();
   fair.spend("honest", 1_000);
   fair.spend("small", 1);
-  fair.spendOnStranger(10_000);
-  expect(await goesOn(enter(fair, "honest"))).toBe(true);
+  fair.spendUnauthenticated(10_000);
+  expect(await passesAtOnce(enter(fair, "honest"))).toBe(true);
   fair.spend("hiding", 8_000);
   const waits = enter(fair, "hiding");
-  expect(await goesOn(waits)).toBe(false);
+  expect(await passesAtOnce(waits)).toBe(false);
   busy = 0;
   now += 200;
   await waits;
 });
 
-test("where others come too, a burst of the largest does not go on at once, though the process has time", async () => {
+test("a burst of the largest tenant is spread while other tenants send requests, even if the process is idle", async () => {
   jest.useFakeTimers();
   try {
     busy = 0.1;
@@ -76,27 +76,27 @@ test("where others come too, a burst of the largest does not go on at once, thou
   }
 });
 
-test("a tenant that asks little waits for nobody's sake", async () => {
+test("a tenant with little work never waits", async () => {
   const fair = share();
   fair.spend("honest", 150);
   fair.spend("other", 1);
-  expect(await goesOn(enter(fair, "honest"))).toBe(true);
+  expect(await passesAtOnce(enter(fair, "honest"))).toBe(true);
 });
 
-test("nobody waits where the process has time", async () => {
+test("no request waits while the process is not busy", async () => {
   busy = 0.5;
   const fair = share();
   fair.spend("big", 1_000);
   fair.spend("small", 1);
-  expect(await goesOn(enter(fair, "big"))).toBe(true);
+  expect(await passesAtOnce(enter(fair, "big"))).toBe(true);
 });
 
-test("nothing waits longer than the longest", async () => {
+test("no request waits longer than the maximum", async () => {
   const fair = share(500);
   fair.spend("big", 1_000);
   fair.spend("small", 1);
   const waits = enter(fair, "big");
-  expect(await goesOn(waits)).toBe(false);
+  expect(await passesAtOnce(waits)).toBe(false);
   now += 500;
   await waits;
 });
@@ -105,7 +105,7 @@ test.each([
   [10, 3],
   [50, 15],
 ])(
-  "of many that came at once, no more go on at once while the process is busy, and looks each %i ms",
+  "a burst is spread over time while the process is busy and ticks every %i ms",
   async (lateMs, most) => {
     jest.useFakeTimers();
     try {
@@ -132,7 +132,7 @@ test.each([
   },
 );
 
-test("one that waits alone waits its time, while the process is busy", async () => {
+test("a single waiting request waits the maximum time while the process is busy", async () => {
   jest.useFakeTimers();
   try {
     const fair = share(5_000);
@@ -155,13 +155,13 @@ test("one that waits alone waits its time, while the process is busy", async () 
   }
 });
 
-test("those that wait go on in their order, and a former giant is forgotten", async () => {
+test("waiting requests pass in order, and the work of a formerly large tenant decays", async () => {
   const fair = share();
   fair.spend("big", 1_000);
   fair.spend("small", 1);
   const order: number[] = [];
   const all = [1, 2, 3].map((n) => enter(fair, "big").then(() => order.push(n)));
-  expect(await goesOn(enter(fair, "big"))).toBe(false);
+  expect(await passesAtOnce(enter(fair, "big"))).toBe(false);
   for (let n = 0; n < 10; n++) fair.spend("small", 1);
   now += 5_000;
   for (let n = 0; n < 100; n++) fair.spend("small", 1);
@@ -169,7 +169,7 @@ test("those that wait go on in their order, and a former giant is forgotten", as
   expect(order).toEqual([1, 2, 3]);
 });
 
-test("once the process has time a line ends, however fast others join it", async () => {
+test("once the process is not busy a queue drains, however fast requests join it", async () => {
   jest.useFakeTimers();
   try {
     const fair = share(5_000);
@@ -179,8 +179,8 @@ test("once the process has time a line ends, however fast others join it", async
     // 2,000 a second; the process is busy with the first hundred.
     for (let n = 0; n < 8_000; n++) {
       if (n === 100) busy = 0;
-      const came = now;
-      enter(fair, "big").then(() => waits.push(now - came));
+      const arrived = now;
+      enter(fair, "big").then(() => waits.push(now - arrived));
       if (n % 2 === 1) {
         now += 1;
         await jest.advanceTimersByTimeAsync(1);
@@ -193,7 +193,7 @@ test("once the process has time a line ends, however fast others join it", async
   }
 });
 
-test("no more of a line wait than may", async () => {
+test("requests beyond the maximum length of a queue are refused", async () => {
   const fair = share(500);
   fair.spend("big", 1_000);
   fair.spend("small", 1);

@@ -1,19 +1,21 @@
-/** An account is worth half after so long. */
+/** Recorded work loses half of its weight after this time. */
 const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
-/** After so long the next of a line go on, if their tenant may: one, or this share of a long line. */
+/** At each tick the next requests of a queue may pass: one, or SHARE_AT_ONCE of a long queue. */
 const TICK_MS = 10;
 const SHARE_AT_ONCE = 0.02;
-/** Less than this, of all others together, is a request some seconds ago. */
-const NOBODY = 0.05;
+/**
+ * Work of all other tenants below this is at most a request some seconds ago: the tenant is alone.
+ */
+const OTHERS_IDLE = 0.05;
 const MAX_TENANTS = 10_000;
-/** Less than this, about 140 requests a second, keeps no process busy, whatever else does. */
-const LITTLE = 200;
+/** Work below this, about 140 requests a second, does not make a process busy. */
+const SMALL_TENANT = 200;
 
 interface Options {
-  /** Of its time, from which on the process is busy. */
+  /** The share of its time, from 0 to 1, from which on the process counts as busy. */
   busyFrom: number;
-  /** Nothing waits longer. */
+  /** Longest wait of a request. */
   maxWaitMs: number;
 }
 
@@ -24,33 +26,37 @@ interface Account {
 
 interface Waiting {
   until: number;
-  goOn(): void;
+  pass(): void;
 }
 
-interface Line {
+interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** How many may go on before their time is up; what is less than one is carried to the next tick. */
+  /** How many may pass before their time is up. The fraction is carried to the next tick. */
   early: number;
   tickedMs: number;
 }
 
 /**
- * The process's time, among tenants: while it is busy, requests of a tenant that caused more than half of its
- * recent work wait, as long as other tenants come too. A tenant alone has all of it.
+ * Shares the process's time among tenants. While the process is busy and several tenants send
+ * requests, requests of a tenant that caused more than half of the recent work wait. A tenant alone
+ * may use all of the time.
  */
 export class FairShare {
   private readonly accounts = new Map<string, Account>();
   private total: Account = { cost: 0, atMs: 0 };
-  private strangers: Account = { cost: 0, atMs: 0 };
-  private readonly lines = new Map<string, Line>();
+  private unauthenticated: Account = { cost: 0, atMs: 0 };
+  private readonly queues = new Map<string, Queue>();
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private lookedMs = 0;
-  /** When a request of the largest last passed without having waited. */
+  /** When a request of the largest tenant last passed without waiting. */
   private passedMs = 0;
 
-  /** @param busyShare what share of the time since the last call the process was busy. */
+  /**
+   * @param busyShare returns the share of the time since its last call in which the process was
+   * busy.
+   */
   constructor(
     private readonly options: Options,
     private readonly nowMs: () => number,
@@ -58,26 +64,28 @@ export class FairShare {
   ) {}
 
   /**
-   * Resolves when a request of this tenant may go on; to false at once if as many wait already as may.
+   * Resolves to true when a request of this tenant may pass, or at once to false if `maxWaiting`
+   * requests already wait.
    *
-   * @param line where it waits: those of one go on in the order in which they came.
+   * @param queue name of the tenant's queue to wait in. Requests of one queue pass in order of
+   *   arrival.
    */
-  async enter(tenant: string, line: string, maxWaiting: number): Promise<boolean> {
+  async enter(tenant: string, queue: string, maxWaiting: number): Promise<boolean> {
     this.spend(tenant, 1);
-    const name = `${line} ${tenant}`;
-    const waiting = this.lines.get(name)?.waiting;
+    const name = `${queue} ${tenant}`;
+    const waiting = this.queues.get(name)?.waiting;
     if (!waiting && this.mayPass(tenant)) return true;
     if (waiting && waiting.length >= maxWaiting) return false;
-    await new Promise<void>((goOn) => {
-      const one = { until: this.nowMs() + this.options.maxWaitMs, goOn };
+    await new Promise<void>((pass) => {
+      const one = { until: this.nowMs() + this.options.maxWaitMs, pass };
       if (waiting) waiting.push(one);
-      else this.lines.set(name, { tenant, waiting: [one], early: 0, tickedMs: this.nowMs() });
+      else this.queues.set(name, { tenant, waiting: [one], early: 0, tickedMs: this.nowMs() });
       this.timer ??= setInterval(() => this.tick(), TICK_MS);
     });
     return true;
   }
 
-  /** Notes work that a tenant causes, in requests of the least kind. */
+  /** Records work of a tenant. The unit is one minimal request. */
   spend(tenant: string, cost: number): void {
     const account = this.plus(this.accounts.get(tenant), cost);
     this.accounts.delete(tenant);
@@ -89,48 +97,53 @@ export class FairShare {
     }
   }
 
-  /** Notes work that somebody without a key causes. */
-  spendOnStranger(cost: number): void {
-    this.strangers = this.plus(this.strangers, cost);
+  /** Records work of requests without a valid key. */
+  spendUnauthenticated(cost: number): void {
+    this.unauthenticated = this.plus(this.unauthenticated, cost);
   }
 
   /**
-   * Lets go on who waited the longest, and the next of each line whose tenant may. Not all of them, which would
-   * make the process busy at once; but of a long line so many that it ends however many join it.
+   * Lets requests pass that are due, and the next ones of each queue whose tenant need not wait.
+   * Not the whole queue, which would make the process busy at once, but a share that is large
+   * enough to drain a long queue however fast requests join it.
    */
   private tick(): void {
-    for (const [name, line] of this.lines) {
-      const { tenant, waiting } = line;
+    for (const [name, queue] of this.queues) {
+      const { tenant, waiting } = queue;
       const next = Math.ceil(waiting.length * SHARE_AT_ONCE);
-      const due = this.due(line);
+      const due = this.due(queue);
       const leaving = this.mustWait(tenant) ? due : Math.max(due, next);
-      for (const { goOn } of waiting.splice(0, leaving)) goOn();
-      if (waiting.length === 0) this.lines.delete(name);
+      for (const { pass } of waiting.splice(0, leaving)) pass();
+      if (waiting.length === 0) this.queues.delete(name);
     }
-    if (this.lines.size > 0) return;
+    if (this.queues.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
   }
 
   /**
-   * How many of a line go on whatever the process does: whose time is up, and before it as many as spread the
-   * line evenly over the time that is left to it. What came at once would else go on at once.
+   * How many requests of a queue pass even if the process is busy: the overdue ones, and before
+   * their time as many as spread the queue evenly over the time that is left. Otherwise a burst
+   * would pass as a burst when its time is up.
    */
-  private due(line: Line): number {
-    const { waiting } = line;
+  private due(queue: Queue): number {
+    const { waiting } = queue;
     const now = this.nowMs();
-    // A busy process ticks late.
-    const passedMs = now - line.tickedMs;
+    // In a busy process the timer fires late, so the time that has really passed counts.
+    const passedMs = now - queue.tickedMs;
     const leftMs = (waiting.at(-1)?.until ?? now) - now;
-    line.tickedMs = now;
-    line.early += ((waiting.length - 1) * passedMs) / Math.max(1, passedMs, leftMs);
-    const early = Math.floor(line.early);
-    line.early -= early;
+    queue.tickedMs = now;
+    queue.early += ((waiting.length - 1) * passedMs) / Math.max(1, passedMs, leftMs);
+    const early = Math.floor(queue.early);
+    queue.early -= early;
     const overdue = waiting.findIndex(({ until }) => until > now);
     return Math.max(early, overdue === -1 ? waiting.length : overdue);
   }
 
-  /** Without waiting. Of the largest one in a tick: a burst would make the process busy before it is looked at again. */
+  /**
+   * Whether a request passes without waiting. Of the largest tenant one per tick: a burst would
+   * make the process busy before the next measurement.
+   */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
     if (this.looksBusy()) return false;
@@ -143,12 +156,14 @@ export class FairShare {
     return this.isLargest(tenant) && this.looksBusy();
   }
 
-  /** Whether it causes most of the work, while others come too. */
+  /** Whether the tenant causes most of the work while other tenants send requests too. */
   private isLargest(tenant: string): boolean {
     const own = this.left(this.accounts.get(tenant));
     const others = this.left(this.total) - own;
-    // Where strangers make the process busy, no tenant pays for it; nor may one hide behind them.
-    return own > LITTLE && own > others && own > this.left(this.strangers) / 2 && others > NOBODY;
+    // If unauthenticated requests make the process busy, no tenant waits, unless it causes much
+    // work itself.
+    const unauthenticated = this.left(this.unauthenticated);
+    return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }
 
   private looksBusy(): boolean {
@@ -169,8 +184,9 @@ export class FairShare {
 }
 
 /**
- * What share of the time since its last call this process's event loop was busy. On a machine where others take the
- * processors it is busy by the clock while it does little: so no more than twice the CPU time that the process had.
+ * Returns a function that measures in which share of the time since its last call the event loop
+ * was busy. On a machine where other processes use the CPUs, the loop looks busy although it does
+ * little. So the share is at most twice the CPU time of this process.
  */
 export function busyShare(): () => number {
   let last = usage();

@@ -13,7 +13,7 @@ import type { AddressPolicy } from "../net/address-policy";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** No connection came about, so that nothing was asked: another server may be. */
+/** No connection was established, so no request was sent: the caller may try another server. */
 export class NotReached extends Error {
   override readonly name = "NotReached";
 }
@@ -21,30 +21,30 @@ export class NotReached extends Error {
 export interface Forwarding {
   method: string;
   headers: IncomingHttpHeaders;
-  /** As it came: it is read only once a server listens. */
+  /** The unread body. It is read only after the connection is established. */
   body: unknown;
   maxBodyBytes: number;
-  /** Longest that nothing passes, either way. */
+  /** Longest time without any data in either direction. */
   timeoutMs: number;
   addresses: AddressPolicy;
-  /** What the server asks for; the caller's own credentials are not passed on. */
+  /** Bearer token of the model's server. The caller's own credentials are not forwarded. */
   token: string | null;
   requestId: string;
-  /** Nobody waits for the answer any more. */
+  /** Aborted when the client is gone; with the reason "closing" when this server stops. */
   signal: AbortSignal;
 }
 
 /**
- * Sends a request on, and returns the answer when its headers are there; both bodies stream. Every
- * connection is one of its own: what a kept one that the server has closed leaves open, whether the
- * request was served, must not be asked of a model.
+ * Forwards a request and returns the response when its headers have arrived. Both bodies are
+ * streamed. Each request uses a new connection: if the server closes a reused one, it is unknown
+ * whether it served the request, and a model must not serve it twice.
  *
- * @throws NotReached where another server may be tried.
+ * @throws NotReached if the caller may try another server.
  */
 export async function forward(target: URL, given: Forwarding): Promise<IncomingMessage> {
   const { addresses, method, signal } = given;
   const host = target.hostname.replace(/^\[|\]$/g, "");
-  // An address is connected to as it stands, without any look-up.
+  // `lookup` is not called for an IP address, so check it here.
   if (isIP(host) !== 0 && !addresses.allows(host)) {
     throw new NotReached(`the operator does not allow connections to ${host}`);
   }
@@ -60,12 +60,12 @@ export async function forward(target: URL, given: Forwarding): Promise<IncomingM
     agent: false,
   });
   const hangUp = (): void => {
-    // A server that stops lets its answers end, for a while.
-    if (signal.reason !== "closing") outgoing.destroy(new Error("nobody waits for it"));
+    // A stopping server lets open responses finish for a while.
+    if (signal.reason !== "closing") outgoing.destroy(new Error("the client is gone"));
   };
   signal.addEventListener("abort", hangUp);
   outgoing.once("close", () => signal.removeEventListener("abort", hangUp));
-  // Whatever else breaks after the answer is seen on the answer itself.
+  // After the response arrived, errors show on the response itself.
   outgoing.on("error", () => undefined);
   await connected(outgoing, target.protocol === "https:" ? "secureConnect" : "connect");
   if (signal.aborted) hangUp();
@@ -88,7 +88,7 @@ function connected(outgoing: ClientRequest, event: "connect" | "secureConnect"):
         resolve();
       });
     });
-    // A request without headers on their way opens no socket.
+    // Node opens the socket only when headers are sent.
     outgoing.flushHeaders();
   });
 }
@@ -101,18 +101,18 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       outgoing.destroy();
       reject(error);
     };
-    outgoing.once("error", (error) => fail(broken(`broke off: ${error.message}`)));
-    // Also where it neither answers nor breaks: after a 101, or the end of its connection.
-    outgoing.once("upgrade", () => fail(broken("wants another protocol")));
-    outgoing.once("close", () => reject(broken("has closed the connection")));
+    outgoing.once("error", (error) => fail(broken(`broke the connection: ${error.message}`)));
+    // A 101 response and a closed connection emit neither a response nor an error.
+    outgoing.once("upgrade", () => fail(broken("switched to another protocol")));
+    outgoing.once("close", () => reject(broken("closed the connection")));
     outgoing.once("response", (answer) => {
       const { statusCode = 0 } = answer;
       if (statusCode >= 200 && statusCode <= 599) resolve(answer);
-      else fail(broken(`has answered with status ${statusCode}`));
+      else fail(broken(`responded with status ${statusCode}`));
     });
-    // Of silence: it neither reads nor writes, before its answer or in the middle of it.
+    // Fires when no data is sent or received, before the response or during it.
     outgoing.setTimeout(given.timeoutMs, () => {
-      const message = `the model's server has been silent for ${given.timeoutMs / 1000} s`;
+      const message = `the model's server sent no data for ${given.timeoutMs / 1000} s`;
       reject(new ForgeError(504, "deployment_timeout", message));
       outgoing.destroy(new Error(message));
     });
@@ -122,14 +122,14 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       return;
     }
     const limit = limited(given.maxBodyBytes);
-    // The client's side stays whole, so that it gets its answer; that it went, the signal tells.
+    // Keep the client's connection open, so that it gets the error response.
     limit.once("error", (error) => {
       body.unpipe(limit);
       fail(error);
     });
     outgoing.once("close", () => {
       body.unpipe(limit);
-      // The model may answer before it has read everything; drop what the client still sends.
+      // The model may respond before it has read the whole body. Drop what the client still sends.
       body.resume();
     });
     body.pipe(limit).pipe(outgoing);
@@ -148,7 +148,7 @@ function limited(maxBytes: number): Transform {
 }
 
 export const tooLarge = (maxBytes: number): ForgeError =>
-  new ForgeError(413, "body_too_large", `a request to a model may have ${maxBytes} bytes`);
+  new ForgeError(413, "body_too_large", `a request to a model may have at most ${maxBytes} bytes`);
 
 const HOP_BY_HOP = [
   "connection",
@@ -162,20 +162,20 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 
-/** For us, and nobody's business behind us. */
+/** Headers meant for this server, which are not forwarded. */
 const OURS = ["authorization", "x-service-api-key", "cookie", "host", "expect", "x-request-id"];
 
-/** What a browser would take for our word, were it ever to show such an answer. */
+/** Response headers that a browser would attribute to this server's origin. They are dropped. */
 const FOR_BROWSERS =
   /^(set-cookie2?|location|refresh|link|clear-site-data|content-security-policy.*|strict-transport-security|alt-svc|service-worker-allowed|access-control-.*|www-authenticate|x-content-type-options|x-frame-options|cross-origin-.*|origin-agent-cluster|permissions-policy|referrer-policy|report-to|reporting-endpoints|nel|sourcemap|x-sourcemap|x-request-id|ratelimit-.*|server|x-powered-by)$/;
 
 function requestHeaders({ headers, body, method }: Forwarding): OutgoingHttpHeaders {
-  const left = new Set([...HOP_BY_HOP, ...OURS, ...namedBy(headers)]);
+  const dropped = new Set([...HOP_BY_HOP, ...OURS, ...namedBy(headers)]);
   const passed = Object.entries(headers).filter(
-    ([name]) => !left.has(name) && !/^(forwarded$|x-forwarded-)/.test(name),
+    ([name]) => !dropped.has(name) && !/^(forwarded$|x-forwarded-)/.test(name),
   );
   const { "content-length": length, ...others } = Object.fromEntries(passed);
-  // How long the body is, is said anew, so that both sides see one end of it.
+  // Set the body's length explicitly, so that client and server agree on its end.
   if (!(body instanceof Readable))
     return method === "POST" ? { ...others, "content-length": 0 } : others;
   return {
@@ -184,7 +184,7 @@ function requestHeaders({ headers, body, method }: Forwarding): OutgoingHttpHead
   };
 }
 
-/** The headers of an answer as they may be passed on. */
+/** The response headers that may be passed to the client. */
 export function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const own = namedBy(headers);
   return Object.fromEntries(
@@ -197,6 +197,6 @@ export function answerHeaders(headers: IncomingHttpHeaders): Record<string, stri
   );
 }
 
-/** Headers that the Connection header calls its own. */
+/** Hop-by-hop headers that the Connection header names. */
 const namedBy = ({ connection = "" }: IncomingHttpHeaders): string[] =>
   connection.split(",").map((name) => name.trim().toLowerCase());

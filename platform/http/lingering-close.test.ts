@@ -19,13 +19,13 @@ async function serve(listener: RequestListener): Promise<void> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 }
 
-/** Answers at once, before the body is there. */
+/** Responds at once, before the body has arrived. */
 const refuse: RequestListener = (request, response) => {
   if (isBodyPending({ raw: request })) response.setHeader("connection", "close");
   response.writeHead(413, { "content-length": 2 }).end("no");
 };
 
-/** A client that reads only after it has sent everything, as many do. */
+/** Opens a client that reads only after it has sent everything, as many clients do. */
 function open(length: number): Socket {
   const { port } = server.address() as AddressInfo;
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
@@ -34,7 +34,7 @@ function open(length: number): Socket {
   return socket;
 }
 
-/** Sends so many bytes, or until the connection ends; how many were taken. */
+/** Sends this many bytes, or until the connection ends. Returns how many were sent. */
 async function send(socket: Socket, length: number): Promise<number> {
   let sent = 0;
   while (sent < length && !socket.destroyed) {
@@ -56,7 +56,7 @@ const read = async (socket: Socket): Promise<string> => {
   return Buffer.concat(parts).toString();
 };
 
-test("a client that sends all of its body first reads the answer", async () => {
+test("a client that sends its whole body first can read the response", async () => {
   await serve(refuse);
   const length = 32 * PIECE.length;
   const socket = open(length);
@@ -64,7 +64,7 @@ test("a client that sends all of its body first reads the answer", async () => {
   expect(await read(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*\r\n\r\nno$/);
 });
 
-test("a body without end is read up to a bound", async () => {
+test("an endless body is read up to a limit", async () => {
   await serve(refuse);
   const socket = open(100 * BOUND);
   const sent = await send(socket, 100 * BOUND);
@@ -72,7 +72,7 @@ test("a body without end is read up to a bound", async () => {
   expect(sent).toBeLessThan(50 * BOUND);
 });
 
-test("a client that falls silent, and never closes, is left", async () => {
+test("the connection of a silent client that never closes is ended", async () => {
   await serve(refuse);
   const socket = open(BOUND);
   expect(await read(socket)).toMatch(/no$/);
@@ -83,7 +83,7 @@ test("a client that falls silent, and never closes, is left", async () => {
   socket.destroy();
 });
 
-test("an answer to a whole request closes at once", async () => {
+test("the response to a complete request closes the connection at once", async () => {
   await serve((request, response) => {
     request.resume().once("end", () => response.setHeader("connection", "close").end("ok"));
   });

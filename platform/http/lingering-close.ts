@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** Bounds for reading the rest of a body after the answer: bytes, time without a byte, total time. */
+/** Limits for reading the rest of a body after the response: bytes, idle time, total time. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const QUIET_MS = 2_000;
 const MAX_MS = 30_000;
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 
 /** True while bytes of the request's body may still arrive. */
 export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
@@ -15,9 +15,9 @@ export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
 }
 
 /**
- * Makes a server close connections like nginx's `lingering_close`. Node destroys the socket when the answer is
- * written. If the client is still sending, the kernel then resets the connection, and the client gets a broken
- * pipe instead of the answer.
+ * Makes a server close connections like nginx's `lingering_close`. By default Node destroys the
+ * socket when the response is written. If the client is still sending, the kernel then resets the
+ * connection, and the client gets a broken pipe instead of the response.
  */
 export function lingerOnClose(server: Server): void {
   const latest = new WeakMap<Socket, IncomingMessage>();
@@ -33,16 +33,16 @@ export function lingerOnClose(server: Server): void {
   });
 }
 
-/** Ends our side of a connection that carries no valid request, and drops what still arrives. */
+/** Ends our side of a connection without a valid request, and drops what still arrives. */
 export function closeLingering(socket: Socket): void {
   socket.end();
   readOn(socket, { isDone: () => false, onEnd: () => socket.destroy() });
 }
 
 /**
- * Reads and drops the rest of a body after its request was answered. On a kept connection the next request
- * follows. At a bound, or if the client closes, the body stream is destroyed with an error, so that a handler
- * that still reads it ends; Node does this only for requests without an answer.
+ * Reads and drops the rest of a body after the response. On a kept-alive connection the next
+ * request follows. At a limit, or if the client closes, the body stream is destroyed with an error,
+ * so that a handler that still reads it ends. Node does this only for requests without a response.
  */
 export function dropRest(raw: IncomingMessage): void {
   raw.resume();
@@ -50,21 +50,21 @@ export function dropRest(raw: IncomingMessage): void {
     isDone: () => raw.complete && !raw.socket.writableEnded,
     onEnd: () => {
       if (raw.complete) raw.socket.destroy();
-      else raw.destroy(new Error("the request was answered before its body came"));
+      else raw.destroy(new Error("the response was sent before the whole body arrived"));
     },
   });
 }
 
 interface Reading {
   isDone(): boolean;
-  /** Called at a bound, and when the client has closed the connection. */
+  /** Called at a limit, and when the client has closed the connection. */
   onEnd(): void;
 }
 
 function readOn(socket: Socket, { isDone, onEnd }: Reading): void {
   const started = { bytes: socket.bytesRead, ms: performance.now() };
   let last = started;
-  const look = setInterval(() => {
+  const check = setInterval(() => {
     const now = { bytes: socket.bytesRead, ms: performance.now() };
     if (now.bytes > last.bytes) last = now;
     const isOver =
@@ -73,9 +73,9 @@ function readOn(socket: Socket, { isDone, onEnd }: Reading): void {
       now.ms - started.ms > MAX_MS;
     if (isOver) onEnd();
     if (isOver || isDone()) stop();
-  }, LOOK_MS).unref();
+  }, CHECK_MS).unref();
   const stop = (): void => {
-    clearInterval(look);
+    clearInterval(check);
     socket.off("close", onClose);
   };
   const onClose = (): void => {

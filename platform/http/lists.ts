@@ -21,7 +21,7 @@ export const pageQuery = {
     .describe("`next_cursor` of the page before"),
 };
 
-/** The answer of a list: `{"<name>": […], "has_more", "next_cursor"}`. */
+/** The response of a list: `{"<name>": […], "has_more", "next_cursor"}`. */
 export const listOf = <T extends z.ZodType>(name: string, item: T) =>
   z.object({
     [name]: z.array(item),
@@ -33,7 +33,10 @@ export function pageOf(query: { limit: number; after?: string | undefined }): Pa
   return { limit: query.limit, after: query.after === undefined ? undefined : read(query.after) };
 }
 
-/** Cuts off the one row too many, and tells where the next page begins. */
+/**
+ * Drops the extra row that shows whether there is another page, and adds the cursor of the next
+ * page.
+ */
 export function presentPage<Row, Shown>(
   name: string,
   rows: WithPosition<Row>[],

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { oneAtATime } from "./one-at-a-time";
 
 let server: Server;
-/** What each request waits for, by its path. */
+/** Ends the response of each open request, by path. */
 let open: Map<string, () => void>;
 
 beforeEach(async () => {
@@ -29,7 +29,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("the next begins when the one before it is answered; other connections don't wait", async () => {
+test("a request begins when the previous one is answered; other connections don't wait", async () => {
   const [one, other] = [client(), client()];
   one.write(get("/1") + get("/2"));
   other.write(get("/3"));
@@ -39,7 +39,7 @@ test("the next begins when the one before it is answered; other connections don'
   await until(() => open.has("/2"));
 });
 
-test("those of a client that has gone are not begun", async () => {
+test("waiting requests of a closed connection do not begin", async () => {
   const one = client();
   one.write(get("/1") + get("/2"));
   await until(() => open.has("/1"));
@@ -53,7 +53,7 @@ test("those of a client that has gone are not begun", async () => {
   expect([...open.keys()]).toEqual(["/1", "/3"]);
 });
 
-test("whose requests are too many is cut off, and errors have stacks as before", async () => {
+test("a connection with too many waiting requests is closed, and errors keep their stacks", async () => {
   const one = client();
   const closed = new Promise((resolve) => one.once("close", resolve));
   one.on("error", () => undefined);
@@ -65,12 +65,12 @@ test("whose requests are too many is cut off, and errors have stacks as before",
   expect(new Error("x").stack).toMatch(/\n\s+at /);
 });
 
-test("cut at a rate, and read no further until then", async () => {
+test("connections are closed at a limited rate, and are not read until then", async () => {
   const sockets: Socket[] = [];
   server.on("connection", (socket) => sockets.push(socket));
-  let told = 0;
+  let requests = 0;
   server.on("request", () => {
-    told += 1;
+    requests += 1;
   });
   const flood = Array.from({ length: 40_000 }, () => get("/")).join("");
   const heldMs = await Promise.all(
@@ -82,16 +82,17 @@ test("cut at a rate, and read no further until then", async () => {
       return performance.now() - began;
     }),
   );
-  // The first at once, the next ones 20 a second, none later than a second.
+  // The first ones close at once, the next ones at 20 a second, none later than after a second.
   expect(heldMs.filter((ms) => ms > 900).length).toBeGreaterThanOrEqual(15);
-  // What the kernel gave at once, and of that the first, those that wait and the one too many.
+  // Only the first chunk is read. Of it the server sees the first request, 16 waiting ones, and one
+  // more.
   expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
-  expect(told).toBe(60 * 18);
+  expect(requests).toBe(60 * 18);
 });
 
-test("who asks for an upgrade after too many, and resets while he is held, harms nobody", async () => {
+test("an upgrade request after too many requests, with a reset before the close, does no harm", async () => {
   const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-  // The first ones use up the pace, so that the last ones are held.
+  // The first clients use up the rate, so that the last ones are held.
   const clients = Array.from({ length: 60 }, (_, n) => {
     const one = client().on("error", () => undefined);
     one.write(get(`/${n}`) + get("/").repeat(17) + upgrade);

@@ -1,31 +1,32 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Pace } from "../concurrency/pace";
+import { Throttle } from "../concurrency/throttle";
 import { addressGroup } from "../net/address-group";
 
-/** Sent by one client before it has read the answer to the first. */
+/** Most requests that may wait on one connection. */
 const MAX_WAITING = 16;
-/** How fast connections are cut; at most 100 of an address wait for it. */
+/** The rate per address at which connections with too many requests are closed. */
 const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 1_000, maxWaiting: 100 };
-/** Connections of all addresses that are held. */
+/** Most connections of all addresses that are held before they are closed. */
 const MAX_HELD = 1_000;
 
 interface Connection {
   isBusy: boolean;
-  /** It sent too many: none of its requests begins any more. */
+  /** The client sent too many requests: no further request of it begins. */
   isCut: boolean;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   waiting: [IncomingMessage, ServerResponse][];
 }
 
 /**
- * Handles the requests of a connection one after the other. Node begins all that a client sends before it has
- * read the answers (pipelining), so that one connection could make a process busy and fill its memory. Hardly
- * any client does so; one that sends too many is cut off, and at a rate: its client would only come back.
+ * Handles the requests of a connection one after the other. Node begins all pipelined requests at
+ * once, so that one connection could make a process busy and fill its memory. Few clients use
+ * pipelining. A connection with too many waiting requests is closed. This is done at a limited
+ * rate, because such a client usually reconnects.
  */
 export function oneAtATime(handle: RequestListener, nowMs: () => number): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
-  const pace = new Pace(CUTS, nowMs);
+  const throttle = new Throttle(CUTS, nowMs);
   let held = 0;
   const begin = (
     connection: Connection,
@@ -43,7 +44,7 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
   const cut = async (socket: Socket): Promise<void> => {
     stopReading(socket);
     held += 1;
-    if (held <= MAX_HELD) await pace.wait(addressGroup(socket.remoteAddress ?? ""));
+    if (held <= MAX_HELD) await throttle.wait(addressGroup(socket.remoteAddress ?? ""));
     held -= 1;
     cutOff(socket);
   };
@@ -64,22 +65,28 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
 
 /** Stops reading, and drops requests that are already parsed. */
 function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): void {
-  // Node goes through all that came in one piece, some 2,000 requests, and has no public way to stop it.
+  // Node parses all requests of a chunk, up to about 2,000, and has no public way to stop.
   if (socket.parser) socket.parser.onIncoming = drop;
-  // Its client may go while it is held.
+  // The client may reset the connection while it is held.
   socket.on("error", () => undefined);
   // Node resumes it after each request.
   socket.on("resume", () => socket.pause());
   socket.pause();
 }
 
-/** As Node's own where nobody takes upgrades: else it would leave the socket to one who does, without a listener for errors. */
+/**
+ * Ignores upgrades, like Node without an upgrade listener. Otherwise Node would detach its error
+ * listener.
+ */
 function drop(request: IncomingMessage & { upgrade?: boolean }): number {
   request.upgrade = false;
   return 0;
 }
 
-/** Node makes an error for each request that had no answer yet: hundreds, of which nobody looks at the stack. */
+/**
+ * Closes a connection without stack traces: Node creates an unused error for each of many open
+ * requests.
+ */
 function cutOff(socket: Socket): void {
   const { stackTraceLimit } = Error;
   socket.prependOnceListener("close", () => {

@@ -4,7 +4,7 @@ import type { Answer, Route } from "./route";
 
 type Json = Record<string, unknown>;
 
-/** An OpenAPI 3.1 document, as far as its readers here look into it. */
+/** The parts of an OpenAPI 3.1 document that this code base reads. */
 export interface OpenApiDocument extends Json {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Json; [more: string]: unknown };
@@ -12,7 +12,7 @@ export interface OpenApiDocument extends Json {
 
 export interface Operation extends Json {
   operationId: string;
-  /** The least scope that may call it. */
+  /** The minimum scope. */
   "x-forge-scope": string;
   parameters: { name: string; in: string; required: boolean; schema: Json }[];
   requestBody?: { required: boolean; content: Record<string, { schema: Json; examples?: Json }> };
@@ -25,7 +25,7 @@ interface Info {
   description: string;
 }
 
-/** Refusals that need no word from a route, by status. */
+/** Descriptions of the error responses, by status. */
 const REFUSALS: Record<number, string> = {
   400: "the request is wrong; `param` names the field",
   402: "the budget is spent",
@@ -43,7 +43,9 @@ const REFUSALS: Record<number, string> = {
   503: "something that Forge stands on is away; `Retry-After` tells when to come back",
 };
 
-/** The OpenAPI document of these routes: canonical paths only, from the schemas that validate. */
+/**
+ * Builds the OpenAPI document from the routes' validation schemas. Contains canonical paths only.
+ */
 export function describeApi(routes: Route[], info: Info): OpenApiDocument {
   const schemas: Json = {};
   const paths: OpenApiDocument["paths"] = {};
@@ -81,7 +83,7 @@ const errorBody = z
   })
   .describe("Every refusal; as application/problem+json (RFC 9457) where the client accepts that");
 
-/** The canonical path, its parameters in braces; what a wildcard matches is `path`. */
+/** The canonical path with parameters in braces. A wildcard becomes the parameter `path`. */
 const openApiPath = (route: Route): string =>
   route.paths[0].replace("/*", "/:path").replaceAll(/:([a-z_]+)/g, "{$1}");
 
@@ -194,7 +196,10 @@ function describeContent({ schema, content }: Answer, schemas: Json): Json {
   return { content: Object.fromEntries(described) };
 }
 
-/** From what was created to every operation on it: their path's parameter is in the answer. */
+/**
+ * Links from a created object to each operation whose only path parameter is a field of the
+ * response.
+ */
 function linksFrom(answer: Answer, routes: Route[]): Json {
   if (!(answer.schema instanceof z.ZodObject)) return {};
   const fields = Object.keys(answer.schema.shape);
@@ -242,7 +247,7 @@ function describeRefusals(route: Route): Record<string, Json> {
   );
 }
 
-/** A zod schema as JSON Schema; schemas with an id become components, and references to them. */
+/** Converts a zod schema to JSON Schema. Schemas with an id become components. */
 function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
   const {
     $schema: _,
@@ -252,11 +257,11 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
     io,
     target: "draft-2020-12",
     override: ({ jsonSchema }) => {
-      // Answers may have more fields tomorrow.
+      // Later releases may add fields to responses.
       if (io === "output" && jsonSchema.additionalProperties === false) {
         delete jsonSchema.additionalProperties;
       }
-      // "safe integers" is no bound that a reader needs.
+      // The range of safe integers is of no use to readers.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
     },
@@ -266,7 +271,7 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
   for (const [name, part] of Object.entries($defs)) {
     const { id: __, ...rest } = part as Json;
     const described = moved(rest);
-    // As a request it may be closed and as an answer open: two schemas, and one would hide the other.
+    // A schema may be closed in requests and open in responses. One component can't describe both.
     if (name in schemas && !isDeepStrictEqual(schemas[name], described)) {
       throw new Error(`the schema ${name} is described in two ways`);
     }
@@ -275,7 +280,7 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
   return moved(own);
 }
 
-/** The header that every POST that creates understands. */
+/** A header of every POST that creates an object. */
 export const idempotencyHeader = {
   "Idempotency-Key": z
     .string()

@@ -3,17 +3,17 @@ import type { FastifyBaseLogger } from "fastify";
 type Line = Parameters<FastifyBaseLogger["info"]>;
 
 /**
- * A request's logger, which says its id on each line, made when it first says something: most requests
- * of a fleet say nothing, and making one costs as much as the half of a heartbeat.
+ * Creates a child logger at its first use. Most requests of workers log nothing, and creating the
+ * logger costs half as much as handling a heartbeat.
  */
 export function lazyChild(
   parent: FastifyBaseLogger,
   bindings: Record<string, unknown>,
 ): FastifyBaseLogger {
-  let made: FastifyBaseLogger | undefined;
+  let child: FastifyBaseLogger | undefined;
   const log = (): FastifyBaseLogger => {
-    made ??= parent.child(bindings);
-    return made;
+    child ??= parent.child(bindings);
+    return child;
   };
   return {
     level: parent.level,

@@ -1,84 +1,89 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Principal, Scope } from "../../core/accounts/principal";
-import type { Pace } from "../concurrency/pace";
+import type { Throttle } from "../concurrency/throttle";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** What a handler is called with: every part parsed by the route's own schemas. */
+/** The arguments of a handler. The route's schemas have parsed every part. */
 interface Call<Q, B> {
   principal: Principal;
-  /** Of the path, as text. */
+  /** Path parameters, as text. */
   params: Record<string, string>;
   query: Q;
   body: B;
-  /** Those that the route declares, by the names that it gives them. */
+  /** The headers that the route declares, by declared name. */
   headers: Record<string, string | undefined>;
   request: FastifyRequest;
   reply: FastifyReply;
 }
 
-/** One of the answers that a route gives when all goes well. */
+/** One of a route's success responses. */
 export interface Answer {
   description: string;
-  /** The body's schema, where that is JSON. */
+  /** Schema of a JSON body. */
   schema?: z.ZodType;
-  /** Else what it may be: by content type, the schema. */
+  /** Schemas by content type, if the body is not only JSON. */
   content?: Record<string, z.ZodType>;
   headers?: Record<string, string>;
 }
 
 /** A JSON body. */
 interface JsonBody<B> {
-  /** What the document shows; it also parses, unless `parse` does. */
+  /** The schema in the OpenAPI document. It also parses the body, unless `parse` is set. */
   schema: z.ZodType<B>;
   parse?: (body: unknown) => B;
-  /** Bodies that work, by name: shown in the document, and sent by a test. */
+  /** Valid bodies by name. The document shows them, and a test sends them. */
   examples: Record<string, unknown>;
-  /** True: the request may come without one. */
+  /** Whether the request may have no body. */
   optional?: boolean;
 }
 
-/** A body that is streamed, of one of these content types. */
+/** A streamed body of one of these content types. */
 interface StreamedBody {
   contentTypes: readonly string[];
-  /** Of any other content type too, or none; it may be absent. */
+  /** Accepts any content type, none, and an absent body. */
   isAnything?: true;
   description: string;
 }
 
 interface RouteSpec<Q, B> {
   method: Method;
-  /** One canonical path first, then its aliases; each is served with and without /api. */
+  /** The canonical path first, then its aliases. Each is served with and without /api. */
   paths: [canonical: string, ...aliases: string[]];
-  /** The least scope that may call it; "open" needs no key. A route without one does not compile. */
+  /** The minimum scope of a key; "open" needs no key. */
   scope: Scope | "open";
-  /** Not counted by the rate limit: workers ask as often as they must. */
+  /** Excluded from the rate limit: workers call as often as they must. */
   unlimited?: true;
-  /** Nobody waits for its answer: its key is looked up together with those of other such requests. */
-  patient?: true;
-  /** Of a worker: while the process is busy, it waits for its tenant's share, as requests of users do. */
-  yields?: true;
-  /** At which a tenant's requests go on; before their bodies are read. */
-  pace?: Pace;
-  /** Its handler waits for more than the database, and takes turns at that by itself. */
+  /** Latency does not matter: the key is looked up in a batch with those of other such requests. */
+  batchedKeyLookup?: true;
+  /**
+   * For routes of workers: waits for its tenant's share of a busy process, as requests of users do.
+   */
+  fairShare?: true;
+  /** Limits the rate of a tenant's requests, before their bodies are read. */
+  throttle?: Throttle;
+  /**
+   * Runs the handler outside of the connection queue, because it waits for more than the database.
+   * The handler uses the queue itself where it needs a connection.
+   */
   waits?: true;
-  /** The operation's name in the document, and in SDKs made from it. */
+  /** The operation's name in the OpenAPI document and in generated SDKs. */
   operationId: string;
-  /** The group it is shown in. */
+  /** The group in the OpenAPI document. */
   tag: string;
   summary: string;
   description?: string;
-  /** Not in the document: it only refuses, by the name of what is wrong. */
+  /** Left out of the OpenAPI document: the route only responds with a helpful error. */
   undocumented?: true;
   query?: z.ZodType<Q>;
   body?: JsonBody<B>;
   stream?: StreamedBody;
-  /** Request headers that mean something here, with what they do. */
+  /** Schemas of the request headers that the route reads, by name. */
   headers?: Record<string, z.ZodType>;
-  /** By status; the first is what a handler answers that sets none. */
+  /** Success responses by status. The first status is the default. */
   answers: Record<number, Answer>;
-  /** Refusals beyond those that any route may give: status → codes. */
+  /** Error codes by status, in addition to those of every route. */
   refusals?: Record<number, string[]>;
   handle(call: Call<Q, B>): Promise<unknown>;
 }
@@ -87,12 +92,12 @@ export interface Route extends Omit<RouteSpec<unknown, unknown>, "handle"> {
   handle(call: Call<unknown, unknown>): Promise<unknown>;
 }
 
-/** As much of a call as helpers need, whatever its route. */
+/** The parts of a call that helpers need, for any route. */
 export type AnyCall = Pick<Call<unknown, unknown>, "request" | "reply" | "principal">;
 
 type None = Record<string, never>;
 
-/** Declares a route; what its handler receives has the types of its schemas. */
+/** Declares a route. The handler's argument types follow from the schemas. */
 export function route<Q = None, B = undefined>(spec: RouteSpec<Q, B>): Route {
   return spec as unknown as Route;
 }

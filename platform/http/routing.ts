@@ -10,7 +10,7 @@ import { didYouMean, parse } from "./validation";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"];
 
-/** Every path that a route is served at: each form with and without /api. */
+/** Every path of a route: the canonical path and the aliases, each with and without /api. */
 function pathsOf(route: Route): string[] {
   const forms = route.paths.flatMap((path) => [
     path,
@@ -19,27 +19,27 @@ function pathsOf(route: Route): string[] {
   return [...new Set(forms)];
 }
 
-/** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
-export function addRoutes(app: FastifyInstance, routes: Route[], turns: ConnectionQueues): void {
+/** Adds routes. For each path, all other methods respond with 405 and an Allow header. */
+export function addRoutes(app: FastifyInstance, routes: Route[], queues: ConnectionQueues): void {
   const allowed = new Map<string, { url: string; methods: Set<string> }>();
   const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
   for (const route of routes) {
     for (const url of pathsOf(route)) {
-      if (!takesAnything(route)) addRoute(app, route, url, turns);
-      // Two routes may name one place of the path by two names.
-      const shape = url.replaceAll(/:[a-z_]+/g, ":");
-      const known = allowed.get(shape) ?? { url, methods: new Set() };
+      if (!takesAnything(route)) addRoute(app, route, url, queues);
+      // Two routes may use different names for the same path parameter.
+      const pattern = url.replaceAll(/:[a-z_]+/g, ":");
+      const known = allowed.get(pattern) ?? { url, methods: new Set() };
       known.methods.add(route.method);
       if (route.method === "GET" && !isEndless(route)) known.methods.add("HEAD");
-      allowed.set(shape, known);
+      allowed.set(pattern, known);
     }
   }
-  // In a scope of their own: there no body is parsed, JSON neither.
+  // A separate Fastify scope without body parsers.
   app.register(async (unparsed) => {
     unparsed.removeAllContentTypeParsers();
     unparsed.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
     for (const route of routes.filter(takesAnything)) {
-      for (const url of pathsOf(route)) addRoute(unparsed, route, url, turns);
+      for (const url of pathsOf(route)) addRoute(unparsed, route, url, queues);
     }
   });
   for (const { url, methods } of allowed.values()) {
@@ -47,7 +47,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[], turns: Connecti
     app.route({
       method: METHODS.filter((method) => !methods.has(method)),
       url,
-      // Before a body is looked at, whose form is nobody's business here.
+      // Respond before the body is read.
       onRequest: async (request, reply) => {
         throw notAllowed(request, reply, allow);
       },
@@ -56,9 +56,9 @@ export function addRoutes(app: FastifyInstance, routes: Route[], turns: Connecti
   }
 }
 
-function addRoute(app: FastifyInstance, route: Route, url: string, turns: ConnectionQueues): void {
+function addRoute(app: FastifyInstance, route: Route, url: string, queues: ConnectionQueues): void {
   const success = Number(Object.keys(route.answers)[0]);
-  // Workers may be newer than the server: what it doesn't know is ignored where they call.
+  // Workers may be newer than the server: ignore their unknown parameters.
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
   const repeatable = repeatableOf(query);
   const headers = route.headers && z.object(route.headers);
@@ -83,8 +83,8 @@ function addRoute(app: FastifyInstance, route: Route, url: string, turns: Connec
         reply,
       };
       if (route.scope === "open" || route.waits) return await route.handle(call);
-      const among = turns[route.scope === "worker" ? "worker" : "user"];
-      return await among.take(request.principal.userId, () => route.handle(call));
+      const queue = queues[route.scope === "worker" ? "worker" : "user"];
+      return await queue.run(request.principal.userId, () => route.handle(call));
     },
   });
 }
@@ -93,7 +93,9 @@ function addRoute(app: FastifyInstance, route: Route, url: string, turns: Connec
 export const routeOf = (request: FastifyRequest): Route | undefined =>
   request.routeOptions.config.route;
 
-/** A stream of events ends when its subject does: a HEAD of it would wait for nothing. */
+/**
+ * Whether a route streams events. Such routes have no HEAD, which would wait for the stream's end.
+ */
 const isEndless = (route: Route): boolean =>
   Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
 
@@ -113,14 +115,14 @@ function requireContentType(route: Route, request: FastifyRequest): void {
   );
 }
 
-/** Ids of the path. One that can't be anybody's is refused by name, before Postgres refuses it. */
+/** Path parameters. An error names a parameter that Postgres could not store. */
 function readParams(request: FastifyRequest): Record<string, string> {
   const params = request.params as Record<string, string>;
   requireStorable(params);
   return params;
 }
 
-/** @param given texts, or lists of them, by the name of their parameter. */
+/** @param given texts or lists of texts, by parameter name. */
 function requireStorable(given: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(given)) {
     if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
@@ -137,13 +139,13 @@ function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequ
   try {
     return parse(schema, given);
   } catch (error) {
-    // "status.0" is how we see a repeated parameter, not how it was sent.
+    // The schema's path of a repeated parameter is "status.0", but the client sent "status".
     const [name] = error instanceof InvalidRequest ? (error.param ?? "").split(".") : [];
     throw name && error instanceof InvalidRequest ? new InvalidRequest(error.message, name) : error;
   }
 }
 
-/** Parameters that may be given several times; one alone arrives as a text. */
+/** Parameters that may be repeated. One value alone is parsed as a string, not as an array. */
 function repeatableOf(schema: z.ZodType): string[] {
   if (!(schema instanceof z.ZodObject)) return [];
   return Object.entries(schema.shape)
@@ -166,7 +168,7 @@ function readBody(route: Route, { body }: FastifyRequest): unknown {
   return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
 }
 
-/** 404, with the nearest path that there is; 405 for a method so rare that no path has it. */
+/** 404 with the nearest known path, or 405 for a method that no route uses. */
 export function noRoute(
   request: FastifyRequest,
   routes: Route[],
@@ -188,11 +190,11 @@ export function noRoute(
 
 function notAllowed(request: FastifyRequest, reply: FastifyReply, allow: string): ForgeError {
   reply.header("allow", allow);
-  const message = `${request.method} is not for this path; ${allow} is`;
+  const message = `this path does not support ${request.method}; use ${allow}`;
   return new ForgeError(405, "method_not_allowed", message);
 }
 
-/** Known paths with the request's own ids in place of their parameters. */
+/** Known paths, with their parameters replaced by the values in the request's path. */
 function fillIn(path: string, known: string[]): string[] {
   const given = path.split("/");
   return known.map((one) =>

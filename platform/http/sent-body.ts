@@ -2,15 +2,15 @@ import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest } from "../../core/errors";
 import type { ByteRange } from "../store/object-store";
-import { lettingGo } from "./streamed-memory";
+import { releasingBuffers } from "./streamed-memory";
 
-/** What a request says of its bytes; `total` is how many there will be in all, where that is known. */
+/** The content of a Content-Range header; `total` is the final size, if known. */
 export type SentRange =
   | (ByteRange & { asks: false; total?: number })
-  /** It brings none, and asks how many are there. */
+  /** The request has no body and asks how many bytes have arrived. */
   | { asks: true; total?: number };
 
-/** A request's Content-Range: where its bytes belong; undefined for what is none. */
+/** Parses a request's Content-Range header; undefined if it is invalid. */
 export function readSentRange(header: string): SentRange | undefined {
   const match = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15}|\*)$/.exec(header);
   if (!match) return undefined;
@@ -24,7 +24,8 @@ export function readSentRange(header: string): SentRange | undefined {
 /**
  * The body of a streamed request, without its first `skipped` bytes.
  *
- * @param length how many it declared to send; more or fewer are a 400, and no byte beyond is passed on.
+ * @param length the declared number of bytes. More or fewer are a 400; extra bytes are not passed
+ *   on.
  */
 export async function* sentBytes(
   { body }: FastifyRequest,
@@ -32,7 +33,7 @@ export async function* sentBytes(
 ): AsyncGenerator<Buffer> {
   let passed = 0;
   if (body instanceof Readable) {
-    for await (const chunk of lettingGo(keptOpen(body))) {
+    for await (const chunk of releasingBuffers(keptOpen(body))) {
       const start = Math.max(0, skipped - passed);
       passed += chunk.length;
       if (length !== undefined && passed > length) throw mismatch(length);
@@ -42,7 +43,10 @@ export async function* sentBytes(
   if (length !== undefined && passed < length) throw mismatch(length);
 }
 
-/** Reads a request's body. Unlike the stream's own iterator, leaving early doesn't destroy the connection. */
+/**
+ * Reads a request's body. Unlike the stream's own iterator, leaving early doesn't destroy the
+ * connection.
+ */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
   body.iterator({ destroyOnReturn: false });
 

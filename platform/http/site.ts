@@ -1,23 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { matchesEtag } from "./conditional";
 
-/** A file of a site, in the encodings that it was built with. */
+/** A file of a site, with its prebuilt encodings. */
 export interface SiteFile {
   contentType: string;
   etag: () => string;
-  /** Its name has a hash of its content: the name never has other bytes. */
+  /** The name contains a hash of the content, so the content of a name never changes. */
   isImmutable: boolean;
-  /** The bytes by content encoding; `identity` is always there. */
+  /** The bytes by content encoding. */
   encodings: Partial<Record<"br" | "gzip", () => Buffer>> & { identity: () => Buffer };
 }
 
 /** A single-page application below a path. */
 export interface Site {
-  /** With a slash at both ends. */
+  /** Starts and ends with a slash. */
   base: string;
   /** By path below the base. */
   files: ReadonlyMap<string, SiteFile>;
-  /** Answers every path below the base that names no file, so that links into the application work. */
+  /** Sent for every path below the base that is not a file, so that deep links work. */
   index: SiteFile;
   contentSecurityPolicy: string;
 }
@@ -33,13 +33,13 @@ export function addSite(app: FastifyInstance, site: Site): void {
     const path = request.params["*"];
     const file = site.files.get(path);
     if (file) return send(site, file, request, reply);
-    // A missing asset must fail as one: a browser would take the page for a script.
+    // Don't send the page for a missing asset: a browser would read it as a script.
     if (path.startsWith("assets/")) return reply.code(404).headers(NEVER_STORED).send();
     return send(site, site.index, request, reply);
   });
 }
 
-/** Answers a path below the base that can't be decoded: with the page, which says that there is none. */
+/** Responds to a path that can't be decoded with 404 and the index page, which shows an error. */
 export function sendUndecodable(
   site: Site,
   request: FastifyRequest,
@@ -48,7 +48,7 @@ export function sendUndecodable(
   return send(site, site.index, request, reply.code(404));
 }
 
-/** Whether a request is for a page of the site, by the path as it was sent. */
+/** Whether a request is for the site. Uses the raw path, which may not be decodable. */
 export const isForSite = ({ base }: Site, { method, raw }: FastifyRequest): boolean =>
   (method === "GET" || method === "HEAD") && (raw.url ?? "").startsWith(base);
 
@@ -78,7 +78,7 @@ function send(
   return reply.type(file.contentType).send((file.encodings[encoding] ?? file.encodings.identity)());
 }
 
-/** The smallest form of a file that the client takes. */
+/** The smallest encoding of a file that the client accepts. */
 function encodingFor({ encodings }: SiteFile, header: unknown): keyof SiteFile["encodings"] {
   const accepted = typeof header === "string" ? header.toLowerCase().split(",") : [];
   const takes = (name: string): boolean =>

@@ -10,11 +10,14 @@ interface AwaitedBody {
   request: FastifyRequest;
   reply: FastifyReply;
   bytesRead: number;
-  /** When it began or, of a streamed one, last moved. */
+  /** When the body began or, for a streamed body, when bytes last arrived. */
   sinceMs: number;
 }
 
-/** Refuses a body that doesn't arrive in time. A streamed one must only never stand still for so long. */
+/**
+ * Refuses a body that doesn't arrive in time. A streamed body is refused only if it stalls that
+ * long.
+ */
 export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
   const awaited = new Map<FastifyRequest, AwaitedBody>();
   const refuse = ({ request, reply }: AwaitedBody): void => {
@@ -23,7 +26,7 @@ export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
     const message = `the request's body did not arrive within ${timeoutS} s`;
     sendError(new ForgeError(408, "request_timeout", message), request, reply);
   };
-  // One look at all of them: a timer for each would cost every request, and few are ever late.
+  // One sweep over all bodies is cheaper than a timer for each request.
   const sweep = setInterval(() => {
     const nowMs = performance.now();
     for (const body of awaited.values()) {

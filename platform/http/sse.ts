@@ -4,7 +4,7 @@ import { z } from "zod";
 
 export const EVENT_STREAM = "text/event-stream";
 
-/** An event as a client's parser shows it. */
+/** An event as a client's parser returns it. */
 export const eventSchema = z.object({
   id: z.string().optional(),
   event: z.string(),
@@ -12,28 +12,28 @@ export const eventSchema = z.object({
 });
 
 export interface ServerSentEvent {
-  /** What a client sends back as Last-Event-ID, to go on after this event. */
+  /** A client sends this as Last-Event-ID to resume after the event. */
   id?: number | string;
   event: string;
   data: string;
 }
 
-/** Sent while nothing happens, so that proxies and clients see a living connection. */
+/** Sent while there are no events, so that proxies and clients keep the connection open. */
 export const KEEP_ALIVE = Symbol("keep-alive");
 
-/** How often that should be, in ms. */
+/** Interval of keep-alives, in ms. */
 export const KEEP_ALIVE_MS = 15_000;
 
 const END_GRACE_MS = 2_000;
 
-/** Answers with a stream of events, at the pace at which the client reads; it ends when they do. */
+/** Responds with a stream of events, with backpressure from the client. Ends when `events` ends. */
 export function sendEvents(
   reply: FastifyReply,
   events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
   signal: AbortSignal,
 ): FastifyReply {
   const stream = Readable.from(asText(events));
-  // A client that has stopped reading would never hear that the stream is over.
+  // After a grace period: a client that has stopped reading would keep the stream open forever.
   const end = (): void => {
     setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
   };
@@ -42,7 +42,7 @@ export function sendEvents(
     reply
       .type(`${EVENT_STREAM}; charset=utf-8`)
       .header("cache-control", "no-store")
-      // For nginx: pass on each event as it comes.
+      // Makes nginx forward each event without buffering.
       .header("x-accel-buffering", "no")
       .send(stream)
   );
@@ -51,7 +51,7 @@ export function sendEvents(
 async function* asText(
   events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
 ): AsyncGenerator<string> {
-  // At once, so that the client sees the headers; and how soon it should come back, in ms.
+  // Sent at once, so that the client gets the headers. `retry` is the reconnection delay in ms.
   yield "retry: 1000\n\n";
   for await (const event of events) {
     if (event === KEEP_ALIVE) yield ": still here\n\n";

@@ -9,11 +9,11 @@ const collect = runInNewContext("gc") as (options: { type: "minor" }) => void;
 let streamed = 0;
 
 /**
- * Bytes that stream through us, looked at in passing so that their buffers are let go of in time. They lie
- * outside of V8's heap, and V8 does not look for them before there are 64 MB: a large file would take that
- * much more memory than it needs. Collecting the young ones takes a millisecond.
+ * Passes chunks through and collects garbage at intervals, so that their buffers are freed early.
+ * The buffers lie outside of V8's heap, and V8 collects them only after 64 MB. A large file would
+ * use that much memory. A minor collection takes about a millisecond.
  */
-export async function* lettingGo(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* releasingBuffers(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     yield chunk;
     streamed += chunk.length;

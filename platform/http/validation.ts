@@ -2,7 +2,9 @@ import { closest, distance } from "fastest-levenshtein";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 
-/** Parses with a schema; a failure names the field, and for an unknown one the nearest known name. */
+/**
+ * Parses with a schema. The error names the field, and suggests a known name for an unknown field.
+ */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return withHints(
     (path) => fieldsAt(schema, path),
@@ -10,10 +12,10 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   );
 }
 
-/** The known names of the object that a path leads to. */
+/** Returns the known field names of the object at a path. */
 type KnownFields = (path: PropertyKey[]) => string[];
 
-/** Runs a parser that throws ZodErrors, with the names that it knows for hints. */
+/** Runs a parser that throws ZodErrors, and adds suggestions from its known names. */
 export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   try {
     return run();
@@ -23,7 +25,7 @@ export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   }
 }
 
-/** "; did you mean …?" where a known name is near, else nothing. */
+/** Returns `; did you mean "…"?` if a known name is similar, else an empty text. */
 export function didYouMean(name: string, known: readonly string[]): string {
   if (known.length === 0) return "";
   const near = closest(name, [...known]);
@@ -47,7 +49,7 @@ export function fromZod(error: z.ZodError, knownFields: KnownFields = () => []):
   return new InvalidRequest(message, path);
 }
 
-/** The field names of the object schema that lies at a path; none where there is no such. */
+/** The field names of the object schema at a path; empty if there is none. */
 export function fieldsAt(schema: unknown, path: PropertyKey[]): string[] {
   let at = unwrap(schema);
   for (const step of path) {

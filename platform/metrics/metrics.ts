@@ -9,39 +9,48 @@ import {
 } from "prom-client";
 import { TemporalMetrics } from "./temporal-metrics";
 
-/** From a fraction of a call to a long poll, in seconds. */
+/** From a fast call to a long poll, in seconds. */
 const REQUEST_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
-/** From at once to a day in the queue, in seconds. */
+/** From an immediate dispatch to a day in the queue, in seconds. */
 const WAIT_S = [0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400];
 const STEP_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600];
 const BATCH = [1, 2, 5, 10, 50, 100, 500];
-/** The event loop's delay is looked at so often, in ms: a finer look wakes an idle process too often. */
+/**
+ * Sampling interval of the event loop's delay, in ms. A shorter one wakes an idle process too
+ * often.
+ */
 const LOOP_DELAY_MS = 100;
 
 type Named = Pick<MetricConfiguration<string>, "name" | "help">;
 
-/** What this process counts itself. No label's values come from users: a server has some hundred series. */
+/**
+ * Metrics of this process. No label takes its values from users, so a server has only a few hundred
+ * series.
+ */
 export class Metrics {
-  /** Where this process runs workflows. */
+  /** Empty unless this process runs workflows. */
   readonly temporal = new TemporalMetrics();
   private readonly registry = new Registry();
-  private readonly made = { registers: [this.registry] };
+  private readonly common = { registers: [this.registry] };
 
   readonly requests = this.counter(
-    { name: "forge_http_requests_total", help: "Answered requests, by canonical route and status" },
+    { name: "forge_http_requests_total", help: "Requests by canonical route and response status" },
     ["route", "status"],
   );
   readonly requestSeconds = this.histogram(
-    { name: "forge_http_request_duration_seconds", help: "Time to the answer's end; polls wait" },
+    {
+      name: "forge_http_request_duration_seconds",
+      help: "Time until the response ends; includes the wait of long polls",
+    },
     REQUEST_S,
     ["route"],
   );
   readonly refusals = this.counter(
-    { name: "forge_http_refusals_total", help: "Refused requests, by route and the error's code" },
+    { name: "forge_http_refusals_total", help: "Refused requests, by route and error code" },
     ["route", "code"],
   );
   readonly submitted = this.counter(
-    { name: "forge_jobs_submitted_total", help: "Jobs accepted, steps of pipelines among them" },
+    { name: "forge_jobs_submitted_total", help: "Accepted jobs, including pipeline steps" },
     ["job_type"],
   );
   readonly matchSeconds = this.histogram(
@@ -53,20 +62,20 @@ export class Metrics {
     help: "Attempts assigned to workers",
   });
   readonly dispatchSeconds = this.histogram(
-    { name: "forge_handout_wait_seconds", help: "From an attempt's queueing to its hand-out" },
+    { name: "forge_handout_wait_seconds", help: "Time from queueing an attempt to its dispatch" },
     WAIT_S,
     ["job_type"],
   );
-  readonly pollsParked = this.gauge({
+  readonly waitingPolls = this.gauge({
     name: "forge_polls_parked",
-    help: "Polls of workers that wait in this process",
+    help: "Long polls of workers that wait in this process",
   });
   readonly heartbeatBatch = this.histogram(
-    { name: "forge_heartbeat_batch_size", help: "Heartbeats written at once" },
+    { name: "forge_heartbeat_batch_size", help: "Heartbeats written in one batch" },
     BATCH,
   );
   readonly workersLost = this.counter(
-    { name: "forge_workers_lost_total", help: "Workers or their attempts given up, by reason" },
+    { name: "forge_workers_lost_total", help: "Workers or attempts marked lost, by reason" },
     ["reason"],
   );
   readonly attemptsEnded = this.counter(
@@ -74,28 +83,40 @@ export class Metrics {
     ["outcome"],
   );
   readonly temporalCalls = this.counter(
-    { name: "forge_temporal_calls_total", help: "Calls that pay the outbox, by result" },
+    {
+      name: "forge_temporal_calls_total",
+      help: "Calls that deliver jobs' outbox entries, by result",
+    },
     ["call", "result"],
   );
   readonly repairs = this.counter(
-    { name: "forge_workflow_repairs_total", help: "Workflows started again or ended by comparing" },
+    {
+      name: "forge_workflow_repairs_total",
+      help: "Workflows that the reconciler restarted or ended",
+    },
     ["repair"],
   );
   readonly finishSeconds = this.histogram(
-    { name: "forge_finish_seconds", help: "Time of a job's last writes, by part" },
+    { name: "forge_finish_seconds", help: "Time of a job's final writes, by part" },
     STEP_S,
     ["part"],
   );
   readonly loopSuccess = this.gauge(
-    { name: "forge_loop_last_success_timestamp_seconds", help: "When each loop last did its work" },
+    {
+      name: "forge_loop_last_success_timestamp_seconds",
+      help: "Time of each loop's last successful run",
+    },
     ["loop"],
   );
   readonly loopFailures = this.counter(
-    { name: "forge_loop_failures_total", help: "Turns of each loop that failed" },
+    { name: "forge_loop_failures_total", help: "Failed runs of each loop" },
     ["loop"],
   );
   private readonly connections = this.gauge(
-    { name: "forge_database_connections", help: "Of this process's pool; waiting: who wants one" },
+    {
+      name: "forge_database_connections",
+      help: "Connections of this process's pool; waiting: queued requests",
+    },
     ["state"],
   );
 
@@ -111,7 +132,7 @@ export class Metrics {
     return await this.registry.metrics();
   }
 
-  /** How long a part of a job's last writes takes. */
+  /** Measures one part of a job's final writes. */
   async finishing<T>(part: string, work: Promise<T>): Promise<T> {
     const done = this.finishSeconds.startTimer({ part });
     try {
@@ -123,7 +144,7 @@ export class Metrics {
 
   private isWatching = false;
 
-  /** Memory, CPU and event loop; from the first time that somebody asks. */
+  /** Memory, CPU and event loop, measured from the first scrape on. */
   private watchProcess(): void {
     if (this.isWatching) return;
     this.isWatching = true;
@@ -134,14 +155,14 @@ export class Metrics {
   }
 
   private counter(named: Named, labelNames: string[] = []): Counter {
-    return new Counter({ ...named, labelNames, ...this.made });
+    return new Counter({ ...named, labelNames, ...this.common });
   }
 
   private gauge(named: Named, labelNames: string[] = []): Gauge {
-    return new Gauge({ ...named, labelNames, ...this.made });
+    return new Gauge({ ...named, labelNames, ...this.common });
   }
 
   private histogram(named: Named, buckets: number[], labelNames: string[] = []): Histogram {
-    return new Histogram({ ...named, buckets, labelNames, ...this.made });
+    return new Histogram({ ...named, buckets, labelNames, ...this.common });
   }
 }

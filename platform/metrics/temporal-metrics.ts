@@ -2,11 +2,11 @@ import { type AddressInfo, createServer } from "node:net";
 
 const TIMEOUT_MS = 1_000;
 
-/** Temporal's SDK serves its own metrics, on an address of this machine's that nobody else can reach. */
+/** Reads the metrics that Temporal's SDK serves on a loopback address. */
 export class TemporalMetrics {
   private address: string | undefined;
 
-  /** An address that is free now, for the SDK to serve them at. */
+  /** Chooses a free address for the SDK to serve its metrics on. */
   async open(): Promise<string> {
     const server = createServer();
     await new Promise<void>((resolve, reject) => {
@@ -19,7 +19,7 @@ export class TemporalMetrics {
     return this.address;
   }
 
-  /** Prometheus's text format; nothing where this process runs no workflows. */
+  /** Prometheus's text format; empty if this process runs no workflows. */
   async text(): Promise<string> {
     if (this.address === undefined) return "";
     try {
@@ -27,7 +27,7 @@ export class TemporalMetrics {
       const answer = await fetch(`http://${this.address}/metrics`, { signal });
       return answer.ok ? await answer.text() : "";
     } catch {
-      return "# Temporal's own metrics can't be read\n";
+      return "# the metrics of Temporal's SDK can't be read\n";
     }
   }
 }

@@ -2,10 +2,10 @@ import { isIPv6 } from "node:net";
 import { plainAddress } from "./address-policy";
 
 /**
- * The addresses that are counted as one client's: an address of IPv4; of IPv6 the network of 64 bits, because
- * whoever has one address of it has them all.
+ * Groups the addresses that count as one client: a single IPv4 address, or an IPv6 /64 network,
+ * because the owner of one address usually has the whole network.
  *
- * @param given as a socket tells it.
+ * @param given the address as a socket reports it.
  */
 export function addressGroup(given: string): string {
   const address = plainAddress(given);

@@ -17,7 +17,7 @@ test.each([
   expect(new AddressPolicy([]).allows(address)).toBe(allowed);
 });
 
-test("with one, only what is on it", () => {
+test("an allow-list allows only its networks", () => {
   const policy = new AddressPolicy(["10.0.0.0/8", "127.0.0.1", "2001:db8::/32"]);
   for (const address of ["10.9.8.7", "127.0.0.1", "2001:db8::5", "::ffff:10.1.1.1"]) {
     expect(policy.allows(address)).toBe(true);
@@ -27,7 +27,7 @@ test("with one, only what is on it", () => {
   }
 });
 
-test("what is allowed beside the rule is allowed, and nothing else", () => {
+test("additional networks are allowed, and no others", () => {
   const policy = new AddressPolicy([], LOCAL, ["127.0.0.0/8", "::1"]);
   for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1"]) {
     expect(policy.allows(address)).toBe(true);
@@ -37,18 +37,21 @@ test("what is allowed beside the rule is allowed, and nothing else", () => {
   }
 });
 
-test.each(["10.0.0.0/33", "localhost", "10.0.0.0/", "10.0.0.0/-1"])("%s is no network", (text) => {
-  expect(() => new AddressPolicy([text])).toThrow();
-});
+test.each(["10.0.0.0/33", "localhost", "10.0.0.0/", "10.0.0.0/-1"])(
+  "%s is not a network",
+  (text) => {
+    expect(() => new AddressPolicy([text])).toThrow();
+  },
+);
 
-test("a name is judged by what it resolves to, and gives that address", async () => {
+test("resolve checks the addresses of a name and returns an allowed one", async () => {
   expect(await new AddressPolicy(["127.0.0.0/8"]).resolve("localhost")).toBe("127.0.0.1");
   await expect(new AddressPolicy([]).resolve("localhost")).rejects.toBeInstanceOf(
     ConnectionRefused,
   );
 });
 
-test("a client that resolves names itself gets only addresses that are public, or allowed", async () => {
+test("lookup returns only addresses that are public or allowed", async () => {
   const resolved = (policy: AddressPolicy): Promise<unknown> =>
     new Promise((resolve) => {
       policy.lookup("localhost", { all: true }, (error, found) => resolve(error ?? found));

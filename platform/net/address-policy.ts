@@ -3,7 +3,10 @@ import { lookup } from "node:dns/promises";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ConnectionRefused } from "./refused";
 
-/** Not connected to unless the operator allows it by name: this machine, its link, and what is no host. */
+/**
+ * Loopback, link-local, multicast and unspecified addresses: refused unless the operator allows
+ * them.
+ */
 export const LOCAL = [
   "0.0.0.0/8",
   "127.0.0.0/8",
@@ -14,7 +17,7 @@ export const LOCAL = [
   "ff00::/8",
 ];
 
-/** Those, and private networks, also as addresses of a translation protocol. */
+/** LOCAL plus private networks, including IPv6 translation prefixes that can embed them. */
 export const NOT_PUBLIC = [
   ...LOCAL,
   "10.0.0.0/8",
@@ -29,13 +32,13 @@ export const NOT_PUBLIC = [
   "fc00::/7",
 ];
 
-/** An IPv4 address that arrived as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address. */
+/** Converts an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) to IPv4. */
 export const plainAddress = (address: string): string =>
   /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** Addresses in CIDR notation; a lone address is a network of one. */
+/** Parses CIDR notation; an address without a prefix is a network of one address. */
 function parseNetworks(networks: string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
@@ -48,36 +51,39 @@ function parseNetworks(networks: string[]): BlockList {
   return list;
 }
 
-/** Which addresses they were is for whoever runs the name server to know. */
+/** Does not reveal the addresses that the name resolved to. */
 const refused = (host: string): ConnectionRefused =>
   new ConnectionRefused(`the operator does not allow connections to ${host}`);
 
-/** Which addresses may be connected to: those of the allow-list, or, without one, all but the dangerous. */
+/**
+ * Decides which addresses may be connected to: the allow-list, or all addresses except refused
+ * ones.
+ */
 export class AddressPolicy {
   private readonly allowed: BlockList | undefined;
   private readonly refused: BlockList;
-  private readonly besides: BlockList;
+  private readonly additional: BlockList;
 
   /**
-   * @param networks the allow-list, in CIDR notation; none: all but those refused.
-   * @param besides allowed beside that.
+   * @param networks the allow-list, in CIDR notation; empty: all networks except `refused`.
+   * @param additional networks allowed in addition to that rule.
    */
-  constructor(networks: string[], refused = LOCAL, besides: string[] = []) {
+  constructor(networks: string[], refused = LOCAL, additional: string[] = []) {
     this.allowed = networks.length > 0 ? parseNetworks(networks) : undefined;
     this.refused = parseNetworks(refused);
-    this.besides = parseNetworks(besides);
+    this.additional = parseNetworks(additional);
   }
 
   allows(address: string): boolean {
     const bare = plainAddress(address);
     const family = familyOf(bare);
-    if (this.besides.check(bare, family)) return true;
+    if (this.additional.check(bare, family)) return true;
     return this.allowed ? this.allowed.check(bare, family) : !this.refused.check(bare, family);
   }
 
   /**
-   * Resolves a host and gives an address that may be connected to. The connection is made to this
-   * address, not to the name: a second look-up could give another.
+   * Resolves a host and returns an allowed address. Connect to this address, not to the name: a
+   * second lookup could return a different one.
    */
   async resolve(host: string): Promise<string> {
     let found: LookupAddress[];
@@ -91,7 +97,10 @@ export class AddressPolicy {
     throw refused(host);
   }
 
-  /** The same for a client that resolves names itself: it gets those addresses only. */
+  /**
+   * A `lookup` function for clients that resolve names themselves. It returns allowed addresses
+   * only.
+   */
   readonly lookup: LookupFunction = (host, options, done) => {
     systemLookup(host, { ...options, all: true }, (error, found) => {
       const usable = error ? [] : found.filter(({ address }) => this.allows(address));

@@ -1,4 +1,4 @@
-/** Connecting is out of the question, and trying again changes nothing; the message is for people. */
+/** The connection is not allowed. A retry does not help. The message is shown to users. */
 export class ConnectionRefused extends Error {
   override readonly name = "ConnectionRefused";
 }

@@ -3,7 +3,7 @@ import { readPorts, ServingAddresses } from "./serving-addresses";
 
 const PORTS = [{ first: 1024, last: 65_535 }];
 
-/** Whether a model may be asked at this URL, when names resolve to what they say. */
+/** Whether requests to a model at this URL are allowed. */
 function allows(
   url: string,
   {
@@ -29,12 +29,12 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://[fe80::1]:8000/v1", {}, false],
   ["http://[fd00::1]:8000/v1", {}, false],
   ["http://203.0.113.7:8000/v1", { from: null }, false],
-  // A worker on this machine, or one that says so through a proxy, opens nothing of it.
+  // A worker on this machine, or one whose proxy claims so, gives no access to this machine.
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1" }, false],
   ["http://198.51.100.1:8000/v1", { from: "198.51.100.1" }, false],
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, true],
   ["http://127.0.0.2:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, false],
-  // Named by its owner: public, or in a network of the operator's choice.
+  // A host that the key names must be public, or in a network that the operator allows.
   ["http://192.0.2.9:8000/v1", { hosts: ["192.0.2.9"] }, true],
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"] }, false],
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"], allowed: ["10.0.0.0/8"] }, true],
@@ -48,7 +48,7 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   expect(allows(url, given)).toBe(expected);
 });
 
-test("a name is held to the worker's address when it is resolved", async () => {
+test("a host name must resolve to the worker's address", async () => {
   const addresses = new ServingAddresses(PORTS, ["127.0.0.0/8"], []);
   const policyOf = (workerAddress: string) => {
     const url = new URL("http://localhost:8000/v1");

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AddressPolicy, LOCAL, NOT_PUBLIC, plainAddress } from "./address-policy";
 
-/** IPv4 addresses written as IPv6. */
+/** IPv6 prefixes that embed IPv4 addresses. */
 const TRANSLATED = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
 
 export interface PortRange {
@@ -9,19 +9,20 @@ export interface PortRange {
   last: number;
 }
 
-/** Which server a worker named for a deployed model, and what is known of that worker. */
+/** The server that a worker reported for a deployed model, and what is known about the worker. */
 export interface NamedServer {
   url: URL;
-  /** Where the worker's own requests come from. */
+  /** The source address of the worker's own requests. */
   workerAddress: string | null;
-  /** Hosts that the worker's owner has named. */
+  /** Hosts that the worker's key names (`serving_hosts`). */
   hosts: string[];
 }
 
 /**
- * Where deployed models may be reached. Their address is the word of a tenant's worker, so everything is
- * refused but that worker's own address, and hosts that its owner has named and that are public or allowed
- * by the operator. Never, unless the operator allows it: this machine and its link.
+ * Decides which addresses of deployed models may be connected to. A tenant's worker reports the
+ * address, so it can't be trusted. Allowed are the worker's own address, and hosts that its key
+ * names if they are public or the operator allows them. This machine and its link-local network
+ * need the operator's permission.
  */
 export class ServingAddresses {
   private readonly nearby: AddressPolicy;
@@ -29,7 +30,7 @@ export class ServingAddresses {
 
   /**
    * @param allowed networks that the operator allows, in CIDR notation.
-   * @param thisMachine all addresses of the machine that this runs on.
+   * @param thisMachine all addresses of this machine.
    */
   constructor(
     private readonly ports: PortRange[],
@@ -41,20 +42,20 @@ export class ServingAddresses {
     this.named = new AddressPolicy([], [...NOT_PUBLIC, ...never], allowed);
   }
 
-  /** The policy that a connection to this server is made under; a text says why there is none. */
+  /** The policy for connections to this server, or a text that says why it is refused. */
   policyFor({ url, workerAddress, hosts }: NamedServer): AddressPolicy | string {
     const host = hostOf(url);
     const port = portOf(url);
     if (!this.ports.some(({ first, last }) => first <= port && port <= last)) {
-      return `port ${port} is not one that models may be served on (FORGE_DEPLOYMENT_PORTS)`;
+      return `port ${port} is not allowed for models (FORGE_DEPLOYMENT_PORTS)`;
     }
     if (hosts.some((named) => sameHost(named, host))) return this.named;
     const isItsOwn = workerAddress !== null && this.nearby.allows(workerAddress);
-    // A name may still lead there: that is known when it is resolved.
+    // A host name is checked when it is resolved.
     const leadsElsewhere = isIP(host) !== 0 && plainAddress(host) !== workerAddress;
     if (isItsOwn && !leadsElsewhere) return new AddressPolicy([workerAddress]);
     return (
-      `${host} is neither where the worker's requests come from nor a host that its key names ` +
+      `${host} is neither the source address of the worker's requests nor a host that its key names ` +
       "(serving_hosts)"
     );
   }
@@ -67,7 +68,7 @@ const portOf = ({ port, protocol }: URL): number =>
 
 const sameHost = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** `443,8000-8999`; undefined: that is no list of ports. */
+/** Parses a list like `443,8000-8999`; undefined if it is not a list of ports. */
 export function readPorts(text: string): PortRange[] | undefined {
   const ranges = text.split(",").map((range) => {
     const match = /^\s*(\d{1,5})(?:-(\d{1,5}))?\s*$/.exec(range);

@@ -1,17 +1,20 @@
 import { execute, maybeOne, type Queryable } from "./pool";
 
-/** The database's time, the only one that is stored; ISO 8601 UTC. */
+/** The database's time, in ISO 8601 UTC. All stored times come from the database's clock. */
 export async function readClock(db: Queryable): Promise<string> {
   const row = await maybeOne<{ now: Date }>(db, "select now()");
   if (!row) throw new Error("select now() returned no row");
   return row.now.toISOString();
 }
 
-/** The database's time and the sum of the recorded steps, in ms; the sum whole, so that it differs only by a step. */
+/**
+ * The database's time and the sum of the recorded steps, in ms. The sum is rounded, so only a step
+ * changes it.
+ */
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
-  // The time of a transaction is that of its start: the steps are read later.
+  // Not now(), which is the start of the transaction: the steps are read later.
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
@@ -21,18 +24,21 @@ export async function readClockAndSteps(
   return row;
 }
 
-/** Longest time from a step to its record. Rows written in between have times of the new clock. */
+/**
+ * Longest delay between a step and its record. Rows written in between have times after the step.
+ */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**
- * SQL: whether a time lies further back than `age`, an interval, also without the steps forward since then. What is
- * removed for its age is removed by this: else a clock that is set forward by mistake deletes it for good. A step back
- * makes nothing older. Of a step that is not recorded yet only ClockWatch.transaction knows.
+ * SQL condition: a time is older than `age`, an interval, not counting forward steps of the clock
+ * since then. Use it for every deletion by age: otherwise a clock set forward by mistake would
+ * delete data. A backward step makes nothing older. Does not know steps that are not recorded yet;
+ * ClockWatch.transaction handles those.
  *
- * A segment begins with a step, at `since`, and ends with the next one. What was written in it is old if its time is
- * before `old_before`; then everything written in earlier segments is old, too. A time from `until` on is of a later
- * segment. So there is one time before which everything is old: Postgres computes it once per statement, and uses an
- * index to find what is before it.
+ * A segment begins with a step, at `since`, and ends with the next one. Rows written in it are old
+ * if their time is before `old_before`; then all rows of earlier segments are old too. A time from
+ * `until` on belongs to a later segment. So there is a single time before which all rows are old.
+ * Postgres computes it once per statement, and can use an index to find older rows.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (
@@ -45,8 +51,8 @@ export const isOlder = (time: string, age: string): string =>
      where since < old_before)`;
 
 /**
- * SQL: how many seconds ago a time was, without the steps forward since then; 0 for one that is after now. By this,
- * and not by the clock alone, something is given up for its age.
+ * SQL expression: seconds since a time, not counting forward steps of the clock since then; 0 for a
+ * future time. Use it for every time-out.
  */
 export const secondsSince = (time: string): string =>
   `greatest(0, extract(epoch from now() - ${time}) - greatest(0, (
@@ -55,9 +61,10 @@ export const secondsSince = (time: string): string =>
        where seen_at - ${NOTICED_WITHIN} <= ${time}))))::float8`;
 
 /**
- * Deletes rows that are older than `age`, `limit` at most: of very many one statement would delete none in its time.
+ * Deletes at most `limit` rows that are older than `age`. Deleting very many rows in one statement
+ * would time out.
  *
- * @returns how many.
+ * @returns the number of deleted rows.
  */
 export async function deleteOlder(
   db: Queryable,
@@ -65,7 +72,7 @@ export async function deleteOlder(
   limit: number,
 ): Promise<number> {
   const isOld = isOlder(time, age);
-  // Looked at again: a row may have been written anew since it was found.
+  // Check the age again: a row may have been updated since the subquery found it.
   return await execute(
     db,
     `delete from ${table}
@@ -74,18 +81,18 @@ export async function deleteOlder(
   );
 }
 
-/** Sent with BEGIN: the transaction's time, which is that of its beginning, in ms. */
+/** Sent with BEGIN: the start time of the transaction, in ms. */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 
-/** Any fixed number: of the processes that see a step, one at a time records it. */
+/** Advisory lock id (any fixed number): one process at a time records steps. */
 const STEP_LOCK = 7_263_003;
 
-/** Until the end of the transaction. */
+/** Takes the lock until the end of the transaction. */
 export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
 }
 
-/** Notes that a process has seen no step but recorded ones from then to then (steadyMs). */
+/** Records that a process saw no unrecorded step between two times (steadyMs). */
 export async function saveLook(
   db: Queryable,
   processId: string,
@@ -100,7 +107,7 @@ export async function saveLook(
   );
 }
 
-/** Whether a process other than this one has looked all the time between, at least. */
+/** Whether another process has watched the clock during this whole interval (steadyMs). */
 export async function hasOtherRunOn(
   db: Queryable,
   processId: string,
@@ -115,7 +122,7 @@ export async function hasOtherRunOn(
   return row !== undefined;
 }
 
-/** Until when any process has looked (steadyMs). */
+/** The latest time at which any process has checked the clock (steadyMs). */
 export async function findLastLook(db: Queryable): Promise<number | undefined> {
   const row = await maybeOne<{ last: number | null }>(
     db,
@@ -124,7 +131,10 @@ export async function findLastLook(db: Queryable): Promise<number | undefined> {
   return row?.last ?? undefined;
 }
 
-/** Of processes that have ended; a later time is from before a step that is recorded now. */
+/**
+ * Deletes records of ended processes, and records with times from before a step that is recorded
+ * now.
+ */
 export async function deleteLooksOutside(
   db: Queryable,
   fromMs: number,

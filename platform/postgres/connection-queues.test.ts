@@ -1,11 +1,11 @@
 import { Unavailable } from "../../core/errors";
 import { createConnectionQueues } from "./connection-queues";
 
-test("a row that moves on is waited in, however long it is", async () => {
+test("requests wait in a long queue that makes progress", async () => {
   const { user } = createConnectionQueues(20, 800);
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, n) =>
-      user.take("many", async () => {
+      user.run("many", async () => {
         await new Promise((resolve) => setTimeout(resolve, 60));
         return n;
       }),
@@ -14,21 +14,21 @@ test("a row that moves on is waited in, however long it is", async () => {
   expect(answers).toHaveLength(60);
 });
 
-test("where the database answers nobody, those that wait are refused in time", async () => {
+test("waiting requests are refused when the database does not respond", async () => {
   const { user, worker } = createConnectionQueues(20, 100);
   let release: () => void = () => undefined;
   const frozen = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const hanging = Array.from({ length: 50 }, () => user.take("slow", () => frozen));
+  const hanging = Array.from({ length: 50 }, () => user.run("slow", () => frozen));
   const outcomes = Promise.allSettled(hanging);
   const begun = performance.now();
-  await expect(user.take("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
+  await expect(user.run("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
   expect(performance.now() - begun).toBeLessThan(1_000);
-  expect(await user.take("other", async () => "answered")).toBe("answered");
-  expect(await worker.take("slow", async () => "of its worker")).toBe("of its worker");
+  expect(await user.run("other", async () => "answered")).toBe("answered");
+  expect(await worker.run("slow", async () => "of its worker")).toBe("of its worker");
   release();
   const refused = (await outcomes).filter(({ status }) => status === "rejected");
   expect(refused).toHaveLength(50 - 6);
-  expect(await user.take("slow", async () => "again")).toBe("again");
+  expect(await user.run("slow", async () => "again")).toBe("again");
 });

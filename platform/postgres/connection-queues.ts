@@ -1,37 +1,40 @@
 import { Unavailable } from "../../core/errors";
 import { FairQueue } from "../concurrency/fair-queue";
-import { isAway } from "./errors";
+import { isUnavailable } from "./errors";
 
-/** Connections that no request takes: loops and activities that run in this process go on. */
+/** Connections reserved for background loops and activities of this process. */
 const RESERVED = 4;
 
-/** Turns at the database's connections. A long row moves on; one that stands still is given up. */
+/**
+ * A fair queue for database connections. Requests wait in a long queue as long as it makes
+ * progress. They are refused when the database does not respond.
+ */
 class ConnectionQueue {
-  /** When the database was last seen to answer. */
+  /** When the database last responded. */
   private answeredMs = 0;
 
   constructor(
-    private readonly turns: FairQueue,
-    private readonly standstillMs: number,
+    private readonly queue: FairQueue,
+    private readonly stallMs: number,
   ) {}
 
-  /** @throws 503 where the database has answered nobody for as long as one waits for a connection. */
-  async take<Result>(tenant: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.turns.hasRoomFor(tenant)) {
-      return await this.turns.take(tenant, () => this.watched(work));
+  /** @throws 503 if the database has not responded to any request for `stallMs`. */
+  async run<Result>(tenant: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.queue.hasRoomFor(tenant)) {
+      return await this.queue.run(tenant, () => this.watched(work));
     }
-    const standstill = new AbortController();
+    const stall = new AbortController();
     const timer = setInterval(() => {
-      if (performance.now() - this.answeredMs >= this.standstillMs) {
-        standstill.abort(new Unavailable("the database is not available right now"));
+      if (performance.now() - this.answeredMs >= this.stallMs) {
+        stall.abort(new Unavailable("the database is unavailable; try again shortly"));
       }
-    }, this.standstillMs);
+    }, this.stallMs);
     const begin = (): Promise<Result> => {
       clearInterval(timer);
       return this.watched(work);
     };
     try {
-      return await this.turns.take(tenant, begin, standstill.signal);
+      return await this.queue.run(tenant, begin, stall.signal);
     } finally {
       clearInterval(timer);
     }
@@ -43,26 +46,27 @@ class ConnectionQueue {
       this.answeredMs = performance.now();
       return result;
     } catch (error) {
-      if (!isAway(error)) this.answeredMs = performance.now();
+      if (!isUnavailable(error)) this.answeredMs = performance.now();
       throw error;
     }
   }
 }
 
 /**
- * Who uses the pool's connections: requests of users and of workers have their own, and among each tenants
- * take turns. No tenant has all of them, so that its slow statements hold up its own requests.
+ * Shares the pool's connections. Requests of users and of workers have separate queues, and each
+ * queue serves tenants round-robin. No tenant may use all connections, so that its slow statements
+ * delay only its own requests.
  */
 export interface ConnectionQueues {
   user: ConnectionQueue;
   worker: ConnectionQueue;
 }
 
-/** @param timeoutMs longest that a statement may take. */
+/** @param timeoutMs longest time of a statement. */
 export function createConnectionQueues(poolSize: number, timeoutMs: number): ConnectionQueues {
   const atOnce = Math.max(2, Math.floor((poolSize - RESERVED) / 2));
   const perTenant = Math.max(1, Math.floor(atOnce * 0.75));
-  const turns = (): ConnectionQueue =>
+  const create = (): ConnectionQueue =>
     new ConnectionQueue(new FairQueue(atOnce, perTenant), timeoutMs / 2);
-  return { user: turns(), worker: turns() };
+  return { user: create(), worker: create() };
 }

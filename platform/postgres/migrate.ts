@@ -8,29 +8,28 @@ import { isLockTimeout, mayRunAgain } from "./errors";
 const MIGRATIONS_DIR = join(__dirname, "migrations");
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-/** Any fixed number: two servers that start together migrate one after the other. */
+/** Advisory lock id (any fixed number): servers that start together migrate one after the other. */
 const LOCK = 7_263_001;
 
 /**
- * Longest wait for a table: whoever wants it next waits behind a migration that waits. Then the table is left
- * to others for a while.
+ * Longest wait for a table lock. Other transactions queue behind a waiting migration, so after this
+ * time the migration pauses and lets them proceed.
  */
 const LOCK_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 1_000;
 const MAX_TRIES = 20;
 
 /**
- * Applies the numbered SQL files that the database lacks, each in a transaction of its own. On a
- * connection of its own, too: a migration may take longer than the pool lets a statement take.
+ * Applies the missing numbered SQL files, each in its own transaction. Uses its own connection,
+ * because a migration may take longer than the pool's statement time-out.
  *
  * @returns the names of the files applied now.
- * @throws when an applied file has changed since: migrations only append; and when migrations are missing
- * that this role may not apply.
+ * @throws Error if an applied file has changed, or if this role may not apply a missing migration.
  */
 export async function migrate(connectionString: string): Promise<string[]> {
   const files = (await readdir(MIGRATIONS_DIR)).filter((file) => FILE_NAME.test(file)).sort();
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000 });
-  client.on("error", () => undefined); // the query that it breaks says so
+  client.on("error", () => undefined); // the running query reports the error
   try {
     await client.connect();
     await client.query("select pg_advisory_lock($1)", [LOCK]);
@@ -42,7 +41,7 @@ export async function migrate(connectionString: string): Promise<string[]> {
       const known = applied.get(file);
       if (known === digest) continue;
       if (known !== undefined) throw new Error(`migration ${file} changed after it was applied`);
-      await applyPatiently(client, file, sql, digest);
+      await applyWithRetries(client, file, sql, digest);
       now.push(file);
     }
     return now;
@@ -58,8 +57,8 @@ export async function migrate(connectionString: string): Promise<string[]> {
 }
 
 /**
- * Digests by file name. The table is looked for first: `create table if not exists` needs the right to
- * create tables even where the table exists, and a server's role has no such right.
+ * Digests by file name. Checks for the table first: `create table if not exists` needs the
+ * privilege to create tables even if the table exists, and the server's role lacks it.
  */
 async function listApplied(client: pg.Client): Promise<Map<string, string>> {
   const found = await client.query("select from pg_class where oid = to_regclass('migrations')");
@@ -77,7 +76,7 @@ async function listApplied(client: pg.Client): Promise<Map<string, string>> {
 const isForbidden = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === "42501";
 
-async function applyPatiently(
+async function applyWithRetries(
   client: pg.Client,
   file: string,
   sql: string,
@@ -88,10 +87,10 @@ async function applyPatiently(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      // Nor is a deadlock with who holds one of its tables and wants another its own fault.
+      // Retry deadlocks too: another transaction may hold one of the tables and wait for another.
       if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
       if (tried === MAX_TRIES) {
-        throw new Error(`migration ${file}: other transactions hold its tables (${String(error)})`);
+        throw new Error(`migration ${file}: other transactions lock its tables (${String(error)})`);
       }
     }
     await sleep(PAUSE_MS);

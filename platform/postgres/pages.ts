@@ -2,11 +2,11 @@ import type pg from "pg";
 import type { TenantScope } from "../../core/accounts/principal";
 import { allUnprepared, type Queryable } from "./pool";
 
-/** Where a page of a list begins: after this row, newest first. */
+/** A page begins after this row. Lists are ordered newest first. */
 export interface Cursor {
   /**
-   * When that row was created, in microseconds since the epoch: as exact as Postgres keeps it. In a list by
-   * amount, its amount in millionths.
+   * Creation time of the row in microseconds since the epoch, which is Postgres's precision. In a
+   * list ordered by amount: the amount in millionths.
    */
   createdUs: number;
   id: string;
@@ -17,33 +17,38 @@ export interface Page {
   after?: Cursor | undefined;
 }
 
-/** A row and where it stands in its list; how many were found, where a page may show fewer. */
+/**
+ * A row with its position in the list. `found`: number of rows found, if the page may show fewer.
+ */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
-/** A page ends early, and another begins, where its rows would make the answer larger than this. */
+/** A page ends early if its rows would make the response larger than this. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
- * The conditions of one list. Only those that are asked for are in the statement, so that each
- * combination is planned for itself and comes off an index in order.
+ * Builds the WHERE clause of a list. It contains only the requested conditions, so that Postgres
+ * plans each combination separately and can read it from an index in order.
  */
 export class Where {
   private readonly conditions: string[] = [];
   readonly values: unknown[] = [];
 
-  /** Adds a condition on a parameter, unless its value was not given. */
+  /** Adds a condition on a parameter if its value is set. */
   also(value: unknown, condition: (parameter: string) => string): this {
     if (value === undefined || value === null) return this;
     return this.with(value, condition);
   }
 
-  /** The same whether or not it was given. */
+  /** Adds a condition on a parameter, even if its value is null. */
   with(value: unknown, condition: (parameter: string) => string): this {
     this.values.push(value);
     return this.and(condition(`$${this.values.length}`));
   }
 
-  /** Rows that this viewer may see. Everybody's come by the indexes made for that (migration 0006). */
+  /**
+   * Limits rows to a tenant scope. The condition for all tenants matches the indexes of migration
+   * 0006.
+   */
   seenBy(tenantScope: TenantScope): this {
     if (tenantScope === null) return this.and("length(user_id) > 0");
     return this.also(tenantScope, (user) => `user_id = ${user}`);
@@ -59,7 +64,7 @@ export class Where {
   }
 }
 
-/** What the first column of an order holds, as a whole number and back from one. */
+/** Converts the first column of an order to a whole number and back. */
 const NUMBERS = {
   time: {
     of: (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`,
@@ -74,17 +79,17 @@ const NUMBERS = {
 interface List {
   select: string;
   from: string;
-  /** The columns by which it is ordered, both descending; together they are unique. */
+  /** The columns of the order, both descending. Together they are unique. */
   order: [first: string, id: string];
-  /** By default time. */
+  /** Default: time. */
   orderedBy?: keyof typeof NUMBERS;
   where: Where;
   page: Page;
-  /** A column with the size of what is shown of a row, where that may be large. */
+  /** A column with the size of a row in the response, if that may be large. */
   sizedBy?: string;
 }
 
-/** One page of a list, and one row more, which tells whether another page follows. */
+/** Reads one page of a list, plus one row that shows whether another page follows. */
 export async function listPage<Row extends pg.QueryResultRow>(
   db: Queryable,
   list: List,
@@ -93,7 +98,7 @@ export async function listPage<Row extends pg.QueryResultRow>(
   return await allUnprepared(db, text, values);
 }
 
-/** Rows that appear meanwhile are newer than the cursor: no page shows a row twice, or skips one. */
+/** New rows are newer than the cursor, so pages neither repeat nor skip a row. */
 export function pageStatement(list: List): { text: string; values: unknown[] } {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
   const [first, id] = order;
@@ -111,7 +116,7 @@ export function pageStatement(list: List): { text: string; values: unknown[] } {
   return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values };
 }
 
-/** As many of the rows as their sizes allow, but one at least. */
+/** As many rows as fit into MAX_PAGE_BYTES, but at least one. */
 const cutBySize = (rows: string, id: string, size: string): string => `
   with page as (${rows}),
   summed as (

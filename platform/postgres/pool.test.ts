@@ -4,7 +4,7 @@ import { createLogger } from "../logger";
 import { createPool } from "./pool";
 import { transaction } from "./transaction";
 
-/** A message of Postgres's protocol: its type, its length, its content. */
+/** A message of Postgres's protocol: type, length, content. */
 function message(type: string, content: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(content.length + 4);
@@ -23,7 +23,7 @@ let server: Server;
 beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => undefined);
-    // In one piece: whoever asked for the connection has not seen that he has it.
+    // In one chunk, so that the error arrives before the client has used the connection.
     socket.once("data", () => socket.end(Buffer.concat([AUTHENTICATED, READY, ENDED])));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -33,7 +33,7 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a connection that is ended in the moment in which it is ready fails its statement, and nothing else", async () => {
+test("a connection that ends as soon as it is ready fails only its statement", async () => {
   const { port } = server.address() as AddressInfo;
   const connectionString = `postgres://forge@127.0.0.1:${port}/forge`;
   const pool = createPool({ connectionString, max: 2, timeoutMs: 2_000 }, createLogger("silent"));

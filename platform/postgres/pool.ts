@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Logger } from "../logger";
 import { isStalePlan } from "./errors";
 
-// bigint and numeric as numbers: no count here passes 2^53, and money is summed in SQL.
+// Parse bigint and numeric as numbers: no count exceeds 2^53, and SQL sums amounts of money.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
@@ -15,7 +15,7 @@ export interface Queryable {
 export interface PoolOptions {
   connectionString: string;
   max: number;
-  /** No statement and no wait for a connection may take longer, in ms. */
+  /** Longest time of a statement, in ms. Half of it is the longest wait for a connection. */
   timeoutMs: number;
 }
 
@@ -31,21 +31,28 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
   });
-  // An idle connection that breaks is replaced at the next query; without a listener it would throw.
+  // A broken idle connection is replaced at the next query. Without a listener the error would be
+  // thrown.
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
-  // The pool hears of idle ones only: one that breaks as it is taken, or between two statements, would throw, too.
+  // The pool listens to idle connections only. A connection may also break while it is acquired, or
+  // between two statements.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 
-/** A new connection has everything to prepare anew: with pg's own 10 s, bursts make most of them new. */
+/**
+ * Longer than pg's default of 10 s, because a new connection has to prepare all statements again.
+ */
 const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();
-/** How often a change of the schema was met. Part of the names: then all connections prepare anew. */
+/**
+ * Number of schema changes seen. Part of the statement names, so that all connections prepare
+ * again.
+ */
 let schema = 0;
 
-/** A prepared statement is known by its text: parsed and planned once per connection. */
+/** Derives a statement's name from its text, so that each connection parses and plans it once. */
 function nameOf(text: string): string {
   let name = statementNames.get(text);
   if (!name) {
@@ -70,7 +77,7 @@ async function prepared<R extends pg.QueryResultRow>(
         schema += 1;
         statementNames.clear();
       }
-      // A transaction has failed with it, and begins anew (transaction.ts).
+      // Within a transaction, the whole transaction has failed; transaction.ts retries it.
       if (!(db instanceof pg.Pool)) throw error;
     }
   }
@@ -85,7 +92,7 @@ export async function all<R extends pg.QueryResultRow>(
   return (await prepared<R>(db, text, values)).rows;
 }
 
-/** The same for a statement of many forms: none of them stays prepared on a connection. */
+/** Like `all`, but not prepared: for statements with many variants. */
 export async function allUnprepared<R extends pg.QueryResultRow>(
   db: Queryable,
   text: string,
@@ -104,7 +111,7 @@ export async function maybeOne<R extends pg.QueryResultRow>(
   return (await all<R>(db, text, values))[0];
 }
 
-/** Runs a statement and tells how many rows it touched. */
+/** Runs a statement and returns the number of affected rows. */
 export async function execute(
   db: Queryable,
   text: string,

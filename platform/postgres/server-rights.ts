@@ -1,22 +1,23 @@
 import pg from "pg";
 
 /**
- * Gives a role what a running server needs, and takes what it must not have: no change of the schema,
- * no change of the list of migrations, and the audit log is append-only. Run by the tables' owner after
- * the migrations. Idempotent; one transaction, so that a running server always has its rights.
+ * Grants a role the privileges of a running server, and revokes all others: it can't change the
+ * schema or the list of migrations, and can only append to the audit log. The owner of the tables
+ * runs this after the migrations. Idempotent. Runs in one transaction, so that a running server
+ * never lacks a privilege.
  *
- * @throws when the role doesn't exist, or is the owner itself.
+ * @throws Error if the role doesn't exist, or owns the tables.
  */
 export async function grantServerRights(connectionString: string, role: string): Promise<void> {
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000 });
-  client.on("error", () => undefined); // the query that it breaks says so
+  client.on("error", () => undefined); // the running query reports the error
   try {
     await client.connect();
     const { rows } = await client.query<{ me: string; schema: string }>(
       "select current_user as me, current_schema() as schema",
     );
     const [{ me, schema } = { me: "", schema: "public" }] = rows;
-    if (me === role) throw new Error(`${role} owns the tables; the server needs a role of its own`);
+    if (me === role) throw new Error(`${role} owns the tables; the server needs a separate role`);
     await client.query(statements(pg.escapeIdentifier(schema), pg.escapeIdentifier(role)));
   } finally {
     await client.end();

@@ -7,14 +7,17 @@ const MAX_TRIES = 5;
 export interface TransactionOptions {
   /** Sent together with BEGIN, in the same round trip. */
   begin?: string;
-  /** For each statement. Default: the pool's. */
+  /** Time-out of each statement. Default: the pool's. */
   timeoutMs?: number;
 }
 
-/** @param begun the results of BEGIN and of what was sent with it. */
+/** @param begun the results of BEGIN and of the statements sent with it. */
 type Work<T> = (db: Queryable, begun: pg.QueryResult[]) => Promise<T>;
 
-/** Runs `work` in one transaction; after a deadlock, a serialization failure or a new schema, from the start again. */
+/**
+ * Runs `work` in one transaction. Retries all of it after a deadlock, a serialization failure or a
+ * schema change.
+ */
 export async function transaction<T>(
   pool: pg.Pool,
   work: Work<T>,
@@ -32,19 +35,19 @@ export async function transaction<T>(
 async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOptions): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection that breaks between two statements says so here, and would end the process unheard.
+  // Without this listener, a connection that breaks between two statements would end the process.
   const onError = (error: Error): void => {
     broken = error;
   };
   client.on("error", onError);
   try {
-    // Of several statements pg gives a list of results.
+    // For several statements pg returns a list of results.
     const begun = [await client.query(beginning(options))].flat();
     const result = await work(withTimeout(client, options.timeoutMs), begun);
     await client.query("commit");
     return result;
   } catch (error) {
-    // A connection that can't even roll back is not given back to the pool.
+    // A connection that can't roll back is destroyed instead of returned to the pool.
     await client.query("rollback").catch((failure: Error) => {
       broken = failure;
     });
@@ -60,12 +63,12 @@ const beginning = ({ begin, timeoutMs }: TransactionOptions): string =>
     .filter(Boolean)
     .join("; ");
 
-/** pg takes it, which its types don't say. */
+/** pg supports this option, but its types lack it. */
 interface TimedQuery extends pg.QueryConfig {
   query_timeout: number;
 }
 
-/** Postgres has been told with BEGIN; pg itself has a time-out, too. */
+/** Sets pg's own time-out. Postgres's time-out was set with BEGIN. */
 function withTimeout(client: pg.PoolClient, timeoutMs: number | undefined): Queryable {
   if (timeoutMs === undefined) return client;
   return {

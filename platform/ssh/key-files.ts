@@ -3,23 +3,25 @@ import { isAbsolute, join, sep } from "node:path";
 import ssh2 from "ssh2";
 import { ConnectionRefused } from "../net/refused";
 
-/** A tenant's home on the server is the directory of its keys. */
+/** `~/` and `~/.ssh/` in a key path stand for the tenant's key directory on the server. */
 const HOME = /^~\/(?:\.ssh\/)?/;
 
-/** Looked for where a registration names no file. */
+/** Used when a registration names no key file. */
 export const DEFAULT_KEY_FILE = "id_ed25519";
 
 /**
- * The directory whose keys a tenant may use: its own below the configured one, which is an admin's as a
- * whole. Otherwise a tenant could log in to another's machines by the name of another's key.
+ * The directory whose keys a tenant may use: a subdirectory of its own, or the whole directory for
+ * an admin. Otherwise a tenant could log in to another tenant's machines by naming that tenant's
+ * key.
  */
 export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): string =>
   isAdmin ? keyDir : join(keyDir, userId);
 
 /**
- * Reads a private key from a file below `directory`, following no link that leads out of it.
+ * Reads a private key from a file below `directory`. Links that lead out of the directory are
+ * refused.
  *
- * @throws ConnectionRefused with a message that names the file, never what is in it.
+ * @throws ConnectionRefused with a message that names the file, but never shows its content.
  */
 export async function readKeyFile(directory: string, path: string): Promise<Buffer> {
   const file = isAbsolute(path) ? path : join(directory, path.replace(HOME, ""));
@@ -36,10 +38,10 @@ export async function readKeyFile(directory: string, path: string): Promise<Buff
   }
   const parsed = ssh2.utils.parseKey(content);
   if (!(parsed instanceof Error) && !parsed.isPrivateKey()) {
-    throw new ConnectionRefused(`the key file "${path}" is no private key`);
+    throw new ConnectionRefused(`the key file "${path}" is not a private key`);
   }
   if (parsed instanceof Error) {
-    const why = /encrypted/i.test(parsed.message) ? "is encrypted" : "is no private key";
+    const why = /encrypted/i.test(parsed.message) ? "is encrypted" : "is not a private key";
     throw new ConnectionRefused(`the key file "${path}" ${why}`);
   }
   return content;

@@ -3,46 +3,52 @@ import { ConnectionRefused } from "../net/refused";
 import { fingerprintOf } from "./host-key";
 
 export interface SshTarget {
-  /** As its owner calls it. */
+  /** The host name that the worker's owner gave. */
   host: string;
-  /** What that is here, allowed; only whoever runs this server may read it. */
+  /** The resolved and allowed address. Never presented to users. */
   address: string;
   port: number;
   user: string;
   privateKey: Buffer;
-  /** The fingerprint that the host must show; undefined trusts what it shows, and says so. */
+  /**
+   * The fingerprint that the host must present; undefined: any, reported as `SshSession.hostKey`.
+   */
   hostKey: string | undefined;
 }
 
 const READY_TIMEOUT_MS = 20_000;
 const KEEPALIVE_MS = 5_000;
 
-/** One connection to a machine, by key; the host's key is checked before anything is sent. */
+/**
+ * One connection to a machine, authenticated by key. The host key is checked before anything is
+ * sent.
+ */
 export class SshSession {
-  /** Fails when the connection ends, however it does. */
+  /** Rejects when the connection ends, for any reason. */
   private readonly lost: Promise<never>;
 
   private constructor(
     private readonly client: Client,
-    /** The fingerprint that the host showed. */
+    /** The fingerprint that the host presented. */
     readonly hostKey: string,
   ) {
     this.lost = new Promise((_resolve, reject) => {
       client.once("close", () => reject(new Error("the connection was lost")));
     });
     this.lost.catch(() => undefined);
-    // What goes wrong from here on shows in the command that runs.
+    // Later errors reject the running command.
     client.on("error", () => undefined);
   }
 
   /**
-   * @param signal ends the attempt, and ever after the connection, at once.
-   * @throws ConnectionRefused when the host or our key is refused; any other error may be of the moment.
+   * @param signal aborts the attempt, and later the open connection, at once.
+   * @throws ConnectionRefused when the host key or our key is refused. Any other error may be
+   *   transient.
    */
   static async open(target: SshTarget, signal: AbortSignal): Promise<SshSession> {
     const client = new Client();
-    let shown = "";
-    // Not a polite end, for which a machine that hangs would be waited for.
+    let presented = "";
+    // `end` would wait for a machine that hangs.
     const onAbort = (): unknown => client.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
     client.once("close", () => signal.removeEventListener("abort", onAbort));
@@ -50,11 +56,11 @@ export class SshSession {
       if (signal.aborted) return reject(signal.reason);
       const fail = (error: Error & { level?: string }): void => {
         client.end();
-        if (shown !== "" && target.hostKey !== undefined && shown !== target.hostKey) {
-          const message = `the host's key is ${shown}, not ${target.hostKey} as it was before`;
+        if (presented !== "" && target.hostKey !== undefined && presented !== target.hostKey) {
+          const message = `the host's key is ${presented}, not ${target.hostKey} as it was before`;
           reject(
             new ConnectionRefused(
-              `${message}; if that is meant, call for the bootstrap with the new one`,
+              `${message}; if this is intended, request the bootstrap with the new key`,
             ),
           );
         } else if (error.level === "client-authentication") {
@@ -77,24 +83,24 @@ export class SshSession {
         keepaliveCountMax: 3,
         authHandler: ["publickey"],
         hostVerifier: (key: Buffer) => {
-          shown = fingerprintOf(key);
-          return target.hostKey === undefined || shown === target.hostKey;
+          presented = fingerprintOf(key);
+          return target.hostKey === undefined || presented === target.hostKey;
         },
       });
     });
-    return new SshSession(client, shown);
+    return new SshSession(client, presented);
   }
 
   /**
-   * Runs a command to its end; its exit code.
+   * Runs a command to its end and returns its exit code.
    *
-   * @param onOutput what it says, both streams, as it comes.
+   * @param onOutput receives stdout and stderr as they arrive.
    */
   async run(
     command: string,
     options: { stdin?: string | Buffer; onOutput: (text: string) => void },
   ): Promise<number> {
-    // A connection that breaks tells neither a channel that is being opened nor one that is open.
+    // ssh2 does not report a broken connection on its channels.
     return await Promise.race([this.runOpen(command, options), this.lost]);
   }
 
@@ -128,5 +134,5 @@ export class SshSession {
   }
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** Quotes any text as one word of a POSIX shell. */
 export const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

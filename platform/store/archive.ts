@@ -8,21 +8,22 @@ import type { ObjectStore } from "./object-store";
 
 export interface Archived {
   id: string;
-  /** Where its files lie in the store. */
+  /** Key prefix of its files in the store. */
   prefix: string;
   manifest: Manifest;
   createdAt: Date;
 }
 
 /**
- * A tar of an artifact's files below a folder by its id, read as it is sent. It breaks off where a file
- * is not what the manifest says it is, so that nobody takes half an artifact for a whole one.
+ * Streams a tar of an artifact's files, in a folder named by the artifact's id. The stream fails at
+ * a file that does not match the manifest, so that a client never takes a partial archive for a
+ * whole one.
  */
 export function archiveOf(store: ObjectStore, archived: Archived): Readable {
   const archive = pack();
   archive.on("error", () => undefined);
   fill(archive, store, archived).catch((error: Error) => archive.destroy(error));
-  // Of another family than Node's own streams.
+  // tar-stream does not use Node's own streams.
   return Readable.from(archive as AsyncIterable<Buffer>, { objectMode: false });
 }
 
@@ -35,10 +36,10 @@ async function fill(
   const manifest = `${JSON.stringify(what.manifest, null, 2)}\n`;
   archive.entry({ ...common, name: `${id}/${MANIFEST_FILE}` }, manifest);
   for (const { path, size_bytes: size } of what.manifest.files) {
-    // It stands in manifests of before names were held to this.
-    if (!isPlainPath(path)) throw new Error(`${id} has a file of an unsafe name`);
+    // Manifests from before this rule may have such names.
+    if (!isPlainPath(path)) throw new Error(`${id} has a file with an unsafe name`);
     const entry = archive.entry({ ...common, name: `${id}/${path}`, size });
-    // Whoever reads the archive hears of it from there; unheard here it would end the process.
+    // The archive's reader gets the error. Without a listener here it would end the process.
     entry.on("error", () => undefined);
     if (size > 0) await copy(store.read(`${prefix}${path}`), entry);
     entry.end(null);
@@ -48,10 +49,10 @@ async function fill(
 
 async function copy(bytes: Readable, entry: ReturnType<Pack["entry"]>): Promise<void> {
   const ended = new AbortController();
-  // The archive was given up: its reader has gone.
+  // The reader closed the archive.
   entry.once("close", () => ended.abort());
   for await (const chunk of bytes as AsyncIterable<Buffer>) {
-    if (ended.signal.aborted) throw new Error("nobody reads the archive any more");
+    if (ended.signal.aborted) throw new Error("the archive's reader has closed it");
     if (!entry.write(chunk)) await once(entry, "drain", { signal: ended.signal });
   }
 }

@@ -16,7 +16,7 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-test("hides what is not whole yet, and leaves nothing of it", async () => {
+test("hides unfinished files, and removes them after a failure", async () => {
   await store.put("p/of-a-user.part", Buffer.from(""));
   writeFileSync(join(root, "p", ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part"), "half");
   expect(await store.list("p/")).toEqual([{ path: "of-a-user.part", sizeBytes: 0 }]);
@@ -28,7 +28,7 @@ test("hides what is not whole yet, and leaves nothing of it", async () => {
   expect(readdirSync(join(root, "q"))).toEqual([]);
 });
 
-test("a directory that is not there any more is away, not empty", async () => {
+test("a missing directory is unavailable, not empty", async () => {
   await store.put("a/x", Buffer.from("x"));
   renameSync(root, `${root}.aside`);
   await expect(store.list("a/")).rejects.toThrow("not there");
@@ -40,7 +40,7 @@ test("a directory that is not there any more is away, not empty", async () => {
   expect(await store.sizeOf("a/x")).toBe(1);
 });
 
-test("what is removed leaves no empty folder, and a name too long is nowhere", async () => {
+test("removing an object removes its empty folder, and a too long name is not found", async () => {
   await store.put("a/b/c", Buffer.from("x"));
   await store.remove("a/b/c");
   expect(readdirSync(join(root, "a"))).toEqual([]);

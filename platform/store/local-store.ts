@@ -20,13 +20,13 @@ import {
   type Measured,
   type ObjectStore,
   requireKey,
-  StoreAway,
   type StoredObject,
+  StoreUnavailable,
 } from "./object-store";
 
 const MARK = ".forge-store";
 
-/** The object store as a directory. Links in it that lead out of it are refused, whoever made them. */
+/** The object store as a directory. Links that lead out of the directory are refused. */
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
@@ -90,19 +90,19 @@ export class LocalStore implements ObjectStore {
     try {
       return { sizeBytes, sha256: await sha256Of(this.pathOf(key)) };
     } catch (error) {
-      if (isErrno(error, "ENOENT")) return undefined; // it was moved meanwhile
+      if (isErrno(error, "ENOENT")) return undefined; // moved in the meantime
       throw error;
     }
   }
 
   async sizeOf(key: string): Promise<number | undefined> {
-    const path = this.placeOf(key);
+    const path = this.uncheckedPathOf(key);
     try {
       const found = await stat(path);
-      // What a link shows of elsewhere is no object of ours.
+      // A link to a file outside is not an object.
       return found.isFile() && this.isInside(path) ? found.size : undefined;
     } catch (error) {
-      if (NOWHERE.some((code) => isErrno(error, code))) return undefined;
+      if (NOT_FOUND.some((code) => isErrno(error, code))) return undefined;
       throw error;
     }
   }
@@ -118,7 +118,7 @@ export class LocalStore implements ObjectStore {
   async remove(key: string): Promise<void> {
     const path = this.pathOf(key);
     await rm(path, { force: true });
-    // A folder is no object: an empty one goes too.
+    // Fails if the folder is not empty.
     if (dirname(key) !== ".") await rmdir(dirname(path)).catch(() => undefined);
   }
 
@@ -147,15 +147,15 @@ export class LocalStore implements ObjectStore {
   }
 
   /**
-   * Makes the directory where there is none, and marks it: a directory without the mark is not the store,
-   * but where its disk will be mounted again.
+   * Creates the directory if it is missing, and marks it. A directory without the mark is not the
+   * store but an empty mount point, whose disk is not mounted.
    */
   async check(): Promise<void> {
     await mkdir(this.root, { recursive: true });
     await (await open(join(this.root, MARK), "a")).close();
   }
 
-  /** Nobody sees the file before it is whole and on the disk. */
+  /** The file becomes visible only when it is complete and synced to disk. */
   private async write(key: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
     const target = this.pathOf(key);
     const temporary = join(dirname(target), `.${randomUUID()}.part`);
@@ -175,16 +175,16 @@ export class LocalStore implements ObjectStore {
   }
 
   private pathOf(key: string): string {
-    const path = this.placeOf(key);
+    const path = this.uncheckedPathOf(key);
     if (!this.isInside(path)) throw new Error(`not a store key: ${key} leads out of the store`);
     return path;
   }
 
-  /** @throws StoreAway when the store is not there at all: what is not found says nothing then. */
-  private placeOf(key: string): string {
+  /** Does not check links. @throws StoreUnavailable if the store's directory is missing. */
+  private uncheckedPathOf(key: string): string {
     const path = join(this.root, ...requireKey(key).split("/"));
     if (!existsSync(join(this.root, MARK)))
-      throw new StoreAway("the store's directory is not there");
+      throw new StoreUnavailable("the store's directory is not there");
     return path;
   }
 
@@ -198,34 +198,33 @@ export class LocalStore implements ObjectStore {
   }
 }
 
-/** Of as much of a path as exists: its place without links. Undefined: nothing of it can be looked at. */
+/** Resolves links in the existing part of a path; undefined if it can't be read. */
 function realPathOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (error) {
     const parent = dirname(path);
-    if (!NOWHERE.some((code) => isErrno(error, code)) || parent === path) return undefined;
+    if (!NOT_FOUND.some((code) => isErrno(error, code)) || parent === path) return undefined;
     return realPathOf(parent);
   }
 }
 
-/** What is said of a path that no file can be at. */
-const NOWHERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"];
+/** Error codes for a path at which no file can exist. */
+const NOT_FOUND = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"];
 
-/** What a move says when its source is gone, or its target's place is taken by another kind of thing. */
+/** Error codes of a move whose source is gone, or whose target conflicts with a file or folder. */
 const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
 
-/** As `write` names what is not whole yet. */
+/** Names of unfinished files, as `write` chooses them. */
 const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
 
-/** Opens a new file. */
 const createFile = (path: string): Promise<FileHandle> => openIn(path, "wx");
 
-/** Opens a file to write at any place of it, made where there is none; nothing of it is cut off. */
+/** Opens a file for writing at any offset. Creates it if missing; never truncates it. */
 const openForAppend = (path: string): Promise<FileHandle> =>
   openIn(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW);
 
-/** The directory is made only where it is missing, which is seldom. */
+/** Creates the directory only after the open fails: usually it exists. */
 async function openIn(path: string, flags: string | number): Promise<FileHandle> {
   try {
     return await open(path, flags);

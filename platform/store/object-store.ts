@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-/** What was read or written of an object, all of it. */
+/** Size and checksum of a whole object. */
 export interface Measured {
   sizeBytes: number;
   sha256: string;
@@ -12,68 +12,73 @@ export interface StoredObject {
   sizeBytes: number;
 }
 
-/** Bytes of an object from `start` to `end`, both included. */
+/** Bytes of an object from `start` to `end`, both inclusive. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** A request that writes an object past us, straight to its store. */
+/** A request that writes an object directly to the store, not through the server. */
 export interface SignedUpload {
   url: string;
-  /** All of them are signed: the request must carry them as they are. */
+  /** All are signed: the request must carry them unchanged. */
   headers: Record<string, string>;
 }
 
 /**
- * Bytes by key. Keys are relative, slash-separated, and never leave the store. One set of tests,
- * test/e2e/stores.test.ts, holds every store to what is said here.
+ * Stores bytes by key. Keys are relative, slash-separated, and never lead out of the store.
+ * test/e2e/stores.test.ts tests every store against this contract.
  */
 export interface ObjectStore {
-  /** Writes the object whole or not at all, in place of one by that key. */
+  /** Writes or replaces an object atomically. */
   put(key: string, body: Buffer): Promise<void>;
-  /** The same of any size; a stream that fails leaves nothing. */
+  /** Like `put`, for any size. A failed stream leaves nothing. */
   putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured>;
   /**
-   * Writes bytes from an offset on, which may not lie beyond the object's end, and makes the object where
-   * there is none. What was written stays when the stream fails: its writer goes on from there.
+   * Writes bytes from an offset on, and creates the object if it is missing. The offset may not lie
+   * beyond the object's end. After a failed stream the written bytes stay, so that the writer can
+   * continue.
    */
   append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void>;
   /**
-   * An object gets another name, whole and lasting, in place of one there. False when it is gone, or when
-   * what is there is in the way: a file where a folder must be, or the reverse.
+   * Renames an object atomically and durably, and replaces the target. Returns false if the source
+   * is missing, or if the target conflicts: a file where a folder must be, or the reverse.
    */
   move(from: string, to: string): Promise<boolean>;
-  /** Reads the whole object, or what the store vouches for; undefined where there is none. */
+  /**
+   * Reads the whole object, or uses a checksum that the store verified. Undefined: no such object.
+   */
   measure(key: string): Promise<Measured | undefined>;
-  /** Undefined: there is no such object. */
+  /** Undefined: no such object. */
   sizeOf(key: string): Promise<number | undefined>;
   read(key: string, range?: ByteRange): Readable;
-  /** Where a store keeps its objects as files of this machine's: the object's absolute path, if it is there. */
+  /**
+   * The absolute path of an existing object. Only stores that keep objects as local files have it.
+   */
   localPath?(key: string): string;
-  /** How much may still be written, where the store knows. */
+  /** Free space in bytes. Only stores that know it have it. */
   freeBytes?(): Promise<number>;
-  /** Removes the object, if it is there. */
+  /** Removes the object if it exists. */
   remove(key: string): Promise<void>;
-  /** Removes every object below a prefix that ends a path's segment. */
+  /** Removes every object below a prefix. The prefix must end at a path segment. */
   removeAll(prefix: string): Promise<void>;
-  /** Every object below a prefix, in order of path. */
+  /** Lists every object below a prefix, ordered by path. */
   list(prefix: string): Promise<StoredObject[]>;
-  /** Throws with what is wrong when the store is not there, or is not to be used. */
+  /** @throws Error if the store is unavailable or can't be used. */
   check(): Promise<void>;
-  /** An address that anybody may read the object from, for a while. Stores that have none leave it out. */
+  /** Creates a URL that gives anybody read access to the object for a limited time. Optional. */
   signDownload?(key: string): Promise<string>;
-  /** The same to write it: a body of just this size and checksum. */
+  /** Like `signDownload`, for writing a body of exactly this size and checksum. */
   signUpload?(key: string, expected: Measured): Promise<SignedUpload>;
 }
 
-/** The store could not do what it was asked, and may later. */
-export class StoreAway extends Error {
-  override readonly name = "StoreAway";
+/** The store is unavailable. A later try may succeed. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
 
   /**
-   * @param status of the store's answer, where that is one of HTTP; undefined: there was none.
-   * @param reason the store's own word for it.
+   * @param status HTTP status of the store's response; undefined: no response.
+   * @param reason the store's own error name.
    */
   constructor(
     message: string,
@@ -84,20 +89,31 @@ export class StoreAway extends Error {
   }
 }
 
-/** What a file system says that is full, gone, or not to be written to. */
-const AWAY = new Set(["ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EMFILE"]);
+/** Error codes of a file system that is full, gone, or not writable. */
+const UNAVAILABLE = new Set([
+  "ENOSPC",
+  "EDQUOT",
+  "EIO",
+  "EROFS",
+  "EACCES",
+  "EPERM",
+  "ENOTDIR",
+  "EMFILE",
+]);
 
-/** True when the store can't do what it was asked now, and may later. */
-export const isStoreAway = (error: unknown): boolean =>
-  error instanceof StoreAway ||
-  (error instanceof Error && "code" in error && AWAY.has(String(error.code)));
+/** Whether the store is unavailable now, so that a later try may succeed. */
+export const isStoreUnavailable = (error: unknown): boolean =>
+  error instanceof StoreUnavailable ||
+  (error instanceof Error && "code" in error && UNAVAILABLE.has(String(error.code)));
 
-/** Writes a value as JSON that people read too. */
+/** Writes a value as indented JSON. */
 export async function putJson(store: ObjectStore, key: string, value: unknown): Promise<void> {
   await store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
 }
 
-/** @throws Error for what is no key: absolute, with a dot segment or an empty one, or with a NUL. */
+/**
+ * @throws Error for an absolute key, one with a dot segment or empty segment, or one with a NUL.
+ */
 export function requireKey(key: string): string {
   const segments = key.replace(/\/$/, "").split("/");
   const isPlain = segments.every((segment) => !["", ".", ".."].includes(segment));
@@ -105,6 +121,6 @@ export function requireKey(key: string): string {
   return key;
 }
 
-/** Objects in the order of their paths, whatever order the store has them in. */
+/** Compares objects by path. */
 export const byPath = (a: StoredObject, b: StoredObject): number =>
   a.path < b.path ? -1 : Number(a.path > b.path);

@@ -5,12 +5,12 @@ import { LocalStore } from "./local-store";
 import type { ObjectStore } from "./object-store";
 import { S3Store } from "./s3-store";
 
-/** The store that the configuration names. Nothing is connected to before it is used. */
+/** Opens the configured store. It connects at first use. */
 export function openStore({ directory, bucket }: StoreConfig): ObjectStore {
   return bucket ? new S3Store(bucket) : new LocalStore(directory);
 }
 
-/** How its artifacts may be named by a URI. */
+/** Describes the URIs that may name artifacts in this store. */
 export function ownStoreOf({ directory, bucket }: StoreConfig): OwnStore {
   return {
     artifactsRoot: join(directory, "artifacts"),

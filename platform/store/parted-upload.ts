@@ -3,12 +3,13 @@ import type { CompletedPart, S3 } from "@aws-sdk/client-s3";
 import type { ByteRange } from "./object-store";
 
 const MEBIBYTE = 1024 * 1024;
-/** S3 takes no smaller part but the last, no larger one, and no more of them. */
+/** S3's minimum part size; the last part may be smaller. */
 const MIN_PART_BYTES = 5 * MEBIBYTE;
-/** Of a copy, so that its answer comes before anybody takes the connection for dead. */
+/** Largest copied part. A larger copy may take longer than a connection may be idle. */
 const MAX_COPIED_BYTES = 256 * MEBIBYTE;
+/** S3's maximum number of parts. */
 const MAX_PARTS = 10_000;
-/** Of a stream whose length nobody knows: after so many parts the next are twice as large. */
+/** For a stream of unknown length, the part size doubles after this many parts. */
 const PARTS_OF_ONE_SIZE = 1_000;
 const FIRST_PART_BYTES = MIN_PART_BYTES;
 
@@ -20,20 +21,20 @@ interface Target {
 }
 
 /**
- * An object written in parts, which appears when it is complete. At most two parts are in memory: one
- * that is sent, with its SHA-256 for S3 to check, and one that fills meanwhile. A small object is one
- * request.
+ * Writes an object in parts. The object appears when it is complete. At most two parts are in
+ * memory: one is sent, with its SHA-256 for S3 to verify, while the other fills. A small object
+ * takes one request.
  */
 export class PartedUpload {
   private uploadId: string | undefined;
   private readonly parts: CompletedPart[] = [];
-  /** Two, used in turn: while one is sent, the other fills. */
+  /** While one buffer is sent, the other fills. */
   private readonly buffers: [Buffer, Buffer] = [NONE, NONE];
   private filling: 0 | 1 = 0;
   private heldBytes = 0;
   private sending: Promise<void> = Promise.resolve();
 
-  /** @param sizeBytes of the whole, where it is joined of what the bucket has. */
+  /** @param sizeBytes size of the object, if it is joined from objects in the bucket. */
   constructor(
     private readonly s3: S3,
     private readonly target: Target,
@@ -50,7 +51,10 @@ export class PartedUpload {
     }
   }
 
-  /** The buffer that fills, with room for more: a small object needs no large one. */
+  /**
+   * Returns the filling buffer with free space. Grows it on demand, so that small objects need
+   * little.
+   */
   private bufferFor(bytes: number): Buffer {
     const held = this.buffers[this.filling];
     if (held.length > this.heldBytes) return held;
@@ -65,7 +69,10 @@ export class PartedUpload {
     return this.buffers[this.filling].subarray(0, this.heldBytes);
   }
 
-  /** Takes bytes of another object without reading them; false where S3 would not take such a part. */
+  /**
+   * Copies bytes of another object within S3. Returns false if S3 does not accept a part of this
+   * size.
+   */
   async copy(CopySource: string, { start, end }: ByteRange): Promise<boolean> {
     if (this.heldBytes > 0 || end - start + 1 < Math.max(MIN_PART_BYTES, this.partBytes))
       return false;
@@ -96,7 +103,10 @@ export class PartedUpload {
     });
   }
 
-  /** Leaves nothing; what can't be removed now is for the bucket's own rule on unfinished uploads. */
+  /**
+   * Removes all parts. If that fails, the bucket's lifecycle rule must remove the unfinished
+   * upload.
+   */
   async abort(): Promise<void> {
     await this.sending.catch(() => undefined);
     const { uploadId: UploadId } = this;
@@ -104,7 +114,7 @@ export class PartedUpload {
     await this.s3.abortMultipartUpload({ ...this.target, UploadId }).catch(() => undefined);
   }
 
-  /** Parts must be large enough for all of the object to be 10,000 of them. */
+  /** Parts must be large enough to fit the object into 10,000 parts. */
   private get partBytes(): number {
     if (this.sizeBytes !== undefined) {
       return Math.max(FIRST_PART_BYTES, Math.ceil(this.sizeBytes / (MAX_PARTS - 1_000)));
@@ -113,8 +123,8 @@ export class PartedUpload {
   }
 
   /**
-   * Parts that come through us are checked on their way. Of copies stores say different things: some give
-   * the checksum of the whole source for that of the part, and would then refuse it.
+   * Uploaded parts are verified by checksum. Copied parts are not: some stores report the checksum
+   * of the whole source instead of the part's, and would then refuse it.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;
@@ -129,7 +139,7 @@ export class PartedUpload {
     const PartNumber = this.parts.length + 1;
     this.parts.push({ PartNumber });
     this.sending = this.send(Body, UploadId, PartNumber);
-    // Whoever waits for it hears of it; until then nobody does.
+    // A later await throws the error. Until then it must not be an unhandled rejection.
     this.sending.catch(() => undefined);
   }
 
@@ -146,7 +156,7 @@ export class PartedUpload {
         ...this.target,
         ...(this.isChecked ? { ChecksumAlgorithm: "SHA256" } : {}),
       });
-      if (UploadId === undefined) throw new Error("the bucket began an upload without a name");
+      if (UploadId === undefined) throw new Error("the bucket returned no upload id");
       this.uploadId = UploadId;
     }
     return this.uploadId;

@@ -1,31 +1,34 @@
 import { PIECES_SUFFIX } from "../../core/artifacts/plain-path";
 import type { StoredObject } from "./object-store";
 
-/** A part of an object that grows, where a store has no append. */
+/** A part of a growing object, for stores without append. */
 export interface Piece {
-  /** Where in the object it begins and ends (`end` is the first byte after it). */
+  /** Offsets in the object; `end` is exclusive. */
   start: number;
   end: number;
-  /** Of its first bytes so many are the former piece's. */
+  /** How many of its first bytes the previous piece already has. */
   skipped: number;
-  /** It is the object itself. */
+  /** The piece is the object itself. */
   isWhole?: true;
 }
 
 const DIGITS = 15;
 
-/** The folder of an object's pieces, beside it; no file of a job is called so (core/artifacts/plain-path.ts). */
+/**
+ * The folder of an object's pieces. No job's file may have its suffix
+ * (core/artifacts/plain-path.ts).
+ */
 export const pieceFolder = (key: string): string => `${key}${PIECES_SUFFIX}/`;
 
-/** Pieces are named by where they begin, so that the order of their names is their order. */
+/** A piece is named by its zero-padded offset, so that names sort by offset. */
 export const pieceKey = (key: string, start: number): string =>
   `${pieceFolder(key)}${String(start).padStart(DIGITS, "0")}`;
 
 /**
- * The pieces that make up an object, without gaps. Writers may have overlapped: bytes of one place are
- * the same in both, so the former's count. What lies behind a gap is not there yet.
+ * Selects the pieces that make up an object without gaps. Pieces may overlap; they then hold the
+ * same bytes, and the earlier piece wins. Pieces after a gap are ignored.
  *
- * @param found the piece folder's objects, in order of name.
+ * @param found the objects in the piece folder, ordered by name.
  */
 export function gather(found: StoredObject[]): Piece[] {
   const pieces: Piece[] = [];

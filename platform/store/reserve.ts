@@ -1,13 +1,14 @@
 import type { ObjectStore } from "./object-store";
 
-/** Free space is looked at when a body begins, and again after so many bytes of it. */
-const LOOK_BYTES = 16 * 1024 * 1024;
+/** Free space is checked when a body begins, and again after each interval of this many bytes. */
+const CHECK_BYTES = 16 * 1024 * 1024;
 
 /**
- * Passes a body on as long as the store keeps its reserve of free space: bills, manifests, logs and results
- * are still written when uploads are refused. Stores that don't know what is free have none.
+ * Passes a body through while the store keeps its reserve of free space. The reserve is for bills,
+ * manifests, logs and results, which must be written even when uploads are refused. Stores that
+ * don't know their free space have no reserve.
  *
- * @param refuse makes the error that ends the body; told how much is free, in bytes.
+ * @param refuse creates the error that ends the body, from the number of free bytes.
  */
 export async function* withinReserve(
   store: ObjectStore,
@@ -15,13 +16,13 @@ export async function* withinReserve(
   body: AsyncIterable<Buffer>,
   refuse: (freeBytes: number) => Error,
 ): AsyncGenerator<Buffer> {
-  let unseen = LOOK_BYTES;
+  let unchecked = CHECK_BYTES;
   for await (const chunk of body) {
-    unseen += chunk.length;
-    if (unseen >= LOOK_BYTES) {
+    unchecked += chunk.length;
+    if (unchecked >= CHECK_BYTES) {
       const free = (await store.freeBytes?.()) ?? Number.POSITIVE_INFINITY;
-      if (free - LOOK_BYTES < reserveBytes) throw refuse(free);
-      unseen = 0;
+      if (free - CHECK_BYTES < reserveBytes) throw refuse(free);
+      unchecked = 0;
     }
     yield chunk;
   }

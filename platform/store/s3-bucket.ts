@@ -5,21 +5,28 @@ import {
   type Measured,
   requireKey,
   type SignedUpload,
-  StoreAway,
   type StoredObject,
+  StoreUnavailable,
 } from "./object-store";
-import { asAway, away, connectS3, isMissing, type S3Settings, statusOf } from "./s3-client";
+import {
+  asUnavailable,
+  connectS3,
+  isMissing,
+  orUnavailable,
+  type S3Settings,
+  statusOf,
+} from "./s3-client";
 
 const MAX_REMOVED_AT_ONCE = 1_000;
-/** A download that breaks off goes on where it was, so many times. */
-const MAX_BREAKS = 3;
+/** How often a broken download is resumed at its offset. */
+const MAX_RESUMES = 3;
 
 export interface S3BucketSettings extends S3Settings {
-  /** How long a signed address is good, in seconds. */
+  /** How long a signed URL is valid, in seconds. */
   signedUrlTtlS: number;
 }
 
-/** One bucket, and what is done to whole objects of it. Connected to when it is first used. */
+/** Operations on one bucket. Connects at first use. */
 export class S3Bucket {
   private client: Promise<S3> | undefined;
 
@@ -27,36 +34,36 @@ export class S3Bucket {
 
   async put(key: string, body: Buffer): Promise<void> {
     const ChecksumSHA256 = createHash("sha256").update(body).digest("base64");
-    await this.ask((s3, at) => s3.putObject({ ...at(key), Body: body, ChecksumSHA256 }));
+    await this.call((s3, at) => s3.putObject({ ...at(key), Body: body, ChecksumSHA256 }));
   }
 
-  /** Within the bucket; of an object that S3 copies in one request. */
+  /** Copies an object within the bucket. It must be small enough for one CopyObject request. */
   async copy(from: string, to: string): Promise<void> {
     const CopySource = this.sourceOf(from);
-    await this.ask((s3, at) => s3.copyObject({ ...at(to), CopySource }));
+    await this.call((s3, at) => s3.copyObject({ ...at(to), CopySource }));
   }
 
   async sizeOf(key: string): Promise<number | undefined> {
-    const head = await this.find((s3, at) => s3.headObject(at(key), soon()));
+    const head = await this.find((s3, at) => s3.headObject(at(key), withDeadline()));
     return head?.ContentLength;
   }
 
-  /** The SHA-256 (hex) that S3 has checked itself, of an object that came to it whole. */
+  /** The SHA-256 (hex) that S3 verified. Undefined for objects that were uploaded in parts. */
   async checksumOf(key: string): Promise<string | undefined> {
     const head = await this.find((s3, at) =>
-      s3.headObject({ ...at(key), ChecksumMode: "ENABLED" }, soon()),
+      s3.headObject({ ...at(key), ChecksumMode: "ENABLED" }, withDeadline()),
     );
-    // That of an object in parts is one of checksums, and not of its bytes.
+    // The checksum of an object in parts is a checksum of checksums, not of its bytes.
     if (!head?.ChecksumSHA256 || head.ChecksumSHA256.includes("-")) return undefined;
     return Buffer.from(head.ChecksumSHA256, "base64").toString("hex");
   }
 
-  /** Bytes of one object from `start` to `end`, over broken connections. */
+  /** Reads an object from `start` to `end`, inclusive. Resumes after a broken connection. */
   async *read(key: string, start: number, end: number, opened?: Opened): AsyncGenerator<Buffer> {
     let body = opened;
     let position = start;
     let etag: string | undefined;
-    for (let breaks = 0; position <= end; body = undefined) {
+    for (let resumes = 0; position <= end; body = undefined) {
       try {
         body ??= await this.open(key, position, end, etag);
         if (!body) throw missing(key);
@@ -68,15 +75,15 @@ export class S3Bucket {
         return;
       } catch (error) {
         if (isMissing(error)) throw error;
-        if (++breaks > MAX_BREAKS) throw asAway(error);
+        if (++resumes > MAX_RESUMES) throw asUnavailable(error);
       }
     }
   }
 
   /**
-   * The same of one connection. Undefined: there is no such object.
+   * Opens one download. Undefined: no such object.
    *
-   * @param etag of the object that was begun: another in its place is not gone on with.
+   * @param etag ETag of a download to resume. Fails if the object was replaced since.
    */
   async open(key: string, start: number, end: number, etag?: string): Promise<Opened | undefined> {
     const Range =
@@ -90,7 +97,7 @@ export class S3Bucket {
   }
 
   async remove(key: string): Promise<void> {
-    await this.ask((s3, at) => s3.deleteObject(at(key)));
+    await this.call((s3, at) => s3.deleteObject(at(key)));
   }
 
   async removeAll(prefix: string): Promise<void> {
@@ -102,14 +109,15 @@ export class S3Bucket {
     const s3 = await this.s3();
     const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true };
     try {
-      const { Errors = [] } = await away(
+      const { Errors = [] } = await orUnavailable(
         s3.deleteObjects({ Bucket: this.settings.bucket, Delete }),
       );
-      if (Errors[0]) throw new StoreAway(`the bucket does not remove: ${Errors[0].Code}`);
+      if (Errors[0])
+        throw new StoreUnavailable(`the bucket did not delete an object: ${Errors[0].Code}`);
     } catch (error) {
-      // Not every store takes the checksum that the SDK sends with a list of keys.
-      if (!(error instanceof StoreAway && error.status === 400)) throw error;
-      for (const key of keys) await this.ask((client, at) => client.deleteObject(at(key)));
+      // Some stores refuse the checksum that the SDK sends with a list of keys.
+      if (!(error instanceof StoreUnavailable && error.status === 400)) throw error;
+      for (const key of keys) await this.call((client, at) => client.deleteObject(at(key)));
     }
   }
 
@@ -119,11 +127,14 @@ export class S3Bucket {
     const found: StoredObject[] = [];
     let ContinuationToken: string | undefined;
     do {
-      const page = await away(
-        s3.listObjectsV2({ Bucket: this.settings.bucket, Prefix, ContinuationToken }, soon()),
+      const page = await orUnavailable(
+        s3.listObjectsV2(
+          { Bucket: this.settings.bucket, Prefix, ContinuationToken },
+          withDeadline(),
+        ),
       );
       for (const { Key = "", Size = 0 } of page.Contents ?? []) {
-        // Some tools make an empty object for a folder.
+        // Some tools create an empty object for a folder.
         if (!Key.endsWith("/")) found.push({ path: Key.slice(Prefix.length), sizeBytes: Size });
       }
       ContinuationToken = page.NextContinuationToken;
@@ -138,7 +149,7 @@ export class S3Bucket {
       await s3.headBucket({ Bucket: bucket });
     } catch (error) {
       const status = statusOf(error);
-      if (status === undefined || status >= 500) throw asAway(error);
+      if (status === undefined || status >= 500) throw asUnavailable(error);
       const why = status === 404 ? "does not exist" : `can't be used with these credentials`;
       throw new Error(`bucket "${bucket}" ${why} (HTTP ${status})`);
     }
@@ -165,7 +176,7 @@ export class S3Bucket {
     });
     const url = await getSignedUrl(await this.s3(), command, {
       expiresIn: this.settings.signedUrlTtlS,
-      // Else they would stand in the address, where a store need not look at them.
+      // Otherwise the presigner moves them into the URL, where a store may ignore them.
       unhoistableHeaders: new Set(["x-amz-checksum-sha256"]),
       signableHeaders: new Set(["content-length", "host"]),
     });
@@ -185,22 +196,24 @@ export class S3Bucket {
     Key: requireKey(key),
   });
 
-  /** How a copy names what it is of. */
+  /** The source of a copy, in S3's notation. */
   sourceOf(key: string): string {
     return `${this.settings.bucket}/${requireKey(key).split("/").map(encodeURIComponent).join("/")}`;
   }
 
-  private async ask<T>(call: (s3: S3, at: S3Bucket["at"]) => Promise<T>): Promise<T> {
-    return await away(call(await this.s3(), this.at));
+  private async call<T>(request: (s3: S3, at: S3Bucket["at"]) => Promise<T>): Promise<T> {
+    return await orUnavailable(request(await this.s3(), this.at));
   }
 
-  /** The same of what may not be there. */
-  private async find<T>(call: (s3: S3, at: S3Bucket["at"]) => Promise<T>): Promise<T | undefined> {
+  /** Like `call`, but returns undefined if the object is missing. */
+  private async find<T>(
+    request: (s3: S3, at: S3Bucket["at"]) => Promise<T>,
+  ): Promise<T | undefined> {
     try {
-      return await call(await this.s3(), this.at);
+      return await request(await this.s3(), this.at);
     } catch (error) {
       if (isMissing(error)) return undefined;
-      throw asAway(error);
+      throw asUnavailable(error);
     }
   }
 }
@@ -210,12 +223,12 @@ interface Opened {
   etag: string | undefined;
 }
 
-/** A question that is answered from memory there has so long, all its tries together. */
-const QUESTION_MS = 8_000;
-const soon = (): { abortSignal: AbortSignal } => ({
-  abortSignal: AbortSignal.timeout(QUESTION_MS),
+/** Deadline of a metadata request, including retries. */
+const METADATA_DEADLINE_MS = 8_000;
+const withDeadline = (): { abortSignal: AbortSignal } => ({
+  abortSignal: AbortSignal.timeout(METADATA_DEADLINE_MS),
 });
 
-/** Looks like S3's own word for it. */
+/** Has the same form as S3's own error. */
 export const missing = (key: string): Error =>
   Object.assign(new Error(`no object "${key}"`), { $metadata: { httpStatusCode: 404 } });

@@ -3,25 +3,25 @@ import { Agent as HttpsAgent } from "node:https";
 import type { LookupFunction } from "node:net";
 import type { S3 } from "@aws-sdk/client-s3";
 import { ConnectionRefused } from "../net/refused";
-import { StoreAway } from "./object-store";
+import { StoreUnavailable } from "./object-store";
 
 export interface S3Settings {
   bucket: string;
-  /** None: Amazon's, by region. */
+  /** Default: Amazon S3 in the region. */
   endpoint?: string | undefined;
   region: string;
-  /** None: whatever the machine is given by its environment or role. */
+  /** Default: credentials of the machine's environment or role. */
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
-  /** Resolves names in place of the system's look-up. */
+  /** Replaces the system's name resolution. */
   lookup?: LookupFunction | undefined;
 }
 
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A connection on which nothing moves for longer is given up. */
+/** A connection that is idle for longer is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
 const MAX_SOCKETS = 64;
 
-/** The SDK is large, so only a server with a bucket holds it in memory. */
+/** Imports the SDK on demand: it is large, and only a server with a bucket needs it. */
 export async function connectS3(settings: S3Settings): Promise<S3> {
   const { S3: Client } = await import("@aws-sdk/client-s3");
   const { endpoint, region, credentials, lookup } = settings;
@@ -31,7 +31,7 @@ export async function connectS3(settings: S3Settings): Promise<S3> {
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(credentials ? { credentials } : {}),
     maxAttempts: 3,
-    // Where a checksum counts, it is ours, and SHA-256; not every store knows the SDK's own.
+    // We send our own SHA-256 where it matters. Not every store supports the SDK's checksums.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: {
@@ -43,32 +43,39 @@ export async function connectS3(settings: S3Settings): Promise<S3> {
   });
 }
 
-/** True for what S3 says of an object that is not there. */
+/** Whether S3 reported a missing object. */
 export function isMissing(error: unknown): boolean {
   return statusOf(error) === 404;
 }
 
-/** The HTTP status that S3 refused with; undefined where there was no answer. */
+/** The HTTP status of S3's error response; undefined: no response. */
 export function statusOf(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null || !("$metadata" in error)) return undefined;
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/** The answer; or what went wrong as `StoreAway`, unless it is that something is not there. */
-export async function away<T>(call: Promise<T>): Promise<T> {
+/**
+ * Awaits a call.
+ *
+ * @throws StoreUnavailable for any error except a missing object, which is thrown unchanged.
+ */
+export async function orUnavailable<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    throw isMissing(error) ? error : asAway(error);
+    throw isMissing(error) ? error : asUnavailable(error);
   }
 }
 
-/** S3's names for what went wrong carry no secret; its whole answer may. */
-export function asAway(error: unknown): unknown {
-  const isOurs = error instanceof StoreAway || error instanceof ConnectionRefused;
+/**
+ * Converts an error to StoreUnavailable. Keeps only S3's error name, because its whole response may
+ * hold secrets.
+ */
+export function asUnavailable(error: unknown): unknown {
+  const isOurs = error instanceof StoreUnavailable || error instanceof ConnectionRefused;
   if (!(error instanceof Error) || isOurs) return error;
   const status = statusOf(error);
-  // Without an answer there is nothing of the store's in it, only what the network says.
+  // Without a response the message comes from the network and holds no secret of the store.
   const answer = status === undefined ? `no answer: ${error.message}` : `HTTP ${status}`;
-  return new StoreAway(`the bucket says ${error.name} (${answer})`, status, error.name);
+  return new StoreUnavailable(`the bucket says ${error.name} (${answer})`, status, error.name);
 }

@@ -7,24 +7,24 @@ import {
   type ObjectStore,
   requireKey,
   type SignedUpload,
-  StoreAway,
   type StoredObject,
+  StoreUnavailable,
 } from "./object-store";
 import { PartedUpload } from "./parted-upload";
 import { gather, type Piece, pieceFolder, pieceKey } from "./pieces";
 import { missing, S3Bucket, type S3BucketSettings } from "./s3-bucket";
-import { away, isMissing } from "./s3-client";
+import { isMissing, orUnavailable } from "./s3-client";
 
 const MEBIBYTE = 1024 * 1024;
-/** A piece that is smaller is written anew with what is appended to it, so that a log has few of them. */
+/** An append rewrites a last piece that is smaller than this, so that a log has few pieces. */
 const SMALL_PIECE_BYTES = 256 * 1024;
 const PIECE_BYTES = 8 * MEBIBYTE;
-/** A larger object is copied in parts: S3 says nothing while it copies. */
+/** Larger objects are copied in parts, because S3 sends nothing while it copies. */
 const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
 
 /**
- * The object store as a bucket, by S3's protocol. S3 has no append: an object that grows is a folder of
- * pieces (see pieces.ts) until `move` makes one object of them.
+ * The object store as an S3 bucket. S3 has no append: a growing object is a folder of pieces (see
+ * pieces.ts) until `move` joins them.
  */
 export class S3Store implements ObjectStore {
   private readonly bucket: S3Bucket;
@@ -45,9 +45,9 @@ export class S3Store implements ObjectStore {
       for await (const chunk of body) {
         hash.update(chunk);
         sizeBytes += chunk.length;
-        await away(upload.write(chunk));
+        await orUnavailable(upload.write(chunk));
       }
-      await away(upload.complete());
+      await orUnavailable(upload.complete());
     } catch (error) {
       await upload.abort();
       throw error;
@@ -100,7 +100,10 @@ export class S3Store implements ObjectStore {
     return true;
   }
 
-  /** One object of pieces; those that are large enough never come through here. */
+  /**
+   * Joins pieces into one object. S3 copies large pieces itself; small ones are downloaded and
+   * uploaded.
+   */
   private async join(from: string, pieces: Piece[], to: string): Promise<void> {
     const upload = await this.partedUpload(to, pieces.at(-1)?.end);
     try {
@@ -108,11 +111,12 @@ export class S3Store implements ObjectStore {
         const key = piece.isWhole ? from : pieceKey(from, piece.start);
         const bytes = { start: piece.skipped, end: piece.end - piece.start - 1 };
         const isCopied =
-          bytes.end >= bytes.start && (await away(upload.copy(this.bucket.sourceOf(key), bytes)));
+          bytes.end >= bytes.start &&
+          (await orUnavailable(upload.copy(this.bucket.sourceOf(key), bytes)));
         if (isCopied || bytes.end < bytes.start) continue;
-        for await (const chunk of this.read(key, bytes)) await away(upload.write(chunk));
+        for await (const chunk of this.read(key, bytes)) await orUnavailable(upload.write(chunk));
       }
-      await away(upload.complete());
+      await orUnavailable(upload.complete());
     } catch (error) {
       await upload.abort();
       throw error;
@@ -122,8 +126,8 @@ export class S3Store implements ObjectStore {
   async measure(key: string): Promise<Measured | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
-    const vouched = await this.bucket.checksumOf(key);
-    if (vouched !== undefined) return { sizeBytes, sha256: vouched };
+    const verified = await this.bucket.checksumOf(key);
+    if (verified !== undefined) return { sizeBytes, sha256: verified };
     const hash = createHash("sha256");
     let read = 0;
     try {
@@ -132,7 +136,7 @@ export class S3Store implements ObjectStore {
         read += chunk.length;
       }
     } catch (error) {
-      if (isMissing(error)) return undefined; // it was moved meanwhile
+      if (isMissing(error)) return undefined; // moved in the meantime
       throw error;
     }
     return { sizeBytes: read, sha256: hash.digest("hex") };
@@ -205,8 +209,8 @@ const whole = (sizeBytes: number): Piece => ({
   isWhole: true,
 });
 
-/** What gateways over a file system say: a file where a folder must be, or the reverse. */
+/** Errors of gateways to a file system: a file where a folder must be, or the reverse. */
 const IN_THE_WAY = new Set(["ObjectParentIsFile", "ExistingObjectIsDirectory"]);
 
 const isInTheWay = (error: unknown): boolean =>
-  isMissing(error) || (error instanceof StoreAway && IN_THE_WAY.has(error.reason ?? ""));
+  isMissing(error) || (error instanceof StoreUnavailable && IN_THE_WAY.has(error.reason ?? ""));

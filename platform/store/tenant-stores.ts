@@ -9,13 +9,13 @@ import { S3Store } from "./s3-store";
 /** An object, or a folder of them, in a tenant's own bucket. */
 export interface TenantPlace {
   store: ObjectStore;
-  /** Ends with a slash: a folder. */
+  /** A key that ends with a slash is a folder. */
   key: string;
 }
 
 /**
- * Buckets of the tenants' own, read with what the operator was given for them. Their addresses are not
- * ours to choose, so no name of theirs may lead to this network.
+ * The tenants' own buckets, read with credentials that the operator configured. Tenants choose the
+ * endpoints, so no endpoint's name may resolve to an internal address.
  */
 export class TenantStores {
   private readonly opened = new Map<TenantBucket, ObjectStore>();
@@ -26,9 +26,9 @@ export class TenantStores {
   ) {}
 
   /**
-   * Where a dataset_uri of a tenant leads, if its bucket is known to us.
+   * Resolves a tenant's dataset_uri, if its bucket is configured.
    *
-   * @throws ConnectionRefused when its address may not be connected to.
+   * @throws ConnectionRefused if the endpoint's address is not allowed.
    */
   find(userId: string, uri: string): TenantPlace | undefined {
     const place = bucketPlaceOf(uri);
@@ -48,7 +48,7 @@ export class TenantStores {
     return store;
   }
 
-  /** A number is not looked up, so that it is judged here. */
+  /** Checks an endpoint that is an IP address: `lookup` is not called for it. */
   private requireAddress(endpoint: string | undefined): void {
     if (endpoint === undefined) return;
     const host = new URL(endpoint).hostname.replace(/^\[|\]$/g, "");

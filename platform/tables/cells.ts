@@ -1,11 +1,11 @@
 import type { ColumnKind } from "./column-type";
 
 const MAX_TEXT = 2_000;
-/** Lists and structs of longer text are shown as text, cut like any other. */
+/** Lists and structs with longer JSON are shown as text and cut. */
 const MAX_JSON = 20_000;
 const CUT = "… [cut]";
 
-/** How SQL hands out a column's cells: nothing longer than what can be shown. */
+/** The SQL expression that selects a column's cells, limited to the length that can be shown. */
 export function cellSql(kind: ColumnKind, sql: string): string {
   switch (kind) {
     case "string":
@@ -18,14 +18,14 @@ export function cellSql(kind: ColumnKind, sql: string): string {
     case "bool":
       return sql;
     case "float":
-      // The shortest text that is the number: 0.1 as a float is no 0.10000000149011612.
+      // The shortest text of the number: 0.1 as a float must not become 0.10000000149011612.
       return `${sql}::varchar::double`;
     default:
       return `${sql}::varchar`;
   }
 }
 
-/** What SQL handed out, as JSON can say it. */
+/** Converts a value selected by `cellSql` to JSON. */
 export function cellOf(kind: ColumnKind, value: unknown): unknown {
   if (value === null || value === undefined) return null;
   switch (kind) {
@@ -48,20 +48,20 @@ export function cellOf(kind: ColumnKind, value: unknown): unknown {
   }
 }
 
-/** A text of at most so many characters; one that was longer says so. */
+/** Cuts a text to this many characters, and marks the cut. */
 export function shortened(text: string, length: number): string {
   if (text.length <= length) return text;
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length).join("")}${CUT}`;
 }
 
-/** A number where JSON's readers hold it exactly, else its digits. */
+/** A number if JavaScript can hold it exactly, else its digits as text. */
 export function numberOrText(value: unknown): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** NaN and the infinities are no numbers of JSON's. */
+/** JSON has neither NaN nor infinities. */
 export function finite(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
@@ -73,7 +73,10 @@ export function decimal(text: string): number | string {
   return isExact ? Number(text) : text;
 }
 
-/** SQL's time as ISO 8601 has it; one without a zone stays without. Other texts stay as they are. */
+/**
+ * Converts SQL's time format to ISO 8601. A time without a zone stays so. Other texts are
+ * unchanged.
+ */
 export function isoTime(text: string): string {
   const time = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d+)?)(\+00)?$/.exec(text);
   return time ? `${time[1]}T${time[2]}${time[3] ? "Z" : ""}` : text;
@@ -88,7 +91,7 @@ function nested(text: string): unknown {
   }
 }
 
-/** Strings stay; integers that a number can't hold become strings, and NaN and the infinities null. */
+/** Converts unsafe integers to strings, and NaN and infinities to null. Strings are unchanged. */
 function withoutUnsafeNumbers(json: string): string {
   return json.replaceAll(
     /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b|-?(?<!\d)\d{16,}(?![\d.eE])/g,

@@ -7,16 +7,16 @@ export type ColumnKind =
   | "decimal"
   | "bool"
   | "string"
-  // Dates, times, UUIDs: ordered, and shown as text.
+  // Dates, times and UUIDs: they have an order and are shown as text.
   | "ordered"
-  // Neither: shown as text.
+  // Other types: shown as text.
   | "other"
   | "binary"
-  // Lists, structs, maps, and whatever else is JSON.
+  // Lists, structs, maps and other JSON.
   | "nested";
 
 export interface ColumnType {
-  /** In the words of a manifest's schema, which are Arrow's. */
+  /** Type name as in a manifest's schema, which uses Arrow's names. */
   dtype: string;
   kind: ColumnKind;
 }

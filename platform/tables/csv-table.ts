@@ -3,17 +3,20 @@ import type { ColumnType } from "./column-type";
 import { MAX_COLUMNS } from "./facts";
 import { SEEN, seenType } from "./seen-type";
 import { query, quoted, type Session } from "./session";
-import { columnsOf, NotATable, passesOver, type Table, type TableColumn } from "./table";
+import { columnBatches, columnsOf, NotATable, type Table, type TableColumn } from "./table";
 
-/** CSV as it is uploaded: a header, commas, quotes as RFC 4180 has them. Nothing else is guessed. */
+/** The accepted CSV dialect: a header, commas, quotes as in RFC 4180. Nothing is auto-detected. */
 const DIALECT =
   "auto_detect = false, delim = ',', quote = '\"', escape = '\"', comment = '', nullstr = '', " +
   "compression = 'none', strict_mode = true, hive_partitioning = false";
 
-/** More than the longest header that a manifest could hold. */
+/** Longer than any header that fits into a manifest. */
 const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
-/** Opens a CSV file. Every row has as many fields as the header; a column's type is that of all its rows. */
+/**
+ * Opens a CSV file. Each row must have as many fields as the header. Types are inferred from all
+ * rows.
+ */
 export async function openCsv(session: Session, maxRowBytes: number): Promise<Table> {
   const { names, skip } = headerOf(session.read(0, MAX_HEADER_BYTES));
   const dialect = `${DIALECT}, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes}`;
@@ -29,7 +32,7 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
   );
   const types: ColumnType[] = [];
   let numRows = 0;
-  for (const some of passesOver(texts)) {
+  for (const some of columnBatches(texts)) {
     const seen = some.map(({ sql }) => `bit_or(${seenIn(sql)})`);
     const [row = []] = await query(
       session,
@@ -43,7 +46,7 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
   return { numRows, columns, from: () => rows };
 }
 
-/** The names as they are: where two differ only by case, SQL would change one. */
+/** Reads the names without SQL, which would rename one of two names that differ only by case. */
 function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   const options = { bom: true, to: 1, skip_empty_lines: true, info: true } as const;
   try {
@@ -62,7 +65,7 @@ function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   }
 }
 
-/** RE2's expressions, which take linear time. */
+/** Uses RE2 expressions, which take linear time. */
 const seenIn = (sql: string): string =>
   `case when ${sql} is null then 0 ` +
   `when regexp_full_match(${sql}, '[+-]?[0-9]{1,18}') then ${SEEN.int64} ` +
@@ -77,21 +80,21 @@ const SQL_TYPES: Partial<Record<ColumnType["kind"], string>> = {
   bool: "BOOLEAN",
 };
 
-/** What the database says of a file, in words that name the row as its owner counts; undefined: nothing known. */
-export function explainCsv(says: string): NotATable | undefined {
-  if (says.includes("state machine reached an invalid state")) {
+/** Translates a DuckDB error into a message that names the row. Undefined for an unknown error. */
+export function explainCsv(message: string): NotATable | undefined {
+  if (message.includes("state machine reached an invalid state")) {
     return new NotATable(
-      "it is not well-formed CSV: its lines end in more than one way, or a quote is open",
+      "it is not well-formed CSV: it mixes line endings, or a quote is not closed",
     );
   }
-  const row = Number(/CSV Error on Line: (\d+)/.exec(says)?.[1]);
+  const row = Number(/CSV Error on Line: (\d+)/.exec(message)?.[1]);
   if (!row) return undefined;
-  const [, header, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(says) ?? [];
+  const [, header, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? [];
   if (found !== undefined) {
     const fields = found === "1" ? "1 field" : `${found} fields`;
     return new NotATable(`row ${row} has ${fields}, and the header ${header}`, row);
   }
-  const fault = FAULTS.find(([words]) => says.includes(words))?.[1] ?? "is not well-formed CSV";
+  const fault = FAULTS.find(([words]) => message.includes(words))?.[1] ?? "is not well-formed CSV";
   return new NotATable(`row ${row} ${fault}`, row);
 }
 

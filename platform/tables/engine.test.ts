@@ -6,7 +6,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { createLogger } from "../logger";
 import { TableEngine } from "./engine";
 
-/** Does what the file's name says; else answers with its name, its own process id, and its environment. */
+/** Acts as the file's name says; else returns the name, its own process id and its environment. */
 const PROGRAM = `
 process.on("disconnect", () => process.exit());
 process.on("message", ({ id, path }) => {
@@ -39,7 +39,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** It gives way to everything else on the machine, so on a busy one its start may take seconds. */
+/** The process has a low priority, so on a busy machine its start may take seconds. */
 async function ask(
   path: string,
   timeoutMs = 30_000,
@@ -56,7 +56,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test("one process answers all, one after the other, and knows nothing of the server's", async () => {
+test("one process reads files one after the other, without the server's environment", async () => {
   const answers = await Promise.all(["slow", "b", "c"].map((path) => ask(path)));
   expect(answers.map(([path]) => path)).toEqual(["slow", "b", "c"]);
   expect(new Set(answers.map(([, pid]) => pid))).toEqual(new Set([engine.pid]));
@@ -66,7 +66,7 @@ test("one process answers all, one after the other, and knows nothing of the ser
 test.each([
   ["crash", 30_000, /crashed/],
   ["hang", 1_500, /more than 1.5 s/],
-])("after a file that makes it %s comes another process", async (path, timeoutMs, says) => {
+])("a new process replaces one that a file made %s", async (path, timeoutMs, says) => {
   const [, pid] = await ask("a");
   const [refusal, next] = await Promise.allSettled([ask(path, timeoutMs), ask("b")]);
   expect(refusal).toMatchObject({
@@ -77,25 +77,25 @@ test.each([
   await waitFor("the first process to be gone", () => !isAlive(pid));
 });
 
-test("what it refuses is said, and it goes on", async () => {
+test("a refusal is passed on, and the process continues", async () => {
   const [, pid] = await ask("a");
   await expect(ask("refuse")).rejects.toMatchObject({ status: 422, message: "no table" });
   expect((await ask("b"))[1]).toBe(pid);
 });
 
-test("a process that has swollen is replaced, after its answer", async () => {
+test("a process that uses too much memory is replaced after its answer", async () => {
   const [[, pid], [, next]] = [await ask("swell"), await ask("b")];
   expect(next).not.toBe(pid);
 });
 
-test("without work it ends, and with the next it starts", async () => {
+test("an idle process ends, and the next file starts another", async () => {
   const [, pid] = await ask("a");
   await waitFor("the process to be gone", () => !isAlive(pid));
   expect(engine.pid).toBeUndefined();
   expect((await ask("b"))[1]).not.toBe(pid);
 });
 
-test("a stop ends it, whatever it does, and those who wait", async () => {
+test("stop ends the process and rejects waiting reads", async () => {
   const waiting = Promise.allSettled([ask("hang"), ask("b")]);
   await sleep(300);
   const { pid = 0 } = engine;
@@ -105,7 +105,7 @@ test("a stop ends it, whatever it does, and those who wait", async () => {
   expect(await waiting).toMatchObject([unavailable, unavailable]);
 });
 
-test("all of its threads give way to the server's", async () => {
+test("all of its threads have a lower priority than the server's", async () => {
   const [, pid] = await ask("a");
   const nice = readdirSync(`/proc/${pid}/task`).map((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");

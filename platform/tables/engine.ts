@@ -9,37 +9,41 @@ import type { Logger } from "../logger";
 import type { TableAnswer, TableRequest } from "./protocol";
 import { Unreadable } from "./unreadable";
 
-/** A process may have been worn out by the files before; one that dies of a file twice dies of that file. */
+/**
+ * A first crash may be caused by earlier files. After a second crash the file itself is refused.
+ */
 const MAX_TRIES = 2;
 const MAX_HEAP_MB = 128;
-/** What one file has left is not to be the end of the next one. */
-const SWOLLEN_BYTES = 320 * 1024 * 1024;
+/**
+ * If the process uses more memory than this after a file, another process reads the next file.
+ */
+const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
-  /** The process ends after so long without work, in milliseconds. */
+  /** The process ends after this time without work, in milliseconds. */
   idleMs: number;
-  /** The process's program; a test has others. */
+  /** The program of the process, for tests. */
   program?: string | undefined;
 }
 
-/** What one reading may take, and who asked for it. */
+/** One file to read, with its limits. */
 interface Reading extends Omit<TableRequest, "id"> {
-  /** Whose file it is: tenants take turns. */
+  /** The file's owner: tenants are served round-robin. */
   tenant: string;
-  /** Longest it may take, in milliseconds. */
+  /** Longest time to read it, in milliseconds. */
   timeoutMs: number;
-  /** Takes it back, as long as it waits. */
+  /** Cancels the read while it waits. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * The process that reads tables: started when there is work. It reads one file at a time, and is replaced
- * when one was too much for it.
+ * Manages the process that reads tables. The process starts when there is work, reads one file at a
+ * time, and is replaced after a crash, a time-out or too much memory.
  */
 export class TableEngine {
   private child: ChildProcess | undefined;
-  private readonly turns = new FairQueue();
-  private asked = 0;
+  private readonly queue = new FairQueue();
+  private lastId = 0;
   private idle: NodeJS.Timeout | undefined;
   private stopped = false;
   private readonly program: string;
@@ -51,23 +55,23 @@ export class TableEngine {
     this.program = options.program ?? join(__dirname, "engine-process.js");
   }
 
-  /** While it runs. */
+  /** Undefined while no process runs. */
   get pid(): number | undefined {
     return this.child?.pid;
   }
 
-  /** How many of a tenant's files wait. */
+  /** How many files of a tenant wait. */
   waitingOf(tenant: string): number {
-    return this.turns.waitingOf(tenant);
+    return this.queue.waitingOf(tenant);
   }
 
   /**
-   * What the work leaves (protocol.ts), as JSON.
+   * Reads a file and returns the result (protocol.ts) as JSON.
    *
    * @throws Unreadable; 503 when the server stops.
    */
   read(reading: Reading): Promise<string> {
-    return this.turns.take(reading.tenant, () => this.ask(reading), reading.signal);
+    return this.queue.run(reading.tenant, () => this.readNow(reading), reading.signal);
   }
 
   async stop(): Promise<void> {
@@ -75,19 +79,19 @@ export class TableEngine {
     await this.end();
   }
 
-  private async ask({ work, path, format, timeoutMs }: Reading): Promise<string> {
+  private async readNow({ work, path, format, timeoutMs }: Reading): Promise<string> {
     clearTimeout(this.idle);
     try {
       for (let tries = 1; ; tries++) {
         if (this.stopped) throw stopping();
         const child = this.running();
-        const request: TableRequest = { id: ++this.asked, work, path, format };
+        const request: TableRequest = { id: ++this.lastId, work, path, format };
         const answer = await this.answerOf(child, request, timeoutMs);
         if (answer === "died" && tries < MAX_TRIES) continue;
         if (answer === "died") {
-          throw new Unreadable("reading the file took more memory than it may, or crashed");
+          throw new Unreadable("reading the file needed more memory than is allowed, or crashed");
         }
-        if (answer.rssBytes > SWOLLEN_BYTES) this.forget(child);
+        if (answer.rssBytes > REPLACE_RSS_BYTES) this.discard(child);
         if ("failure" in answer) throw new Unreadable(answer.failure, answer.row);
         return answer.result;
       }
@@ -96,7 +100,7 @@ export class TableEngine {
     }
   }
 
-  /** What the process says; or that it died, which says something of the file. */
+  /** The answer of the process, or "died" if it ended without an answer. */
   private answerOf(
     child: ChildProcess,
     request: TableRequest,
@@ -107,14 +111,14 @@ export class TableEngine {
         settle(() =>
           reject(new Unreadable(`the file took more than ${timeoutMs / 1000} s to read`)),
         );
-        this.forget(child);
+        this.discard(child);
       }, timeoutMs);
       const onMessage = (answer: TableAnswer): void => {
         if (answer.id === request.id) settle(() => resolve(answer));
       };
       const onGone = (): void => {
         settle(() => (this.stopped ? reject(stopping()) : resolve("died")));
-        this.forget(child);
+        this.discard(child);
       };
       const settle = (how: () => void): void => {
         clearTimeout(timer);
@@ -131,7 +135,7 @@ export class TableEngine {
   private running(): ChildProcess {
     const known = this.child;
     if (known?.connected && known.exitCode === null && known.signalCode === null) return known;
-    // Nothing of the server's environment: neither its secrets nor a zone that would shift times.
+    // Don't pass the server's environment: it has secrets, and its time zone would shift times.
     const child = fork(this.program, {
       env: { TZ: "UTC" },
       execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
@@ -139,23 +143,21 @@ export class TableEngine {
     });
     const { pid } = child;
     if (pid !== undefined) {
-      standBack(pid);
-      child.once("message", () => standBack(pid));
+      lowerPriority(pid);
+      child.once("message", () => lowerPriority(pid));
     }
-    child.on("error", (error) =>
-      this.logger.warn({ err: error }, "the process that reads tables failed"),
-    );
+    child.on("error", (error) => this.logger.warn({ err: error }, "table reader process failed"));
     child.once("exit", (code, signal) => {
       if (this.child !== child) return;
       this.child = undefined;
-      this.logger.warn({ code, signal }, "the process that reads tables ended by itself");
+      this.logger.warn({ code, signal }, "table reader process ended unexpectedly");
     });
     this.child = child;
     return child;
   }
 
-  /** Ends a process that is of no more use; the next request starts another. */
-  private forget(child: ChildProcess): void {
+  /** Kills a process. The next request starts another. */
+  private discard(child: ChildProcess): void {
     if (this.child === child) this.child = undefined;
     child.kill("SIGKILL");
   }
@@ -166,7 +168,7 @@ export class TableEngine {
     if (!child) return;
     const hasExited = child.exitCode !== null || child.signalCode !== null;
     const exit = hasExited ? undefined : once(child, "exit");
-    this.forget(child);
+    this.discard(child);
     await exit;
   }
 }
@@ -174,15 +176,15 @@ export class TableEngine {
 const stopping = (): Unavailable => new Unavailable("the server is stopping; try again shortly");
 
 /**
- * The server goes first. A thread has the priority of the one that starts it, so before the process has begun one call
- * is for all; on a busy machine it may have begun: then those that it has started are set, too.
+ * Gives the process a lower priority than the server. New threads inherit the priority of their
+ * creator. On a busy machine the process may already have threads, so their priority is set too.
  */
-function standBack(pid: number): void {
+function lowerPriority(pid: number): void {
   for (const thread of [pid, ...threadsOf(pid)]) {
     try {
       setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
     } catch {
-      // It has ended already, or the system has no priorities.
+      // The thread has ended, or the system has no priorities.
     }
   }
 }

@@ -2,21 +2,21 @@ import { isStorable } from "../http/body";
 
 interface Column {
   name: string;
-  /** In Arrow's words: string, int64, double, bool, …; "mixed" where the rows differ. */
+  /** Arrow's type name: string, int64, double, bool, …; "mixed" if the rows differ. */
   dtype: string;
 }
 
-/** What was measured of a table. */
+/** Row count and columns of a table. */
 export interface TableFacts {
   numRows: number;
   columns: Column[];
 }
 
-/** A manifest names every column, so there is an end to them. */
+/** Limited, because a manifest names every column. */
 export const MAX_COLUMNS = 2_000;
 const MAX_NAME_LENGTH = 256;
 
-/** What keeps a manifest from naming these columns, if anything does. */
+/** Says why a manifest can't name these columns; undefined if it can. */
 export function columnFault(names: string[]): string | undefined {
   if (names.length > MAX_COLUMNS) return `has more than ${MAX_COLUMNS} columns`;
   if (names.some((name) => name.length > MAX_NAME_LENGTH)) {

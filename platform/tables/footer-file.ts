@@ -20,9 +20,10 @@ interface ParquetFile {
 }
 
 /**
- * Works with a file that has a stored parquet file's size and footer, and holes where its rows are.
+ * Runs `work` with a sparse local copy of a stored parquet file, which has its size and footer but
+ * no rows.
  *
- * @throws Unreadable for one whose end is not parquet's.
+ * @throws Unreadable if the file does not end like parquet.
  */
 export async function withFooter<Result>(
   store: ObjectStore,

@@ -9,7 +9,7 @@ import { TableEngine } from "./engine";
 import type { TableFormat } from "./table-format";
 import { Unreadable } from "./unreadable";
 
-/** The real one, as it is built. */
+/** The built program. */
 const PROGRAM = join(__dirname, "../../dist/platform/tables/engine-process.js");
 
 let folder: string;
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** In MB; of a process that is gone, nothing. */
+/** Peak memory in MB; 0 for a process that has ended. */
 function peakOf(pid: number | undefined): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -36,7 +36,7 @@ function peakOf(pid: number | undefined): number {
   }
 }
 
-/** What comes of reading it: facts, a preview, or a refusal; anything else is thrown. */
+/** Reads a file as facts and as a preview. Returns results and refusals; throws any other error. */
 async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]> {
   const path = join(folder, `table.${format}`);
   writeFileSync(path, bytes);
@@ -57,7 +57,7 @@ async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]
   return outcomes;
 }
 
-test.each(HOSTILE_FILES)("$what: is read or refused, within bounds", async ({ format, bytes }) => {
+test.each(HOSTILE_FILES)("$what: is read or refused within limits", async ({ format, bytes }) => {
   const began = performance.now();
   const outcomes = await outcomesOf(format, bytes());
   expect(outcomes).toHaveLength(2);
@@ -82,7 +82,7 @@ async function validFile(format: TableFormat): Promise<Buffer> {
   return readFileSync(path);
 }
 
-/** Bytes in the file, most of them where a parquet file has its footer. */
+/** Changes of bytes, most of them where a parquet file has its footer. */
 const changes = fc.array(
   fc.record({
     at: fc.oneof(
@@ -101,7 +101,7 @@ const changes = fc.array(
 );
 
 test.each<TableFormat>(["csv", "jsonl", "parquet"])(
-  "%s with bytes changed is read or refused, and nothing else",
+  "%s with changed bytes is read or refused, without a crash",
   async (format) => {
     const valid = await validFile(format);
     expect(await outcomesOf(format, valid)).toEqual([

@@ -6,7 +6,7 @@ import type { TableFormat } from "./table-format";
 import type { Tables } from "./tables";
 import { Unreadable } from "./unreadable";
 
-/** What a dataset may be uploaded as, by content type; the format is its file's extension too. */
+/** Formats of uploaded datasets by content type. The format is also the file's extension. */
 const FORMATS: Record<string, TableFormat> = {
   "application/vnd.apache.parquet": "parquet",
   "application/x-ndjson": "jsonl",
@@ -20,21 +20,20 @@ export interface IngestedFile extends Measured, TableFacts {
 }
 
 interface Upload {
-  /** Whose it is. */
   tenant: string;
-  /** Where it goes. */
+  /** Key prefix in the store. */
   prefix: string;
   contentType: string;
   body: AsyncIterable<Buffer>;
-  /** In hex; undefined: the client sent none. */
+  /** SHA-256 in hex; undefined: the client sent none. */
   checksum: string | undefined;
-  /** Its client is gone. */
+  /** Aborted when the client is gone. */
   signal: AbortSignal;
 }
 
 /**
- * Stores an uploaded table below a prefix, then measures it: rows, columns, size, checksum. One that is
- * wrong, or not the one that the checksum is of, leaves nothing.
+ * Stores an uploaded table below a prefix, then measures its rows, columns, size and checksum. An
+ * invalid file, or one that does not match the checksum, is removed.
  */
 export async function ingest(
   store: ObjectStore,
@@ -46,14 +45,17 @@ export async function ingest(
   const path = `raw.${format}`;
   const key = `${prefix}${path}`;
   try {
-    const file = await store.putStream(key, format === "parquet" ? beginsAsParquet(body) : body);
+    const file = await store.putStream(
+      key,
+      format === "parquet" ? requireParquetStart(body) : body,
+    );
     requireChecksum(checksum, file.sha256);
     const { sizeBytes: size_bytes, sha256 } = file;
     const facts = await tables.measure({ tenant, key, format, size_bytes, sha256 }, signal);
     if (facts.numRows === 0) throw new InvalidRequest("the file has no rows", "body");
     return { path, ...file, ...facts };
   } catch (error) {
-    // What is wrong with the file is what counts; the sweeper removes what stays.
+    // Report the original error. If the removal fails, the sweeper removes the file.
     await store.remove(key).catch(() => undefined);
     if (!(error instanceof Unreadable)) throw error;
     const { message, row } = error;
@@ -61,8 +63,8 @@ export async function ingest(
   }
 }
 
-/** The rest of a file that is of another kind need not be sent. */
-async function* beginsAsParquet(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Fails early for a file that is not parquet, before the rest is sent. */
+async function* requireParquetStart(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let beginning = "";
   for await (const chunk of body) {
     if (beginning.length < PARQUET_MAGIC.length) {
@@ -73,10 +75,10 @@ async function* beginsAsParquet(body: AsyncIterable<Buffer>): AsyncGenerator<Buf
   }
 }
 
-const NO_PARQUET = "the file does not begin as parquet does";
+const NO_PARQUET = "the file does not begin like a parquet file";
 
 function requireChecksum(expected: string | undefined, actual: string): void {
   if (expected === undefined || expected.toLowerCase() === actual) return;
-  const message = `the body's SHA-256 is ${actual}`;
+  const message = `the body's SHA-256 is ${actual}, not the one in the header`;
   throw new ForgeError(400, "checksum_mismatch", message, "X-Checksum-Sha256");
 }

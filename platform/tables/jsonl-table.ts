@@ -2,23 +2,24 @@ import type { ColumnType } from "./column-type";
 import { columnFault, MAX_COLUMNS } from "./facts";
 import { SEEN, seenType } from "./seen-type";
 import { query, quoted, type Session } from "./session";
-import { columnsOf, NotATable, passesOver, type Table } from "./table";
+import { columnBatches, columnsOf, NotATable, type Table } from "./table";
 
 const FIRST_ROWS = 50;
 const MAX_SHOWN_BYTES = 256 * 1024;
 
 /**
- * Opens a file of JSON lines. Names and types are those of all rows, for a later row may have what the
- * first ones lack. Every value is read by a pointer, all of a row at once.
+ * Opens a file of JSON lines. Names and types are inferred from all rows, because later rows may
+ * have fields that the first ones lack. Values are read by JSON pointers, all values of a row at
+ * once.
  */
 export async function openJsonl(session: Session, maxRowBytes: number): Promise<Table> {
-  const rows = session.read(0, MARK.length).equals(MARK)
+  const rows = session.read(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     ? `(select line::json as json from ${linesOf(maxRowBytes)} where trim(line) <> '')`
     : `read_ndjson_objects($1, compression = 'uncompressed', maximum_object_size = ${maxRowBytes})`;
   const numRows = await countOf(session, rows);
   const names = await namesOf(session, rows);
   const types: ColumnType[] = [];
-  for (const some of passesOver(names)) types.push(...(await typesOf(session, rows, some)));
+  for (const some of columnBatches(names)) types.push(...(await typesOf(session, rows, some)));
   return {
     numRows,
     columns: columnsOf(names, types),
@@ -35,14 +36,14 @@ export async function openJsonl(session: Session, maxRowBytes: number): Promise<
   };
 }
 
-/** Lines as text, of which no character but the line's end means anything. */
+/** Reads each line as one text: only line ends are special. */
 const linesOf = (maxRowBytes: number): string =>
   "read_csv($1, auto_detect = false, header = false, columns = {'line': 'VARCHAR'}, delim = '\x01', " +
   "quote = '', escape = '', comment = '', nullstr = '', compression = 'none', strict_mode = false, " +
   `hive_partitioning = false, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes})`;
 
-/** Windows' programs write one; the database's reader of JSON takes none. */
-const MARK = Buffer.from("\ufeff");
+/** Programs on Windows write it. DuckDB's JSON reader does not accept it. */
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 async function countOf(session: Session, rows: string): Promise<number> {
   const [[numRows, objects] = []] = await query(
@@ -53,7 +54,7 @@ async function countOf(session: Session, rows: string): Promise<number> {
   return Number(numRows);
 }
 
-/** Which row is to blame, where one is: the database's own numbers are those of its blocks. */
+/** Finds the first invalid row, if any. DuckDB's errors count rows within a block only. */
 export async function explainJsonl(
   session: Session,
   maxRowBytes: number,
@@ -76,7 +77,7 @@ function pointersTo(names: string[]): string {
   return `[${pointers.map(quoted).join(", ")}]`;
 }
 
-/** In the order of the first rows; names that only later rows have, behind them. */
+/** In the order of the first rows, followed by the names of later rows. */
 async function namesOf(session: Session, rows: string): Promise<string[]> {
   const keys = await query(
     session,
@@ -100,7 +101,7 @@ async function typesOf(session: Session, rows: string, names: string[]): Promise
   return row.map((bits) => seenType(Number(bits), MIXED));
 }
 
-/** Rows that differ are shown as the JSON that they are. */
+/** Values of a column with different types are shown as JSON. */
 const MIXED: ColumnType = { dtype: "mixed", kind: "nested" };
 
 const seenOf = (type: string): string =>
@@ -109,7 +110,7 @@ const seenOf = (type: string): string =>
   `when 'BOOLEAN' then ${SEEN.bool} when 'ARRAY' then ${SEEN.list} when 'OBJECT' then ${SEEN.struct} ` +
   "else 0 end";
 
-/** The value of a column; lists count from 1. */
+/** The SQL expression of a column's value. @param at 1-based index. */
 function castOf({ kind }: ColumnType, at: number): string {
   switch (kind) {
     case "integer":
@@ -119,7 +120,7 @@ function castOf({ kind }: ColumnType, at: number): string {
     case "bool":
       return `try_cast(texts[${at}] as boolean)`;
     case "nested":
-      // JSON's null is none of SQL's.
+      // JSON's null is not SQL's null.
       return `case when texts[${at}] is not null then parts[${at}] end`;
     default:
       return `texts[${at}]`;

@@ -48,7 +48,7 @@ test.each<[TableFormat, string, number, Record<string, string>]>([
   ["jsonl", "{}\n{}\n", 2, {}],
   ["jsonl", "", 0, {}],
   ["jsonl", `${'{"a":1}\n'.repeat(70_000)}{"b":{"c":1}}\n`, 70_001, { a: "int64", b: "struct" }],
-])("%s, case %#, is counted, and its columns are named", async (format, text, numRows, types) => {
+])("%s, case %#: rows are counted and columns named", async (format, text, numRows, types) => {
   expect(await measure(format, text)).toEqual({ numRows, columns: columns(types) });
 });
 
@@ -65,7 +65,7 @@ test.each<[TableFormat, string | Buffer, RegExp]>([
   ["csv", "a,\n1,2\n", /^row 1 names a column twice, or not at all/],
   ["csv", `${"x".repeat(300)}\n1\n`, /a column whose name is longer than/],
   ["csv", `${WIDE.join()}\n`, /more than 2000 columns/],
-  ["csv", "a,b\n1,2\r\n3,4\n", /lines end in more than one way/],
+  ["csv", "a,b\n1,2\r\n3,4\n", /mixes line endings/],
   ["csv", Buffer.from("a\n1\n\xff\n", "latin1"), /^row \d+ is not UTF-8/],
   ["csv", "", /has no header/],
   ["jsonl", `{"${"x".repeat(300)}":1}`, /a column whose name is longer than/],
@@ -77,11 +77,11 @@ test.each<[TableFormat, string | Buffer, RegExp]>([
   ["jsonl", '{"a":1}{"a":2}\n', /^row 1 is not JSON in UTF-8$/],
   ["jsonl", `${'{"a":1}\n'.repeat(70_000)}{"a"\n`, /^row 70001 is not JSON/],
   ["jsonl", Buffer.from('{"a":1}\n{"a":"\xff"}\n', "latin1"), /^row 2 is not .*UTF-8$/],
-  ["parquet", "PAR1", /does not end as parquet does/],
+  ["parquet", "PAR1", /does not end like a parquet file/],
   ["parquet", "PAR1 nothing of the kind PAR1", /footer is longer than the file/],
-])("%s, case %#, is refused, by its row where one is to blame", async (format, text, says) => {
+])("%s, case %#, is refused with the row at fault, if any", async (format, text, says) => {
   const outcome = await measure(format, text).then(
-    () => ({ message: "taken", row: undefined }),
+    () => ({ message: "accepted", row: undefined }),
     ({ message, row }: Error & { row?: number }) => ({ message, row }),
   );
   const row = /^row (\d+)/.exec(outcome.message)?.[1];

@@ -6,8 +6,8 @@ import type { TableFormat } from "./table-format";
 /**
  * Counts a file's rows and names its columns.
  *
- * @throws NotATable for a file that is none, or whose columns a manifest can't name; else what the
- * database says of it.
+ * @throws NotATable for an invalid file, or one whose columns a manifest can't name; otherwise
+ *   DuckDB's error.
  */
 export async function measureTable(path: string, format: TableFormat): Promise<TableFacts> {
   return await withTable(path, format, async (_session, { numRows, columns }) => {

@@ -6,17 +6,17 @@ import { NotATable, type Table } from "./table";
 import type { TableFormat } from "./table-format";
 
 /**
- * The longest row, first for most files and then for those that have a longer one: the database takes
- * several times as much for each thread.
+ * The longest row. Files are first opened with the smaller limit, because DuckDB allocates several
+ * times the limit per thread.
  */
-const QUICK_ROW_BYTES = 2 * 1024 * 1024;
+const SMALL_ROW_BYTES = 2 * 1024 * 1024;
 const MAX_ROW_BYTES = 16 * 1024 * 1024;
 
 /**
- * Works with a file as a table.
+ * Opens a file as a table, runs `work`, and closes it.
  *
  * @param path absolute.
- * @throws NotATable for one that is none; else what the database says of it.
+ * @throws NotATable for an invalid file; otherwise DuckDB's error.
  */
 export async function withTable<Result>(
   path: string,
@@ -28,7 +28,7 @@ export async function withTable<Result>(
     if (format === "parquet") return await work(session, await openParquet(session));
     const open = format === "csv" ? openCsv : openJsonl;
     try {
-      return await work(session, await open(session, QUICK_ROW_BYTES));
+      return await work(session, await open(session, SMALL_ROW_BYTES));
     } catch (error) {
       if (error instanceof NotATable) throw error;
       return await work(session, await open(session, MAX_ROW_BYTES));
@@ -43,7 +43,7 @@ export async function withTable<Result>(
 async function explain(error: unknown, format: TableFormat, session: Session): Promise<unknown> {
   if (error instanceof NotATable || format === "parquet") return error;
   if (format === "csv") return explainCsv(String(error)) ?? error;
-  // Where a line is no text at all, the reader of lines says so as it does of CSV.
+  // Lines are read with the CSV reader, so a line that is not UTF-8 gives a CSV error.
   const found = explainJsonl(session, MAX_ROW_BYTES).catch((why: unknown) =>
     explainCsv(String(why)),
   );

@@ -1,21 +1,21 @@
 import { NotATable } from "./table";
 
-/** The last bytes of a file: the footer's length, and what every such file begins and ends with. */
+/** The last bytes of a file: the footer's length and the magic bytes. */
 export const PARQUET_TAIL_BYTES = 8;
 export const PARQUET_MAGIC = "PAR1";
-/** What it begins with, and its tail. */
+/** Magic bytes and tail. */
 export const MIN_PARQUET_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
-/** The footer of an honest file is far smaller; it is held in memory. */
+/** The footer is held in memory. Usual footers are far smaller. */
 const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
 
 /**
- * The length of a file's footer, tail included.
+ * Returns the length of a file's footer, including the tail.
  *
- * @throws NotATable for a file that is no parquet, or has a footer that it can't have.
+ * @throws NotATable if the file is not parquet, or the footer's length is impossible.
  */
 export function requireFooter(tail: Buffer, sizeBytes: number): number {
   if (sizeBytes < MIN_PARQUET_BYTES || tail.toString("latin1", 4) !== PARQUET_MAGIC) {
-    throw new NotATable("it does not end as parquet does");
+    throw new NotATable("it does not end like a parquet file");
   }
   const length = tail.readUInt32LE(0);
   if (length > sizeBytes - MIN_PARQUET_BYTES)

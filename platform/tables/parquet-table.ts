@@ -1,11 +1,11 @@
 import { columnType } from "./column-type";
 import { PARQUET_TAIL_BYTES, requireFooter } from "./parquet-footer";
 import { query, type Session } from "./session";
-import { columnsOf, NotATable, places, type Table } from "./table";
+import { columnsOf, indexNames, NotATable, type Table } from "./table";
 
 const ROWS = "read_parquet($1, hive_partitioning = false)";
 
-/** Opens a parquet file by its footer; the rows stay where they are until they are asked for. */
+/** Opens a parquet file. Reads only the footer, not the rows. */
 export async function openParquet(session: Session): Promise<Table> {
   const { connection, file, sizeBytes } = session;
   const tail = session.read(Math.max(0, sizeBytes - PARQUET_TAIL_BYTES), PARQUET_TAIL_BYTES);
@@ -13,7 +13,7 @@ export async function openParquet(session: Session): Promise<Table> {
   const reader = await connection.runAndReadAll(`select * from ${ROWS} limit 0`, [file]);
   const types = reader.columnTypes().map(columnType);
   const names = await namesOf(session);
-  if (names.length !== types.length) throw new NotATable("its schema contradicts itself");
+  if (names.length !== types.length) throw new NotATable("its schema is inconsistent");
   const [[numRows] = []] = await query(
     session,
     "select sum(num_rows) from parquet_file_metadata($1)",
@@ -21,13 +21,14 @@ export async function openParquet(session: Session): Promise<Table> {
   return {
     numRows: Math.max(0, Number(numRows)),
     columns: columnsOf(names, types),
-    from: () => `${ROWS} as t(${places(types.length)})`,
+    from: () => `${ROWS} as t(${indexNames(types.length)})`,
   };
 }
 
 /**
- * The names at the top level of the schema, as they are: where two differ only by case, SQL sees others.
- * The first element is the root; each names its children's number, and they follow it.
+ * The names at the top level of the schema. Read from the metadata, because SQL renames one of two
+ * names that differ only by case. The first element is the root. Each element has a number of
+ * children, which follow it.
  */
 async function namesOf(session: Session): Promise<string[]> {
   const elements = await query(

@@ -24,7 +24,7 @@ function file(name: string, content: string | Buffer): string {
   return path;
 }
 
-/** A parquet file of what a SELECT gives. */
+/** Writes the result of a SELECT to a parquet file. */
 async function parquet(name: string, select: string): Promise<string> {
   const path = join(folder, name);
   const connection = await (await DuckDBInstance.create(":memory:")).connect();
@@ -109,7 +109,7 @@ test.each<[TableFormat, string]>([
   ]);
 });
 
-test("parquet's types come out as JSON can say them", async () => {
+test("parquet's types are converted to JSON", async () => {
   const path = await parquet(
     "types.parquet",
     `select 9007199254740993::bigint as big, 'nan'::double as nan, 0.1::float as f, '12.50'::decimal(9,2) as d,
@@ -182,7 +182,7 @@ test.each<[TableFormat, (names: string[]) => string]>([
       `${names.map((name) => `"${name.replaceAll('"', '""')}"`).join()}\n${names.map((_, n) => n).join()}\n`,
   ],
   ["jsonl", (names) => JSON.stringify(Object.fromEntries(names.map((name, n) => [name, n])))],
-])("whatever columns of %s are called, they are read as they are", async (format, write) => {
+])("columns of %s may have any name", async (format, write) => {
   const preview = await read(write(NAMES), format);
   expect(preview.columns.map(({ name, min }) => [name, min])).toEqual(
     NAMES.map((name, n) => [name, n]),
@@ -190,7 +190,7 @@ test.each<[TableFormat, (names: string[]) => string]>([
   expect(Object.entries(preview.rows[0] ?? {})).toEqual(NAMES.map((name, n) => [name, n]));
 });
 
-test("names of parquet that differ by case only are two", async () => {
+test("parquet columns may differ by case only", async () => {
   // SQL can't write such a file.
   const path = await parquet(
     "case.parquet",
@@ -205,14 +205,14 @@ test("names of parquet that differ by case only are two", async () => {
   expect(columns.map(({ name }) => name)).toEqual(["name_one", "NAME_ONE", "z", "w"]);
 });
 
-test("whatever a file is called, it is that file", async () => {
+test("a file may have any name", async () => {
   for (const name of ["a[b]*.csv", "?.csv", "it's.csv", "*.csv", "x.csv.gz/y.csv", "k=v/z.csv"]) {
     const path = file(`names/${name}`, `a\n"${name}"\n`);
     expect((await previewTable(path, "csv")).rows).toEqual([{ a: name }]);
   }
 });
 
-test("no statement reads another file, or changes that", async () => {
+test("no statement can read another file, or lift this restriction", async () => {
   const other = file("other.csv", "a\n1\n");
   const session = await openSession(file("mine.csv", "a\n2\n"));
   for (const sql of [
@@ -238,7 +238,7 @@ test("no statement reads another file, or changes that", async () => {
   session.close();
 });
 
-test("long texts are cut, and say so; long rows end the answer", async () => {
+test("long texts are cut and marked; a preview that is too large has fewer rows", async () => {
   const long = "é".repeat(5_000);
   const preview = await read(
     [
@@ -267,14 +267,14 @@ test("long texts are cut, and say so; long rows end the answer", async () => {
   expect(wide.rows.length).toBeGreaterThan(5);
 });
 
-test("later rows may contradict the first ones", async () => {
+test("later rows may have other types than the first ones", async () => {
   const csv = await read(`a,b\n${"1,2\n".repeat(60_000)}x,2.5\n`, "csv");
   expect([csv.num_rows, dtypesOf(csv)]).toEqual([60_001, { a: "string", b: "double" }]);
   const jsonl = await read(`${'{"a":1}\n'.repeat(60_000)}{"a":"x","b":2}\n`, "jsonl");
   expect([jsonl.num_rows, dtypesOf(jsonl)]).toEqual([60_001, { a: "mixed", b: "int64" }]);
 });
 
-test("a table of many columns is read in several passes", async () => {
+test("a table with many columns is read in several passes", async () => {
   const names = Array.from({ length: 130 }, (_, n) => `column ${n}`);
   const rows = [1, 2].map((by) => names.map((_, n) => n * by));
   const preview = await read([names, ...rows].map((row) => `${row.join()}\n`).join(""), "csv");

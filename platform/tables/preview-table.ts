@@ -3,13 +3,15 @@ import { withTable } from "./open-table";
 import type { TablePreview } from "./protocol";
 import { query, type Session } from "./session";
 import { measure } from "./statistics";
-import { passesOver, type Table } from "./table";
+import { columnBatches, type Table } from "./table";
 import type { TableFormat } from "./table-format";
 
 const FIRST_ROWS = 50;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** The first rows of a file, and statistics of all. Throws as withTable does. */
+/**
+ * The first rows of a file, and statistics over all rows. Throws the same errors as `withTable`.
+ */
 export const previewTable = (path: string, format: TableFormat): Promise<TablePreview> =>
   withTable(path, format, preview);
 
@@ -17,7 +19,7 @@ async function preview(session: Session, table: Table): Promise<TablePreview> {
   const { numRows } = table;
   const columns = await measure(session, table);
   const found: unknown[][] = [];
-  for (const some of passesOver(table.columns)) {
+  for (const some of columnBatches(table.columns)) {
     const cells = some.map(({ kind, sql }) => cellSql(kind, sql));
     const rows = await query(
       session,
@@ -29,12 +31,12 @@ async function preview(session: Session, table: Table): Promise<TablePreview> {
   return { num_rows: numRows, columns, ...firstRows(table, found, left) };
 }
 
-/** As many rows as may be shown in so many bytes of JSON. */
+/** As many rows as fit into this many bytes of JSON. */
 function firstRows({ columns }: Table, found: unknown[][], maxBytes: number) {
   const rows: TablePreview["rows"] = [];
   let left = maxBytes;
   for (const values of found) {
-    // Not by assignment: a column may be named __proto__.
+    // `fromEntries` instead of assignment: a column may be named __proto__.
     const row = Object.fromEntries(
       columns.map(({ name, kind }, index) => [name, cellOf(kind, values[index])]),
     );

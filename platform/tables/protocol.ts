@@ -1,18 +1,18 @@
 import type { TableFormat } from "./table-format";
 
-/** What the server asks of the process that reads tables, one at a time. */
+/** A request to the process that reads tables. It handles one at a time. */
 export interface TableRequest {
   id: number;
-  /** For TableFacts, or for a TablePreview. */
+  /** "measure" returns TableFacts, "preview" returns a TablePreview. */
   work: "measure" | "preview";
-  /** Absolute path of a file of this machine's. */
+  /** Absolute path of a local file. */
   path: string;
   format: TableFormat;
 }
 
 /**
- * Its answer: what the work left, as JSON, or why there is nothing, in words for the file's owner, with
- * the row, where one is to blame; and what the process takes by now.
+ * The answer: the result as JSON, or an error message for the file's owner, with the row at fault
+ * if there is one. `rssBytes` is the current memory of the process.
  */
 export type TableAnswer = { id: number; rssBytes: number } & (
   | { result: string }
@@ -21,10 +21,10 @@ export type TableAnswer = { id: number; rssBytes: number } & (
 
 type Value = string | number | boolean | null;
 
-/** What was measured of a column, over all of its rows. Null: not known, or without meaning for its type. */
+/** Statistics of a column over all rows. Null: unknown, or without meaning for the type. */
 export interface ColumnStatistics {
   name: string;
-  /** In the words of a manifest's schema. */
+  /** Type name as in a manifest's schema. */
   dtype: string;
   null_count: number;
   min: Value;
@@ -32,7 +32,7 @@ export interface ColumnStatistics {
   mean: number | null;
   stddev: number | null;
   approx_distinct: number | null;
-  /** In characters; of strings only. */
+  /** In characters; for strings only. */
   min_length?: number | null;
   max_length?: number | null;
   mean_length?: number | null;
@@ -41,8 +41,8 @@ export interface ColumnStatistics {
 export interface TablePreview {
   num_rows: number;
   columns: ColumnStatistics[];
-  /** The first ones, by column name. */
+  /** The first rows, as values by column name. */
   rows: Record<string, unknown>[];
-  /** True: rows were left out, for the answer would be too large. */
+  /** Whether rows were left out because the preview would be too large. */
   truncated: boolean;
 }

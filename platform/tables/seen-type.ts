@@ -1,10 +1,10 @@
 import type { ColumnType } from "./column-type";
 
-/** What was seen in a column of a text format, as bits; none: no value. */
+/** Bit flags for the types seen in a column of a text format. No flag: the column has no values. */
 export const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct: 32 };
 
-/** @param differing the type of a column whose rows differ by more than whole numbers from others. */
-export function seenType(bits: number, differing: ColumnType): ColumnType {
+/** @param mixed the type of a column with several types, other than integers and decimals. */
+export function seenType(bits: number, mixed: ColumnType): ColumnType {
   switch (bits) {
     case 0:
       return { dtype: "null", kind: "other" };
@@ -22,6 +22,6 @@ export function seenType(bits: number, differing: ColumnType): ColumnType {
     case SEEN.struct:
       return { dtype: "struct", kind: "nested" };
     default:
-      return differing;
+      return mixed;
   }
 }

@@ -3,9 +3,9 @@ import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
 const LIMITS = {
   threads: "2",
-  // Each thread holds 2,048 rows at once, and the reader of JSON 64 MB beside them.
+  // Each thread holds 2,048 rows at once, and the JSON reader another 64 MB.
   memory_limit: "256MB",
-  // Nothing is written to the disk: what does not fit into the memory fails.
+  // Never spill to disk: a query that does not fit into memory fails.
   temp_directory: "",
   max_temp_directory_size: "0KB",
   autoinstall_known_extensions: "false",
@@ -14,21 +14,21 @@ const LIMITS = {
   enable_external_file_cache: "false",
 };
 
-/** A database of nothing, that can read one file and nothing else. */
+/** An empty database that can read one file and nothing else. */
 export interface Session {
   connection: DuckDBConnection;
   sizeBytes: number;
-  /** Bytes of the file from a place on, as many as there are. */
+  /** Reads up to `length` bytes from an offset. */
   read(start: number, length: number): Buffer;
-  /** How SQL names the file; a parameter of its statements. */
+  /** The file's name in SQL, passed as a parameter of statements. */
   file: string;
   close(): void;
 }
 
 /**
- * Opens a file for SQL. It is named by its descriptor: no character of the file's own name is read as a
- * pattern, and nobody can put another file in its place meanwhile. Then all other files, the network and
- * extensions are closed off, for good: the settings can't be changed from there on.
+ * Opens a file for SQL. SQL names the file by its descriptor, so that its name is never read as a
+ * pattern and the file can't be replaced in the meantime. Then access to other files, the network
+ * and extensions is disabled, and the configuration is locked.
  */
 export async function openSession(path: string): Promise<Session> {
   const descriptor = openSync(path, "r");
@@ -60,7 +60,7 @@ export async function openSession(path: string): Promise<Session> {
   }
 }
 
-/** The rows of a statement whose first parameter is the file. */
+/** Runs a statement with the file as its first parameter, and returns the rows. */
 export async function query(
   { connection, file }: Session,
   sql: string,
@@ -70,5 +70,5 @@ export async function query(
   return reader.getRows();
 }
 
-/** A text as SQL's. */
+/** Quotes a text as an SQL literal. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** What a file of this text is read as, when the store has that one. */
+/** Reads a file with this text, while the store has `stored`. */
 function read(text: string, stored = text): Promise<string> {
   const file = { size_bytes: text.length, sha256: sha256(text) };
   const fetch = (): Readable => {
@@ -32,13 +32,13 @@ function read(text: string, stored = text): Promise<string> {
   return spool.use(file, fetch, async (path) => readFileSync(path, "utf8"));
 }
 
-test("a file is fetched once, also for many at once", async () => {
+test("concurrent and later reads fetch a file once", async () => {
   expect(await Promise.all([read("one"), read("one"), read("two")])).toEqual(["one", "one", "two"]);
   expect(await read("one")).toBe("one");
   expect(reads.sort()).toEqual(["one", "two"]);
 });
 
-test("those not asked for the longest make room", async () => {
+test("the least recently used files are removed first", async () => {
   for (const text of ["aaaa", "bbbb"]) {
     await read(text);
     await sleep(20);
@@ -48,7 +48,7 @@ test("those not asked for the longest make room", async () => {
   expect(readdirSync(directory).sort()).toEqual([sha256("aaaa"), sha256("cccc")].sort());
 });
 
-test("a file in use stays", async () => {
+test("a file in use is not removed", async () => {
   const file = { size_bytes: 4, sha256: sha256("aaaa") };
   await spool.use(
     file,
@@ -60,7 +60,7 @@ test("a file in use stays", async () => {
   );
 });
 
-test("what the store has must be what the manifest names; nothing of another stays", async () => {
+test("the stored file must match the manifest; another file is refused and removed", async () => {
   for (const stored of ["ab", "abcd", "abx", ""]) {
     await expect(read("abc", stored)).rejects.toMatchObject({
       status: 422,
@@ -68,7 +68,7 @@ test("what the store has must be what the manifest names; nothing of another sta
     });
   }
   expect(readdirSync(directory)).toEqual([]);
-  // What is larger than the directory may be goes when nobody uses it any more.
+  // A file that is larger than the limit is removed after its use.
   expect(await read("larger than the directory")).toBe("larger than the directory");
   expect(readdirSync(directory)).toEqual([]);
   const file = { size_bytes: 1, sha256: "../../x" };
@@ -81,7 +81,7 @@ test("what the store has must be what the manifest names; nothing of another sta
   ).rejects.toMatchObject({ status: 422 });
 });
 
-test("what a dead process left behind goes", async () => {
+test("an abandoned download of another process is removed", async () => {
   const left = join(directory, `${sha256("x")}.1.part`);
   writeFileSync(left, "x");
   utimesSync(left, 0, 0);

@@ -6,30 +6,30 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Unavailable } from "../../core/errors";
-import { Shared } from "../concurrency/shared";
+import { SingleFlight } from "../concurrency/single-flight";
 import { Unreadable } from "./unreadable";
 
-/** What a manifest says of a file. */
+/** Size and checksum of a file, from its manifest. */
 export interface SpooledFile {
   size_bytes: number;
   /** In hex. */
   sha256: string;
 }
 
-/** A download that its process left behind. */
+/** An older unfinished download counts as abandoned by its process. */
 const ABANDONED_MS = 3_600_000;
-/** What a copy leaves of the disk, for all else that is kept there. */
+/** Free disk space that downloads must leave. */
 const MIN_FREE_BYTES = 1024 ** 3;
 const PART = /\.part$/;
 
 /**
- * Copies of files whose store is elsewhere, by their checksums, in a directory of so many bytes: those
- * not asked for the longest go first. Processes may share it.
+ * A local cache of files in a remote store, named by checksum, in a directory of limited size.
+ * Removes the least recently used files first. Several processes may share the directory.
  */
 export class Spool {
-  private readonly downloads = new Shared<string>();
+  private readonly downloads = new SingleFlight<string>();
   private readonly uses = new Map<string, number>();
-  /** Of downloads under way. */
+  /** Bytes of running downloads. */
   private reserved = 0;
 
   constructor(
@@ -38,11 +38,11 @@ export class Spool {
   ) {}
 
   /**
-   * Works with a copy of a file, which stays for so long. One that is larger than the directory may be is
-   * fetched where the disk has room, and removed afterwards.
+   * Runs `work` with a local copy of a file. The copy is not removed meanwhile. A file that is
+   * larger than the limit is fetched if the disk has room, and removed afterwards.
    *
-   * @throws Unavailable when the disk has no room; Unreadable when what the store has is not what the
-   * manifest names.
+   * @throws Unavailable if the disk has no room; Unreadable if the stored file does not match the
+   *   manifest.
    */
   async use<Result>(
     file: SpooledFile,
@@ -64,7 +64,7 @@ export class Spool {
     }
   }
 
-  /** False for a file that is larger than all of the directory may be. */
+  /** False for a file that is larger than the directory's limit. */
   keeps({ size_bytes }: SpooledFile): boolean {
     return size_bytes <= this.maxBytes;
   }
@@ -72,11 +72,11 @@ export class Spool {
   private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {
     const path = join(this.directory, file.sha256);
     const now = new Date();
-    const isThere = await utimes(path, now, now).then(
+    const isCached = await utimes(path, now, now).then(
       () => true,
       () => false,
     );
-    if (isThere) return path;
+    if (isCached) return path;
     this.reserved += file.size_bytes;
     const part = `${path}.${randomUUID()}.part`;
     try {
@@ -84,7 +84,7 @@ export class Spool {
       await this.makeRoom();
       await this.requireRoom(file);
       const target = createWriteStream(part, { flags: "wx", mode: 0o600 });
-      // Opened any later, it could appear after it was removed: the bytes may be wrong at once.
+      // Wait for the file to be created: otherwise an early error could remove it before it exists.
       await once(target, "open");
       await pipeline(read(), checked(file), target);
       await rename(part, path);
@@ -95,7 +95,7 @@ export class Spool {
     }
   }
 
-  /** For all downloads under way, this one among them. */
+  /** Checks the free space for all running downloads, including this one. */
   private async requireRoom({ size_bytes }: SpooledFile): Promise<void> {
     const { bavail, bsize } = await statfs(this.directory);
     if (bavail * bsize >= this.reserved + MIN_FREE_BYTES) return;
@@ -104,7 +104,7 @@ export class Spool {
     );
   }
 
-  /** For the downloads under way. */
+  /** Removes unused files until the running downloads fit into the limit. */
   private async makeRoom(): Promise<void> {
     const found = await Promise.all(
       (await readdir(this.directory)).map(async (name) => {
@@ -128,7 +128,7 @@ export class Spool {
   }
 }
 
-/** Passes the bytes on; throws once they are not those of the manifest. */
+/** Passes bytes through. Throws if size or checksum do not match the manifest. */
 function checked({ size_bytes, sha256 }: SpooledFile) {
   return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const hash = createHash("sha256");
@@ -143,5 +143,4 @@ function checked({ size_bytes, sha256 }: SpooledFile) {
   };
 }
 
-const changed = (): Unreadable =>
-  new Unreadable("the stored file is not the one that the manifest names");
+const changed = (): Unreadable => new Unreadable("the stored file does not match the manifest");

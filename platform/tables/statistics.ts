@@ -2,20 +2,20 @@ import { decimal, finite, isoTime, numberOrText, shortened } from "./cells";
 import type { ColumnKind } from "./column-type";
 import type { ColumnStatistics } from "./protocol";
 import { query, type Session } from "./session";
-import { passesOver, type Table, type TableColumn } from "./table";
+import { columnBatches, type Table, type TableColumn } from "./table";
 
 type Field = Exclude<keyof ColumnStatistics, "name" | "dtype" | "null_count">;
 
 const MAX_TEXT = 256;
-/** Of tables with very many columns: the answer has an end. */
+/** For tables with very many columns, to limit the size of the preview. */
 const SHORT_TEXT = 16;
 const MANY_COLUMNS = 200;
 
-/** What is known of all rows. */
+/** Computes each column's statistics over all rows. */
 export async function measure(session: Session, table: Table): Promise<ColumnStatistics[]> {
   const maxText = table.columns.length > MANY_COLUMNS ? SHORT_TEXT : MAX_TEXT;
   const columns: ColumnStatistics[] = [];
-  for (const some of passesOver(table.columns)) {
+  for (const some of columnBatches(table.columns)) {
     const found = await aggregate(session, table, some);
     const statistics = some.map((of, n) =>
       statisticsOf(of, table.numRows, found[n] ?? {}, maxText),
@@ -25,7 +25,10 @@ export async function measure(session: Session, table: Table): Promise<ColumnSta
   return columns;
 }
 
-/** Aggregates of some columns, in one pass; without spread where their numbers are too large for it. */
+/**
+ * Aggregates some columns in one pass. Leaves out the standard deviation if numbers are too large
+ * for it.
+ */
 async function aggregate(
   session: Session,
   table: Table,
@@ -109,7 +112,7 @@ function statisticsOf(
   maxText: number,
 ): ColumnStatistics {
   const present = Number(found.count);
-  // An estimate may exceed what it estimates.
+  // The estimate may exceed the number of values.
   const distinct = found.approx_distinct;
   return {
     name,

@@ -1,7 +1,7 @@
 import { tableFilesOf } from "./stored-table";
 import { tableFormat } from "./table-format";
 
-test("an artifact's table is the file of the specification's name, else all of one format", () => {
+test("an artifact's table is the file with the specified name, else all files of one format", () => {
   const tables = (...paths: string[]): string[] =>
     tableFilesOf(paths.map((path) => ({ path }))).map(({ path }) => path);
   expect(tables("a.csv", "report.json", "scored.parquet")).toEqual(["scored.parquet"]);
@@ -12,6 +12,6 @@ test("an artifact's table is the file of the specification's name, else all of o
   expect(tables("report.json", "raw.csv.gz")).toEqual([]);
 });
 
-test.each(["x.constructor", "parquet", "x.toString"])("%s has no table's name", (path) => {
+test.each(["x.constructor", "parquet", "x.toString"])("%s is not the name of a table", (path) => {
   expect(tableFormat(path)).toBeUndefined();
 });

@@ -5,12 +5,12 @@ import { tableFormat } from "./table-format";
 import type { StoredTable, Tables } from "./tables";
 import { Unreadable } from "./unreadable";
 
-/** The names that spec.md 2.6 gives a dataset's table. */
+/** The names of a dataset's table (specification 2.6). */
 const NAMED = /^(raw|scored|sft)\.[a-z]+$/;
 
 /**
- * The files that are an artifact's table: the one of the specification's name; where there is none, all
- * of the first table's format, as shards are.
+ * The files of an artifact's table: the file with the specified name; otherwise all files with the
+ * format of the first table, which are shards.
  */
 export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   const tables = files.filter(({ path }) => tableFormat(path));
@@ -20,17 +20,16 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   return tables.filter(({ path }) => tableFormat(path) === format);
 }
 
-/** For all files of an artifact: what is not read by then stays unread. */
+/** For all files of an artifact. Files that are not read by then are skipped. */
 const MAX_MS = 60 * 60_000;
 
-/** A file of an artifact's. */
 interface ArtifactFile extends Measured {
   path: string;
 }
 
 /**
- * Counts the rows of an artifact's table and names its columns; null where it has none. Files that can't
- * be read are noted, and keep nobody up.
+ * Counts the rows of an artifact's table and names its columns; null if it has no table. Unreadable
+ * files are listed and don't fail the call.
  */
 export async function measureArtifact(
   tables: Pick<Tables, "measure">,
@@ -66,7 +65,7 @@ export async function measureArtifact(
         columns.set(name, known === undefined || known === dtype ? dtype : "mixed");
       }
     } catch (error) {
-      // A file that is wrong stays wrong; a store that is away comes back.
+      // An invalid file stays invalid. Any other error, such as an unavailable store, is transient.
       if (!(error instanceof Unreadable)) throw error;
       unreadable.push({ path, why: error.message });
     }

@@ -2,48 +2,48 @@ import type { ColumnType } from "./column-type";
 
 export interface TableColumn extends ColumnType {
   name: string;
-  /** How SQL names it. */
+  /** The column's name in SQL. */
   sql: string;
 }
 
 /**
- * A file as SQL reads it. Column names are a user's, so no statement has any: the columns are c0, c1, …
- * by their place, also where two names differ by nothing but case, which SQL would take for one.
+ * A file as SQL reads it. Users choose the column names, so statements never contain them. SQL
+ * names the columns c0, c1, … by index. This also separates two names that differ only by case.
  */
 export interface Table {
   numRows: number;
-  /** Their types are those of all rows; "null" where no row has a value. */
+  /** Types cover all rows; "null" if no row has a value. */
   columns: TableColumn[];
-  /** A FROM clause that has these of the columns; its parameter $1 is the file. */
+  /** A FROM clause that provides these columns. Its parameter $1 is the file. */
   from(columns: TableColumn[]): string;
 }
 
 /**
- * Each value of a statement takes some ten kilobytes for each thread, however few rows there are: a wide
- * table is read in several passes.
+ * Columns read in one pass. Each selected value takes about ten kilobytes per thread, even with few
+ * rows, so a wide table is read in several passes.
  */
 const AT_ONCE = 50;
 
-/** The columns by as many as are read in one pass. */
-export function passesOver<Column>(columns: Column[]): Column[][] {
+/** Splits columns into batches that are read in one pass each. */
+export function columnBatches<Column>(columns: Column[]): Column[][] {
   const count = Math.ceil(columns.length / AT_ONCE);
   return Array.from({ length: count }, (_, n) => columns.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
 }
 
 /** c0, c1, … */
-const placeOf = (index: number): string => `c${index}`;
+const indexName = (index: number): string => `c${index}`;
 
-/** For an alias of so many columns. */
-export const places = (count: number): string =>
-  Array.from({ length: count }, (_, index) => placeOf(index)).join(", ");
+/** The list of names for a table alias with this many columns. */
+export const indexNames = (count: number): string =>
+  Array.from({ length: count }, (_, index) => indexName(index)).join(", ");
 
 export function columnsOf(names: string[], types: ColumnType[]): TableColumn[] {
-  return types.map((type, index) => ({ ...type, name: names[index] ?? "", sql: placeOf(index) }));
+  return types.map((type, index) => ({ ...type, name: names[index] ?? "", sql: indexName(index) }));
 }
 
-/** A file that is read, but is not the table that it should be. */
+/** The file can be read, but is not a valid table. */
 export class NotATable extends Error {
-  /** @param row where it goes wrong; the first row is 1, a header counts. */
+  /** @param row the row at fault. Rows count from 1; a header counts as a row. */
   constructor(
     message: string,
     readonly row?: number,

@@ -8,7 +8,7 @@ import { LocalStore } from "../store/local-store";
 import type { ObjectStore } from "../store/object-store";
 import { type PreviewedTable, Tables } from "./tables";
 
-/** Answers with what is in the file, and counts. */
+/** Returns the file's content and the number of requests so far. */
 const PROGRAM = `
 let count = 0;
 process.on("disconnect", () => process.exit());
@@ -40,8 +40,8 @@ function tablesOf(store: ObjectStore, cacheBytes = config.tables.cacheBytes): Ta
   return tables;
 }
 
-/** A store that is no directory, as far as one can tell. */
-function elsewhere(store: LocalStore): ObjectStore {
+/** Makes a store look like a remote one. */
+function remote(store: LocalStore): ObjectStore {
   return new Proxy<ObjectStore>(store, {
     get: (of, name) => (name === "localPath" ? undefined : Reflect.get(of, name).bind(of)),
   });
@@ -61,19 +61,19 @@ function fileOf(storageId: string, text: string): PreviewedTable {
 
 test.each([
   ["a directory", (store: LocalStore) => store],
-  ["elsewhere", elsewhere],
-])("a file of a store that is %s is read once, also for many at once", async (_where, as) => {
+  ["remote", remote],
+])("a file of a store that is %s is read once for concurrent requests", async (_where, as) => {
   const store = new LocalStore(join(folder, "store"));
   await store.check();
   const of = tablesOf(as(store));
   for (const id of ["one", "two"]) await store.put(`${id}/raw.csv`, Buffer.from("text"));
-  const asked = ["one", "one", "two"].map((id) => of.preview(fileOf(id, "text")));
-  const counts = (await Promise.all(asked)).map(({ rows }) => rows[0]);
+  const previews = ["one", "one", "two"].map((id) => of.preview(fileOf(id, "text")));
+  const counts = (await Promise.all(previews)).map(({ rows }) => rows[0]);
   expect(counts).toEqual([1, 1, 2].map((count) => ({ text: "text", count })));
   expect((await of.preview(fileOf("one", "text"))).rows).toEqual([{ text: "text", count: 1 }]);
 });
 
-test("what is not the store's is not read", async () => {
+test("a link to a file outside of the store is not read", async () => {
   const store = new LocalStore(join(folder, "store"));
   await store.check();
   const of = tablesOf(store);
@@ -84,16 +84,16 @@ test("what is not the store's is not read", async () => {
   });
 });
 
-test("a tenant may have so many previews waiting, and holds up no other's", async () => {
+test("a tenant's waiting previews are limited and don't delay other tenants", async () => {
   const store = new LocalStore(join(folder, "store"));
   await store.check();
   const of = tablesOf(store);
   const ids = Array.from({ length: 12 }, (_, n) => `file-${n}`);
   for (const id of ids) await store.put(`${id}/raw.csv`, Buffer.from("text"));
-  const asked = ids.map((id) => of.preview(fileOf(id, "text")));
+  const previews = ids.map((id) => of.preview(fileOf(id, "text")));
   const other = of.preview({ ...fileOf("file-0", "text"), storageId: "x", tenant: "other" });
   expect((await other).rows).toEqual([{ text: "text", count: 3 }]);
-  const outcomes = await Promise.allSettled(asked);
+  const outcomes = await Promise.allSettled(previews);
   const refused = outcomes.filter(({ status }) => status === "rejected");
   expect(refused).toHaveLength(3);
   expect(refused).toContainEqual(
@@ -101,8 +101,8 @@ test("a tenant may have so many previews waiting, and holds up no other's", asyn
   );
 });
 
-test("of what is elsewhere and too large to keep, rows are counted, and there is no preview", async () => {
-  const store = elsewhere(new LocalStore(join(folder, "store")));
+test("a remote file that is too large for the cache is measured, but has no preview", async () => {
+  const store = remote(new LocalStore(join(folder, "store")));
   await store.check();
   const of = tablesOf(store, 3);
   await store.put("one/raw.csv", Buffer.from("text"));
@@ -113,8 +113,8 @@ test("of what is elsewhere and too large to keep, rows are counted, and there is
   expect(readdirSync(join(folder, "cache/tables"))).toEqual([]);
 });
 
-test("of parquet elsewhere only the footer is fetched", async () => {
-  const store = elsewhere(new LocalStore(join(folder, "store")));
+test("only the footer of a remote parquet file is fetched", async () => {
+  const store = remote(new LocalStore(join(folder, "store")));
   await store.check();
   const of = tablesOf(store);
   const footer = Buffer.from("a footer");

@@ -1,35 +1,35 @@
 import { join } from "node:path";
 import { ForgeError } from "../../core/errors";
-import { Shared } from "../concurrency/shared";
+import { SingleFlight } from "../concurrency/single-flight";
 import type { Config } from "../config/config";
 import type { Logger } from "../logger";
 import type { Component } from "../service";
 import type { ObjectStore } from "../store/object-store";
-import { Answers } from "./answers";
 import { TableEngine } from "./engine";
 import type { TableFacts } from "./facts";
 import { withFooter } from "./footer-file";
 import type { TablePreview, TableRequest } from "./protocol";
 import { Spool, type SpooledFile } from "./spool";
 import type { TableFormat } from "./table-format";
+import { TextCache } from "./text-cache";
 import { Unreadable } from "./unreadable";
 
 const MAX_ANSWERS = 100;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
 const MAX_WAITING_PREVIEWS = 8;
-/** What is larger is read by a process of its own, so that it doesn't hold up all that are not. */
+/** Larger files are read by a separate process, so that they don't delay small ones. */
 const LARGE_BYTES = 64 * 1024 * 1024;
-/** The slowest that a large file is read; below that it hangs. */
+/** Slowest speed at which a large file is read. A slower read counts as hanging. */
 const MIN_BYTES_PER_MS = 10_000;
-/** However large it is: others wait for it. */
+/** Longest additional time for a large file, because other files wait for it. */
 const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */
 export interface StoredTable extends SpooledFile {
-  /** Whose it is: tenants take turns. */
+  /** The owner: tenants are served round-robin. */
   tenant: string;
-  /** In the store. */
+  /** Key in the store. */
   key: string;
   format: TableFormat;
 }
@@ -40,20 +40,20 @@ export interface PreviewedTable extends StoredTable {
 }
 
 /**
- * What users' and workers' tables hold. Their bytes are read in processes apart from the server, within
- * bounds of time and memory, and nowhere else.
+ * Measures and previews users' and workers' tables. Their bytes are read only in separate processes
+ * with limited time and memory.
  */
 export class Tables implements Component {
   readonly name = "tables";
-  private readonly answers = new Answers(MAX_ANSWERS, MAX_ANSWER_BYTES);
-  /** One reading for all that ask meanwhile. */
-  private readonly underWay = new Shared<string>();
+  private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
+  /** Concurrent previews of one file share a read. */
+  private readonly inFlight = new SingleFlight<string>();
   private readonly spool: Spool;
   private readonly directory: string;
   private readonly timeoutMs: number;
   private readonly engines: { small: TableEngine; large: TableEngine };
 
-  /** @param program of the processes that read; a test has others. */
+  /** @param program of the reader processes, for tests. */
   constructor(
     private readonly store: ObjectStore,
     { home, tables }: Pick<Config, "home" | "tables">,
@@ -76,13 +76,13 @@ export class Tables implements Component {
   }
 
   /**
-   * Counts a table's rows and names its columns, however large it is.
+   * Counts a table's rows and names its columns. The table may have any size.
    *
-   * @param signal takes it back, as long as it waits for its turn.
+   * @param signal cancels the read while it waits.
    * @throws Unreadable; 503 when the server stops.
    */
   async measure(table: StoredTable, signal?: AbortSignal): Promise<TableFacts> {
-    // Of parquet only the footer is read.
+    // Only the footer of a parquet file is read.
     const bytes = table.format === "parquet" ? 0 : table.size_bytes;
     const timeoutMs = this.timeoutMs + Math.min(Math.ceil(bytes / MIN_BYTES_PER_MS), MAX_MORE_MS);
     const read = (path: string) => this.read("measure", path, table, timeoutMs, signal);
@@ -90,36 +90,36 @@ export class Tables implements Component {
   }
 
   /**
-   * An artifact never changes, so what was answered once stays true.
+   * Previews are cached, because an artifact never changes.
    *
-   * @throws Unreadable; 422 `preview_too_large`; 429 when the tenant has too many under way; 503 when
-   * the server stops.
+   * @throws Unreadable; 422 `preview_too_large`; 429 if too many previews of the tenant wait; 503
+   *   when the server stops.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.storageId, table.path, table.sha256]);
-    const known = this.answers.get(key);
-    if (known !== undefined) return JSON.parse(known);
-    const answer = await this.underWay.do(key, async () => {
-      const made = await this.readPreview(table);
-      this.answers.set(key, made);
-      return made;
+    const cached = this.cache.get(key);
+    if (cached !== undefined) return JSON.parse(cached);
+    const preview = await this.inFlight.do(key, async () => {
+      const read = await this.readPreview(table);
+      this.cache.set(key, read);
+      return read;
     });
-    return JSON.parse(answer);
+    return JSON.parse(preview);
   }
 
   private async readPreview(table: PreviewedTable): Promise<string> {
     if (this.engineOf(table).waitingOf(table.tenant) >= MAX_WAITING_PREVIEWS) {
-      const message = `at most ${MAX_WAITING_PREVIEWS} previews of a tenant's may wait; try again shortly`;
+      const message = `at most ${MAX_WAITING_PREVIEWS} previews of a tenant may wait; try again shortly`;
       throw new ForgeError(429, "rate_limited", message);
     }
     if (this.store.localPath === undefined && !this.spool.keeps(table)) {
-      const message = `the file is larger than ${this.spool.maxBytes} bytes, the most that a preview may fetch`;
+      const message = `the file is larger than ${this.spool.maxBytes} bytes, the limit for previews`;
       throw new ForgeError(422, "preview_too_large", message);
     }
     return await this.withFile(table, (path) => this.read("preview", path, table, this.timeoutMs));
   }
 
-  /** @param needs of parquet, all of it or its footer only. */
+  /** @param needs whether a parquet file is needed as a whole or only its footer. */
   private async withFile(
     table: StoredTable,
     read: (path: string) => Promise<string>,
@@ -149,12 +149,12 @@ export class Tables implements Component {
     return isLarge ? this.engines.large : this.engines.small;
   }
 
-  /** Undefined where the store keeps its objects elsewhere. */
+  /** Undefined for a remote store. */
   private localPath(key: string): string | undefined {
     try {
       return this.store.localPath?.(key);
     } catch {
-      throw new Unreadable("the stored file is not where it should be");
+      throw new Unreadable("the stored file is not in the store");
     }
   }
 }

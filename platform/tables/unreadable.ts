@@ -1,10 +1,10 @@
 import { ForgeError } from "../../core/errors";
 
-/** 422: this file can't be read as a table, and trying again won't help. */
+/** 422: the file can't be read as a table. A retry does not help. */
 export class Unreadable extends ForgeError {
   override readonly name = "Unreadable";
 
-  /** @param row where it goes wrong, where that is known; the first row is 1, a header counts. */
+  /** @param row the row at fault, if known. Rows count from 1; a header counts as a row. */
   constructor(
     message: string,
     readonly row?: number,

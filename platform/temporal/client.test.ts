@@ -6,7 +6,7 @@ const failed = (code: number): Error =>
 test.each([
   [3, "INVALID_ARGUMENT"],
   [9, "FAILED_PRECONDITION"],
-])("%i %s is the call's own fault", (code) => {
+])("%i %s is a permanent error of the call", (code) => {
   expect(isRefusal(failed(code))).toBe(true);
 });
 
@@ -15,10 +15,10 @@ test.each([
   [8, "RESOURCE_EXHAUSTED"],
   [13, "INTERNAL"],
   [14, "UNAVAILABLE"],
-])("%i %s may pass", (code) => {
+])("%i %s is transient", (code) => {
   expect(isRefusal(failed(code))).toBe(false);
 });
 
-test("what is no answer of Temporal's may pass", () => {
+test("an error that is no gRPC response is transient", () => {
   expect(isRefusal(new Error("a bug"))).toBe(false);
 });

@@ -3,7 +3,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from "@temporalio/commo
 import { SEARCH_ATTRIBUTES } from "../../core/jobs/workflow";
 import type { Config } from "../config/config";
 
-/** Longest a call may take while Temporal is frozen rather than gone, in ms. */
+/** Deadline of a call, in ms. Applies when Temporal accepts connections but does not respond. */
 export const TEMPORAL_DEADLINE_MS = 5_000;
 
 const GRPC_ALREADY_EXISTS = 6;
@@ -13,13 +13,13 @@ export const searchAttributeKeys = {
   userId: defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttributeType.KEYWORD),
 };
 
-/** A client that connects at its first call: the server starts with Temporal away, too. */
+/** Creates a client that connects at its first call, so that the server starts without Temporal. */
 export function createTemporalClient(config: Config["temporal"]): Client {
   const connection = Connection.lazy({
     ...config.connection,
     connectTimeout: TEMPORAL_DEADLINE_MS,
     channelArgs: {
-      // gRPC's own default waits up to two minutes before it looks again.
+      // By default gRPC waits up to two minutes before it reconnects.
       "grpc.initial_reconnect_backoff_ms": 200,
       "grpc.min_reconnect_backoff_ms": 200,
       "grpc.max_reconnect_backoff_ms": 1_000,
@@ -28,7 +28,7 @@ export function createTemporalClient(config: Config["temporal"]): Client {
   return new Client({ connection, namespace: config.namespace });
 }
 
-/** Makes our search attributes known; starting a workflow with an unknown one is refused. */
+/** Registers our search attributes. Temporal refuses to start a workflow with an unknown one. */
 export async function registerSearchAttributes(client: Client): Promise<void> {
   const indexedValueTypeKeyword = 2;
   try {
@@ -45,10 +45,12 @@ export async function registerSearchAttributes(client: Client): Promise<void> {
   }
 }
 
-/** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. */
+/**
+ * INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED.
+ */
 const REFUSALS = [3, 5, 7, 9, 11, 12];
 
-/** Whether Temporal refuses the call itself: anything else may pass, and passes with its own trouble. */
+/** Whether Temporal refused the call permanently. Any other error may be transient. */
 export function isRefusal(error: unknown): boolean {
   const code = grpcCode(error);
   return code !== undefined && REFUSALS.includes(code);
@@ -61,19 +63,19 @@ function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
-/** An error with its causes: the client's own says only which call failed. */
+/** The message of an error and its causes. The client's own message only names the call. */
 export function reasonOf(error: unknown): string {
-  const said = [String(error)];
+  const messages = [String(error)];
   for (let at = error; at instanceof Error && at.cause instanceof Error; at = at.cause) {
-    said.push(at.cause.message);
+    messages.push(at.cause.message);
   }
-  return said.join(": ");
+  return messages.join(": ");
 }
 
-/** Longest that Temporal may take to say that it is there, in ms. */
+/** Deadline of the availability check, in ms. */
 const ANSWER_DEADLINE_MS = 1_000;
 
-/** Whether Temporal answers: of a call that failed, its error alone does not tell whose fault it was. */
+/** Whether Temporal responds. The error of a failed call alone does not show where the fault is. */
 export async function isTemporalThere({ connection }: Client): Promise<boolean> {
   try {
     await connection.withDeadline(Date.now() + ANSWER_DEADLINE_MS, () =>

@@ -1,13 +1,13 @@
 import { SCOPES } from "../../core/accounts/principal";
 import { isWellFormedKey, mintKey } from "./api-keys";
 
-test.each(SCOPES)("a %s key says its scope and passes its checksum", (scope) => {
+test.each(SCOPES)("a %s key contains its scope and passes its checksum", (scope) => {
   const key = mintKey(scope);
   expect(key).toMatch(new RegExp(`^forge_${scope}_[A-Za-z0-9_-]{32,}_[0-9a-f]{8}$`));
   expect(isWellFormedKey(key)).toBe(true);
 });
 
-test("any one changed character is noticed", () => {
+test("changing any single character fails the checksum", () => {
   const key = mintKey("user");
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === "0" ? "1" : "0";

@@ -4,19 +4,19 @@ import type { Scope } from "../../core/accounts/principal";
 
 const KEY = /^forge_(user|worker|admin)_([A-Za-z0-9_-]{32,})_([0-9a-f]{8})$/;
 
-/** A new key's text: forge_<scope>_<random>_<crc>. */
+/** Returns a new key: forge_<scope>_<random>_<crc>. */
 export function mintKey(scope: Scope): string {
   const body = `forge_${scope}_${randomBytes(24).toString("base64url")}`;
   return `${body}_${checksum(body)}`;
 }
 
-/** False for a key with a typo: refused without asking the database. */
+/** False for a key with a typo, which is rejected without a database lookup. */
 export function isWellFormedKey(key: string): boolean {
   const match = KEY.exec(key);
   return match !== null && checksum(key.slice(0, key.lastIndexOf("_"))) === match[3];
 }
 
-/** All that is stored of a key's text. 24 random bytes need no slow hash. */
+/** Only this digest of a key is stored. A key has 24 random bytes, so it needs no slow hash. */
 export const keyDigest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
 function checksum(text: string): string {

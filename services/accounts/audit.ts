@@ -2,22 +2,22 @@ import type { TenantScope } from "../../core/accounts/principal";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface AuditEntry {
-  /** Whom it concerns; null: everybody. */
+  /** The tenant concerned; null for all tenants. */
   userId: string | null;
-  /** What was done, in the past tense and stable: `payment_customer_set`. */
+  /** A stable code in the past tense: `payment_customer_set`. */
   action: string;
-  /** What it was done to. */
+  /** The id of what was changed. */
   subject: string;
-  /** Who did it. */
+  /** The key that made the change. */
   principal: { keyId: string; keyName: string; scope: string };
-  /** Left out: there was nothing, or nothing is left. */
+  /** `before` is undefined for something new, `after` for something removed. */
   before?: unknown;
   after?: unknown;
 }
 
 /**
- * Part of the transaction that changes what it tells of, and its last statement: from here to its end no
- * other is recorded, so whoever waited for a row's lock now could wait for ever.
+ * Records an audit entry. Call it in the transaction of the change, as its last statement: it blocks all other audit
+ * entries until the transaction ends, so waiting for another lock after it could deadlock.
  */
 export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   const { userId, action, subject, principal, before, after } = entry;
@@ -51,7 +51,7 @@ export interface AuditRow {
   hash: Buffer;
 }
 
-/** The newest entries about a tenant; of everybody for an admin. */
+/** The newest entries about a tenant; about all tenants for an admin. */
 export async function listAudit(
   db: Queryable,
   tenantScope: TenantScope,
@@ -67,7 +67,7 @@ export async function listAudit(
   );
 }
 
-/** Entries that are not as they were written, or whose predecessor is not the one they were written after. */
+/** Entries whose content was changed, or whose predecessor is not the one in their hash. */
 export async function listBrokenEntries(
   db: Queryable,
 ): Promise<{ entry_id: number; fault: string }[]> {
@@ -83,7 +83,7 @@ export async function listBrokenEntries(
   );
 }
 
-/** How many entries there are, and the last one's hash, in hex. */
+/** The number of entries and the hash of the last one, in hex. */
 export async function findAuditEnd(db: Queryable): Promise<{ entries: number; hash: string }> {
   const row = await maybeOne<{ entries: number; hash: string }>(
     db,

@@ -6,19 +6,20 @@ import { isWellFormedKey, keyDigest } from "./api-keys";
 import type { KeyLookup } from "./key-lookup";
 import { touchKeys } from "./keys";
 
-/** What keys are looked up by. */
-export interface Doorkeeper {
+/** Dependencies of `authenticate`. */
+export interface AuthenticationContext {
   db: Queryable;
   keys: KeyLookup;
 }
 
 /**
- * Resolves the request's key, from either header, to a principal.
+ * Resolves the request's API key, from either header, to a principal.
  *
- * @throws 403 when there is none.
+ * @param canWait the lookup may wait to be batched with others.
+ * @throws 403 if there is no valid key.
  */
 export async function authenticate(
-  { db, keys }: Doorkeeper,
+  { db, keys }: AuthenticationContext,
   message: IncomingMessage,
   canWait = false,
 ): Promise<Principal> {
@@ -28,8 +29,8 @@ export async function authenticate(
   const found = await keys.find(digest, canWait);
   if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
   const ownerKeyId = found.session_of ?? found.key_id;
-  // Nobody waits for it, and a failure costs a date.
-  if (found.is_unnoticed) touchKeys(db, [found.key_id, ownerKeyId]).catch(() => undefined);
+  // Not awaited: if it fails, only `last_used_at` is out of date.
+  if (found.is_touch_due) touchKeys(db, [found.key_id, ownerKeyId]).catch(() => undefined);
   return {
     userId: found.user_id,
     keyId: found.key_id,
@@ -41,16 +42,16 @@ export async function authenticate(
   };
 }
 
-/** The one key that the request carries, in one header or the same in both. */
+/** The request's key; undefined if it has none, or different ones. */
 function readKey(message: IncomingMessage): string | undefined {
   const { rawHeaders } = message;
   let key: string | undefined;
-  // As they were sent: a header that came twice must not hide its second value.
+  // Raw headers, because the parsed ones hide the second value of a repeated header.
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase();
     const value = rawHeaders[at + 1] ?? "";
     const isOwn = name === "x-service-api-key";
-    // Another scheme's is for somebody on the way.
+    // Credentials of another scheme are for a proxy in between.
     if (!isOwn && (name !== "authorization" || !/^Bearer\b/i.test(value))) continue;
     const sent = isOwn ? value : /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1];
     if (sent === undefined || (key !== undefined && sent !== key)) return undefined;

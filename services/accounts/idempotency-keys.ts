@@ -2,10 +2,10 @@ import { deleteOlder, isOlder } from "../../platform/postgres/clock";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * ReportedFields a key for a request, inside the transaction that will do its work. A concurrent claim waits
- * here until that transaction ends, and then sees its answer.
+ * Claims an idempotency key, inside the transaction that does the request's work. A concurrent claim of the same key
+ * waits until that transaction ends, and then returns its response.
  *
- * @returns undefined when the key is ours; else what the first request with it was and answered.
+ * @returns undefined if the key was claimed; otherwise fingerprint and response of the first request with the key.
  */
 export async function claimKey(
   db: Queryable,
@@ -42,7 +42,8 @@ export async function storeResponse(
   ]);
 }
 
-const FORGOTTEN = { table: "idempotency", time: "created_at", age: "interval '25 hours'" };
+/** An hour longer than a key is valid. */
+const RETENTION = { table: "idempotency", time: "created_at", age: "interval '25 hours'" };
 
-export const forgetOldKeys = (db: Queryable, limit: number): Promise<number> =>
-  deleteOlder(db, FORGOTTEN, limit);
+export const deleteOldIdempotencyKeys = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, RETENTION, limit);

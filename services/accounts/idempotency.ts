@@ -8,25 +8,25 @@ import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { claimKey, storeResponse } from "./idempotency-keys";
 
-/** For so long a request waits for the first one with its key, before it is told of that one. */
+/** How long a request waits for the first one with its key, before it fails with `request_in_flight`. */
 const BEGIN = "set local lock_timeout = '2s'";
 
 const MAX_KEY_LENGTH = 255;
 
 export interface Creation<T> {
-  /** What was asked for, whatever the words: the same key with another content is refused. */
+  /** The parsed request. The same key with different content is refused. */
   content: unknown;
-  /** Then it needs no transaction around it. */
+  /** `create` is a single statement, so it needs no transaction of its own. */
   isOneStatement?: boolean;
-  /** Creates the thing, by statements that stand or fall together, and answers. */
+  /** Creates the resource within the caller's transaction and returns the response. */
   create(db: Queryable): Promise<T>;
-  /** The answer as a replay gives it: without what may be shown once only. */
+  /** The response as it is stored and replayed: without what may be shown only once. */
   replay?(answer: NoInfer<T>): unknown;
 }
 
 /**
- * Answers a POST that creates: with an Idempotency-Key, once, however often and to whichever process the
- * request is sent. The key is stored in the transaction that creates the thing.
+ * Handles a POST that creates a resource. With an Idempotency-Key it creates the resource once, no matter how often
+ * and to which process the request is sent. The key is stored in the transaction that creates the resource.
  */
 export async function createOnce<T>(
   ctx: Context,
@@ -40,7 +40,7 @@ export async function createOnce<T>(
   }
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // A step of the clock that is not recorded yet would make the key look old: the request would run twice.
+  // An unrecorded step of the clock would make the key look expired, and the request would run twice.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);

@@ -6,60 +6,60 @@ import { type AuthenticatingRow, findKeys } from "./keys";
 
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
-/** A key that was found is good for so long: one that another process revokes is dead here within a second. */
-const GOOD_FOR_MS = 900;
-const MAX_REMEMBERED = 10_000;
+/** How long a found key is cached: a key revoked by another process stops working here within a second. */
+const CACHE_MS = 900;
+const MAX_CACHED = 10_000;
 
 type Found = AuthenticatingRow | undefined;
 
-interface Remembered {
+interface CachedKey {
   key: AuthenticatingRow;
   untilMs: number;
 }
 
 /**
- * Finds keys by their digests, in the database once a second: most requests come with a key that was used a
- * moment ago. One look-up at a time, so that floods of requests take one connection; requests that nobody waits
- * for are gathered for longer. A key that this process revokes, or hears of, is dead here at once.
+ * Finds keys by their digests. Found keys are cached for up to a second, because most requests use a recently used
+ * key. One lookup runs at a time, so that a flood of requests takes one connection; lookups that can wait are batched
+ * for longer. When a revocation by this process, or a notification of one, arrives, the cache is cleared at once.
  */
 export class KeyLookup {
-  private readonly prompt: Coalesced<Buffer, Found>;
-  private readonly patient: Batcher<Buffer, Found>;
+  private readonly immediate: Coalesced<Buffer, Found>;
+  private readonly batched: Batcher<Buffer, Found>;
   /** By digest, in hex. */
-  private remembered = new Map<string, Remembered>();
+  private cache = new Map<string, CachedKey>();
 
   constructor(
     private readonly db: Queryable,
     signals: Pick<Signals, "on">,
     private readonly nowMs: () => number,
   ) {
-    this.prompt = new Coalesced((digests) => this.findAll(digests), MAX_BATCH);
-    this.patient = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
-    // Looks that are under way note what they find in the map that is forgotten with this.
-    const forget = (): void => {
-      this.remembered = new Map();
+    this.immediate = new Coalesced((digests) => this.findAll(digests), MAX_BATCH);
+    this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
+    // A new map: running lookups write their results, which may be stale, to the old one.
+    const clear = (): void => {
+      this.cache = new Map();
     };
-    signals.on("revoked", forget);
-    signals.on("reconnected", forget);
+    signals.on("revoked", clear);
+    signals.on("reconnected", clear);
   }
 
   async find(digest: Buffer, canWait: boolean): Promise<Found> {
-    const known = this.remembered.get(digest.toString("hex"));
-    if (known && known.untilMs > this.nowMs()) return known.key;
-    return await (canWait ? this.patient : this.prompt).add(digest);
+    const cached = this.cache.get(digest.toString("hex"));
+    if (cached && cached.untilMs > this.nowMs()) return cached.key;
+    return await (canWait ? this.batched : this.immediate).add(digest);
   }
 
   private async findAll(digests: Buffer[]): Promise<Found[]> {
-    const { remembered } = this;
-    const beganMs = this.nowMs();
+    const { cache } = this;
+    const startMs = this.nowMs();
     const texts = digests.map((digest) => digest.toString("hex"));
-    const different = new Map(texts.map((text, at) => [text, digests[at] as Buffer]));
-    const rows = await findKeys(this.db, [...different.values()]);
-    if (remembered.size > MAX_REMEMBERED) remembered.clear();
+    const unique = new Map(texts.map((text, at) => [text, digests[at] as Buffer]));
+    const rows = await findKeys(this.db, [...unique.values()]);
+    if (cache.size > MAX_CACHED) cache.clear();
     for (const key of rows) {
-      const untilMs = beganMs + Math.min(GOOD_FOR_MS, key.expires_in_ms ?? Infinity);
-      // That it is in use is noted once.
-      remembered.set(key.digest.toString("hex"), { key: { ...key, is_unnoticed: false }, untilMs });
+      const untilMs = startMs + Math.min(CACHE_MS, key.expires_in_ms ?? Infinity);
+      // The caller of this lookup records the use; callers served from the cache must not.
+      cache.set(key.digest.toString("hex"), { key: { ...key, is_touch_due: false }, untilMs });
     }
     const found = new Map(rows.map((row) => [row.digest.toString("hex"), row]));
     return texts.map((text) => found.get(text));

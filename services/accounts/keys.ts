@@ -10,33 +10,33 @@ export interface AuthenticatingRow {
   scope: Scope;
   name: string;
   made_by_admin: boolean;
-  /** For how many workers it is; null: for any of its tenant's. */
+  /** How many workers may use it; null: not limited. */
   workers: number | null;
   digest: Buffer;
-  /** Its last use was not noted within the last minute. */
-  is_unnoticed: boolean;
-  /** Of a session: the key that was exchanged for it. */
+  /** `last_used_at` is more than a minute old. */
+  is_touch_due: boolean;
+  /** For a session: the id of the key that it was created with. */
   session_of: string | null;
   /** Null: never. */
   expires_in_ms: number | null;
 }
 
-/** Of a key that is neither revoked nor expired. */
+/** SQL: whether a key is neither revoked nor expired. */
 export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())";
 
-/** The keys of these digests that are neither revoked nor expired. */
+/** Finds the valid keys with these digests. */
 export async function findKeys(db: Queryable, digests: Buffer[]): Promise<AuthenticatingRow[]> {
   return await all<AuthenticatingRow>(
     db,
     `select key_id, user_id, scope, name, made_by_admin, workers, digest, session_of,
-            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed,
+            last_used_at is null or last_used_at < now() - interval '1 minute' as is_touch_due,
             (extract(epoch from expires_at - now()) * 1000)::float8 as expires_in_ms
      from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
     [digests],
   );
 }
 
-/** Notes that keys are in use: a session, and the key that it was exchanged for. At most once a minute. */
+/** Updates `last_used_at` of keys, at most once a minute. */
 export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
   await execute(
     db,
@@ -46,7 +46,7 @@ export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> 
   );
 }
 
-/** Of these keys, those that no longer open anything. */
+/** Those of the given keys that are revoked or expired. */
 export async function listDeadKeys(db: Queryable, keyIds: string[]): Promise<string[]> {
   const rows = await all<{ key_id: string }>(
     db,
@@ -77,7 +77,7 @@ export interface KeyRow {
 export const SHOWN_KEY = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at,
   revoked_at, workers, serving_hosts, made_by_key_id, session_of`;
 
-/** A tenant's keys, or its sessions, newest first; the revoked ones among them. */
+/** A tenant's keys, or its sessions, newest first, including revoked ones. */
 export async function listKeys(
   db: Queryable,
   userId: string,
@@ -97,8 +97,10 @@ interface RevokedKey {
 }
 
 /**
- * Revokes a key and all that it made, and those made; a second time changes nothing. The ids of them,
- * none: there is no such key for this viewer, for whom an admin's key is none unless he is one himself.
+ * Revokes a key and all keys that it created, directly or indirectly. Idempotent. Only an admin can revoke the key of
+ * an admin.
+ *
+ * @returns the revoked keys; none if the tenant scope has no such key.
  */
 export async function revokeKey(
   db: Queryable,
@@ -118,7 +120,7 @@ export async function revokeKey(
   );
 }
 
-/** When a key that opens something expires, `null` for never; undefined: it opens nothing any more. */
+/** When a valid key expires, `null` for never; undefined if it is not valid. */
 export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null | undefined> {
   const row = await maybeOne<{ expires_at: Date | null }>(
     db,
@@ -148,12 +150,12 @@ export async function isLiveKey(db: Queryable, keyId: string): Promise<boolean> 
   return (await findExpiry(db, keyId)) !== undefined;
 }
 
-/** Holds off other transactions that bind workers to this key. */
+/** Locks the key's row, so that only one transaction at a time binds workers to it. */
 export async function lockKey(db: Queryable, keyId: string): Promise<void> {
   await maybeOne(db, "select from api_keys where key_id = $1 for no key update", [keyId]);
 }
 
-/** How many workers a limited key has. */
+/** The number of registered workers bound to a key. */
 export async function countBoundWorkers(db: Queryable, keyId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,
@@ -163,7 +165,7 @@ export async function countBoundWorkers(db: Queryable, keyId: string): Promise<n
   return row?.n ?? 0;
 }
 
-/** Whose key it is; undefined: there is none. */
+/** The tenant of a key; undefined if there is no such key. */
 export async function findKeyOwner(db: Queryable, keyId: string): Promise<string | undefined> {
   const row = await maybeOne<{ user_id: string }>(
     db,
@@ -179,16 +181,16 @@ export interface NewKey {
   name: string;
   madeByAdmin: boolean;
   expiresAt?: string | null;
-  /** The key that asked for it, which takes it along when it is revoked. */
+  /** The key that created it. Revoking that key revokes this one. */
   madeByKeyId?: string;
-  /** A worker key for so many workers, and the hosts that their models may be served from. */
+  /** For a worker key: how many workers may use it, and the hosts that their models may be served from. */
   workers?: number | null;
   servingHosts?: string[];
-  /** An own key text, as the embedded stack keeps it between starts; else one is minted. */
+  /** The key's text, as the embedded stack keeps it between starts; generated if undefined. */
   key?: string;
 }
 
-/** Stores a key's digest; the text is returned here and nowhere else. */
+/** Creates a key. Only its digest is stored, so this is the only time its text is returned. */
 export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & { key: string }> {
   const key = given.key ?? mintKey(given.scope);
   const row = await maybeOne<KeyRow>(

@@ -1,4 +1,4 @@
-import { Shared } from "../../platform/concurrency/shared";
+import { SingleFlight } from "../../platform/concurrency/single-flight";
 import type { Cap } from "../../platform/config/limits";
 import type { Queryable } from "../../platform/postgres/pool";
 import { requireBelow } from "./quota-exceeded";
@@ -7,20 +7,20 @@ import { countQueuedByGroup } from "./quotas";
 const STALE_MS = 1_000;
 const MAX_TENANTS = 10_000;
 
-interface Queued {
-  byShape: Map<string, number>;
+interface QueuedJobs {
+  byGroup: Map<string, number>;
   jobs: number;
   readMs: number;
 }
 
 /**
- * How much each tenant has in the queue: read once a second while the tenant submits, and counted on
- * from there. So what other processes take within that second may pass a cap; a count for each
+ * Limits the jobs that each tenant has in the queue. While a tenant submits, its count is read once a second and
+ * incremented in memory. So submissions to other processes within that second can exceed a cap. Counting for each
  * submission would cost as much as the submission.
  */
 export class QueueQuota {
-  private readonly queued = new Map<string, Queued>();
-  private readonly reading = new Shared<void>();
+  private readonly queued = new Map<string, QueuedJobs>();
+  private readonly reading = new SingleFlight<void>();
 
   constructor(
     private readonly db: Queryable,
@@ -28,32 +28,32 @@ export class QueueQuota {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Brings what is known of a tenant up to date; before the transaction that adds a job. */
+  /** Reads a tenant's count again if it is stale. Call it before the transaction that adds a job. */
   async refresh(userId: string): Promise<void> {
     const known = this.queued.get(userId);
     if (known && this.nowMs() - known.readMs < STALE_MS) return;
     await this.reading.do(userId, () => this.read(userId));
   }
 
-  /** Counts a job in. @throws 429 `quota_exceeded` when the tenant has as many as it may. */
-  admit(userId: string, shape: string): void {
+  /** Adds a job to the count. @throws 429 `quota_exceeded` if the tenant has reached a cap. */
+  admit(userId: string, group: string): void {
     const queued = this.queued.get(userId);
     if (!queued) return;
     requireBelow(this.caps.queued_jobs, queued.jobs);
-    const same = queued.byShape.get(shape) ?? 0;
-    if (same === 0) requireBelow(this.caps.queued_shapes, queued.byShape.size);
+    const same = queued.byGroup.get(group) ?? 0;
+    if (same === 0) requireBelow(this.caps.queued_shapes, queued.byGroup.size);
     queued.jobs += 1;
-    queued.byShape.set(shape, same + 1);
+    queued.byGroup.set(group, same + 1);
   }
 
   private async read(userId: string): Promise<void> {
     const readMs = this.nowMs();
-    const byShape = new Map(
+    const byGroup = new Map(
       (await countQueuedByGroup(this.db, userId)).map(({ shape, jobs }) => [shape, jobs]),
     );
-    const jobs = [...byShape.values()].reduce((sum, each) => sum + each, 0);
+    const jobs = [...byGroup.values()].reduce((sum, each) => sum + each, 0);
     if (this.queued.size >= MAX_TENANTS) this.forgetStale();
-    this.queued.set(userId, { byShape, jobs, readMs });
+    this.queued.set(userId, { byGroup, jobs, readMs });
   }
 
   private forgetStale(): void {

@@ -1,21 +1,21 @@
 import { ForgeError } from "../../core/errors";
 import type { Cap } from "../../platform/config/limits";
 
-/** What there is too many of, as people call it. */
+/** What each cap counts, as error messages name it. */
 const WHAT: Record<Cap["name"], string> = {
-  waiting_requests: "requests that wait",
-  waiting_polls: "requests of workers that wait",
-  open_uploads: "uploads under way",
+  waiting_requests: "waiting requests",
+  waiting_polls: "waiting requests of workers",
+  open_uploads: "open uploads",
   keys: "keys",
   sessions: "sessions",
   workers: "registered workers",
-  queued_jobs: "jobs that wait for a worker",
-  queued_shapes: "different requirements among the jobs that wait",
+  queued_jobs: "queued jobs",
+  queued_shapes: "different requirements among queued jobs",
   stored_bytes: "bytes in the store",
 };
 
-/** Of these one may come free by itself; any other has to be given up by somebody. */
-const PASSING: Cap["name"][] = [
+/** Use of these caps decreases by itself, so a retry can succeed (429). For the others, the user must remove something. */
+const TRANSIENT: Cap["name"][] = [
   "waiting_requests",
   "waiting_polls",
   "open_uploads",
@@ -25,21 +25,21 @@ const PASSING: Cap["name"][] = [
 
 /**
  * @param used how many there are already.
- * @throws ForgeError 429 or, where waiting doesn't help, 409 `quota_exceeded` when no other may be added.
+ * @throws ForgeError 429 or, if waiting doesn't help, 409 `quota_exceeded` if the cap is reached.
  */
 export function requireBelow({ name, variable, limit }: Cap, used: number): void {
   if (limit === null || used < limit) return;
-  const status = PASSING.includes(name) ? 429 : 409;
-  const what = `you have ${used} ${WHAT[name]}, and may have ${limit}`;
+  const status = TRANSIENT.includes(name) ? 429 : 409;
+  const what = `you have ${used} ${WHAT[name]}; the limit is ${limit}`;
   throw quotaExceeded(status, what, { cap: name, variable, limit, used });
 }
 
-/** The refusal, with the numbers as its details. */
+/** The error, with the numbers as its details. */
 export const quotaExceeded = (
   status: 409 | 413 | 429,
   what: string,
   details: { cap: string; variable: string; limit: number; used: number },
 ): ForgeError => {
-  const message = `${what}; whoever runs this server sets that by ${details.variable}`;
+  const message = `${what}; the server's operator sets it with ${details.variable}`;
   return new ForgeError(status, "quota_exceeded", message, undefined, details);
 };

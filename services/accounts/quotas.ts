@@ -1,7 +1,7 @@
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "./keys";
 
-/** Holds off every other transaction that adds to what is counted of this tenant, to this one's end. */
+/** Locks the tenant's row, so that until this transaction ends no other adds what the tenant's quotas count. */
 export async function lockTenant(db: Queryable, userId: string): Promise<void> {
   await maybeOne(db, "select from users where user_id = $1 for no key update", [userId]);
 }
@@ -9,7 +9,7 @@ export async function lockTenant(db: Queryable, userId: string): Promise<void> {
 const count = async (db: Queryable, sql: string, userId: string): Promise<number> =>
   Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
 
-/** Without those that machines were given which are set up over SSH: they count as workers. */
+/** Excludes keys of machines that are set up over SSH: those count as workers. */
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
@@ -25,7 +25,7 @@ export const countWorkers = (db: Queryable, userId: string): Promise<number> =>
     userId,
   );
 
-/** Of its artifacts, and of files that its running jobs have uploaded. */
+/** Bytes of the tenant's artifacts, and of files uploaded by its unfinished jobs. */
 export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
@@ -36,14 +36,14 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
     userId,
   );
 
-/** The bounds of a tenant's shapes, which begin with their tenant (core/jobs/requirements.ts); the upper one is excluded. */
-export function shapesOf(userId: string): [from: string, before: string] {
+/** Range of a tenant's requirement groups, which begin with its id (core/jobs/requirements.ts); `before` is exclusive. */
+export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;
   // The character that follows a comma.
   return [first, `${first.slice(0, -1)}-`];
 }
 
-/** A tenant's jobs that wait for a worker. */
+/** A tenant's queued jobs by requirement group. */
 export async function countQueuedByGroup(
   db: Queryable,
   userId: string,
@@ -52,6 +52,6 @@ export async function countQueuedByGroup(
     db,
     `select shape, count(*)::int as jobs from attempts
      where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,
-    shapesOf(userId),
+    requirementGroupRange(userId),
   );
 }

@@ -1,19 +1,21 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** What bucket `b` holds now, never more than its size; which parameters are its size, and tokens a second. */
+// Processes lease tokens here; rate-limit.ts spends them.
+
+/** SQL: tokens in bucket `b` now. @param size @param perSecond SQL parameters: bucket size, and tokens per second. */
 const levelOf = (size: string, perSecond: string): string =>
   `least(${size}, b.tokens + ${perSecond} * greatest(0,
      extract(epoch from statement_timestamp() - b.refilled_at)::float8))`;
 
 export interface Lease {
   granted: number;
-  /** Left in the bucket. */
+  /** Tokens left in the bucket. */
   tokens: number;
 }
 
 /**
- * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend by itself. One statement
- * on one row, so that processes together never take more than there is.
+ * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend locally. One statement updates one
+ * row, so all processes together never take more tokens than there are.
  */
 export async function leaseTokens(
   db: Queryable,
@@ -38,7 +40,7 @@ export async function leaseTokens(
   return lease;
 }
 
-/** Tokens that a tenant has used up and that have not come back. */
+/** Tokens that a tenant has used and that are not refilled yet. */
 export async function countSpentTokens(
   db: Queryable,
   userId: string,

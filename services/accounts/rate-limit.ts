@@ -1,36 +1,36 @@
 import type { FastifyReply } from "fastify";
 import { ForgeError } from "../../core/errors";
-import { Shared } from "../../platform/concurrency/shared";
+import { SingleFlight } from "../../platform/concurrency/single-flight";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type Lease, leaseTokens } from "./rate-buckets";
 
 interface RateLimit {
   perMinute: number;
-  /** Most requests at once, after a pause. */
+  /** The most requests at once, after a pause. */
   burst: number;
 }
 
-/** Tokens taken at once: one write to the database for so many requests. */
+/** Tokens per lease: one write to the database for this many requests. */
 const LEASE = 50;
-/** Tokens that a process has not spent by then are lost to the tenant. */
+/** Tokens that a process has not spent within this time are lost to the tenant. */
 const LEASE_MS = 5_000;
 
-interface Spending {
+interface LocalLease {
   tokens: number;
-  /** What was left in the bucket itself when they were taken. */
+  /** Tokens left in the bucket when these were leased. */
   left: number;
-  askedMs: number;
+  leasedMs: number;
 }
 
 /**
- * A token bucket for each tenant, kept in Postgres so that it holds across processes, and spent in small leases
- * so that a request seldom has to ask.
+ * A token bucket per tenant. It is stored in Postgres, so the limit holds over all processes. Processes spend it in
+ * small leases, so most requests need no database call.
  */
 export class RateLimiter {
-  private readonly spending = new Map<string, Spending>();
-  private readonly asking = new Shared<Spending>();
+  private readonly leases = new Map<string, LocalLease>();
+  private readonly leasing = new SingleFlight<LocalLease>();
   private readonly perSecond: number;
-  private readonly lease: number;
+  private readonly leaseSize: number;
 
   constructor(
     private readonly db: Queryable,
@@ -38,16 +38,16 @@ export class RateLimiter {
     private readonly nowMs: () => number,
   ) {
     this.perSecond = limit.perMinute / 60;
-    this.lease = Math.max(1, Math.min(LEASE, Math.floor(limit.burst / 20)));
+    this.leaseSize = Math.max(1, Math.min(LEASE, Math.floor(limit.burst / 20)));
   }
 
-  /** Counts one request; the RateLimit headers tell how many are left. @throws 429 when none is. */
+  /** Counts one request and sets the RateLimit headers. @throws 429 if no token is left. */
   async admit(userId: string, reply: FastifyReply): Promise<void> {
-    let own = this.spending.get(userId);
-    while (!own || this.isSpent(own)) own = await this.ask(userId);
-    const admitted = own.tokens >= 1;
-    if (admitted) own.tokens -= 1;
-    const left = Math.floor(own.tokens + own.left);
+    let lease = this.leases.get(userId);
+    while (!lease || this.isSpent(lease)) lease = await this.renew(userId);
+    const admitted = lease.tokens >= 1;
+    if (admitted) lease.tokens -= 1;
+    const left = Math.floor(lease.tokens + lease.left);
     const fullInS = Math.ceil((this.limit.burst - left) / this.perSecond);
     reply.headers({
       "ratelimit-limit": this.limit.burst,
@@ -60,39 +60,39 @@ export class RateLimiter {
     throw new ForgeError(
       429,
       "rate_limited",
-      `your keys may together make ${this.limit.perMinute} requests a minute, ${this.limit.burst} at once`,
+      `rate limit exceeded: all your keys together may send ${this.limit.perMinute} requests per minute, at most ${this.limit.burst} at once`,
     );
   }
 
-  /** Worth another question: too old, or used up while the bucket may hold more. */
-  private isSpent({ tokens, left, askedMs }: Spending): boolean {
-    const ageMs = this.nowMs() - askedMs;
+  /** Whether to lease again: the lease has expired, or it is used up and the bucket may have tokens. */
+  private isSpent({ tokens, left, leasedMs }: LocalLease): boolean {
+    const ageMs = this.nowMs() - leasedMs;
     if (tokens >= 1) return ageMs >= LEASE_MS;
-    // An empty bucket has its next token after so long; until then there is nothing to ask for.
+    // An empty bucket gets its next token after 1 / perSecond; until then there is nothing to lease.
     return left >= 1 || ageMs >= 1000 / this.perSecond;
   }
 
-  /** One question to the database for all that wait for its answer. */
-  private async ask(userId: string): Promise<Spending> {
-    return await this.asking.do(userId, async () => {
+  /** Leases tokens. Concurrent calls for a tenant share one statement. */
+  private async renew(userId: string): Promise<LocalLease> {
+    return await this.leasing.do(userId, async () => {
       const { burst } = this.limit;
       return this.keep(
         userId,
-        await leaseTokens(this.db, userId, this.lease, burst, this.perSecond),
+        await leaseTokens(this.db, userId, this.leaseSize, burst, this.perSecond),
       );
     });
   }
 
-  private keep(userId: string, { granted, tokens }: Lease): Spending {
-    if (this.spending.size > 10_000) this.forgetOld();
-    const spending = { tokens: granted, left: tokens, askedMs: this.nowMs() };
-    this.spending.set(userId, spending);
-    return spending;
+  private keep(userId: string, { granted, tokens }: Lease): LocalLease {
+    if (this.leases.size > 10_000) this.deleteExpired();
+    const lease = { tokens: granted, left: tokens, leasedMs: this.nowMs() };
+    this.leases.set(userId, lease);
+    return lease;
   }
 
-  private forgetOld(): void {
-    for (const [userId, { askedMs }] of this.spending) {
-      if (this.nowMs() - askedMs >= LEASE_MS) this.spending.delete(userId);
+  private deleteExpired(): void {
+    for (const [userId, { leasedMs }] of this.leases) {
+      if (this.nowMs() - leasedMs >= LEASE_MS) this.leases.delete(userId);
     }
   }
 }

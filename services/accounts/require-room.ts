@@ -6,13 +6,13 @@ import { countSessions } from "./sessions";
 
 type Caps = Record<CapName, Cap>;
 
-/** In the transaction that makes the key. @throws 409 `quota_exceeded` */
+/** Call in the transaction that creates the key. @throws 409 `quota_exceeded` */
 export async function requireRoomForKey(db: Queryable, caps: Caps, userId: string): Promise<void> {
   await lockTenant(db, userId);
   requireBelow(caps.keys, await countKeys(db, userId));
 }
 
-/** In the transaction that creates the session. @throws 409 `quota_exceeded` */
+/** Call in the transaction that creates the session. @throws 409 `quota_exceeded` */
 export async function requireRoomForSession(
   db: Queryable,
   caps: Caps,
@@ -22,7 +22,7 @@ export async function requireRoomForSession(
   requireBelow(caps.sessions, await countSessions(db, userId));
 }
 
-/** In the transaction that registers a worker which is not there. @throws 409 `quota_exceeded` */
+/** Call in the transaction that registers a new worker. @throws 409 `quota_exceeded` */
 export async function requireRoomForWorker(
   db: Queryable,
   caps: Caps,
@@ -32,7 +32,7 @@ export async function requireRoomForWorker(
   requireBelow(caps.workers, await countWorkers(db, userId));
 }
 
-/** Of what adds to the store, before it begins. @throws 409 `quota_exceeded` */
+/** Call before something is added to the store. @throws 409 `quota_exceeded` */
 export async function requireRoomForBytes(
   db: Queryable,
   { stored_bytes: cap }: Caps,

@@ -4,13 +4,13 @@ import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool"
 import { keyDigest, mintKey } from "./api-keys";
 import { IS_LIVE, type KeyRow, SHOWN_KEY } from "./keys";
 
-/** How long a session lasts, unless its key expires before. */
+/** How long a session lasts, unless its key expires earlier. */
 const SESSION_HOURS = 12;
-/** Expired sessions are deleted after so long, so many at a time. */
+/** Expired sessions are deleted after KEPT_DAYS, at most DELETED_AT_ONCE at a time. */
 const KEPT_DAYS = 1;
 const DELETED_AT_ONCE = 100;
 
-/** How many sessions of a tenant have neither ended nor expired. */
+/** The number of a tenant's sessions that are neither revoked nor expired. */
 export async function countSessions(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,
@@ -22,8 +22,8 @@ export async function countSessions(db: Queryable, userId: string): Promise<numb
 }
 
 /**
- * Exchanges a key for a session. A session of a session expires no later than the first one, and ends with
- * it. Undefined: the key is no longer valid.
+ * Creates a session for a key. If the key is itself a session, the new session expires no later than that one and is
+ * revoked with it. Undefined if the key is not valid.
  */
 export async function createSession(
   db: Queryable,
@@ -45,7 +45,7 @@ export async function createSession(
   return row && { ...row, key };
 }
 
-/** Deletes old sessions of a tenant. Nothing refers to them: what a session makes belongs to its key. */
+/** Deletes a tenant's old sessions. Nothing refers to them: what a session creates belongs to its key. */
 export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {
   await execute(
     db,

@@ -5,15 +5,15 @@ import { deleteOlder } from "../../platform/postgres/clock";
 import { Where } from "../../platform/postgres/pages";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** A change in a tenant's stream of events. */
+/** An event in a tenant's stream. */
 export interface TenantEventRow {
   event_id: number;
   user_id: string;
   kind: "job" | "pipeline" | "worker" | "deployment";
-  /** The thing's id, as its tenant knows it. */
+  /** The id of the job, pipeline, worker or deployment that the tenant uses. */
   subject: string;
   status: string;
-  /** Of jobs only, from here on. */
+  /** This and the following fields, up to `error_code`, are for jobs only; otherwise null. */
   job_type: JobType | null;
   pipeline_id: string | null;
   attempts: number | null;
@@ -33,7 +33,7 @@ const eventsWhere = (condition: string): string => `
          else subject end, status, null, null, null, null, null, created_at
   from change_events e where ${condition}`;
 
-/** The newest event's id; 0 where there is none. */
+/** The newest event's id; 0 if there is none. */
 export async function findLastEventId(db: Queryable): Promise<number> {
   const row = await maybeOne<{ id: number }>(
     db,
@@ -43,7 +43,7 @@ export async function findLastEventId(db: Queryable): Promise<number> {
   return row?.id ?? 0;
 }
 
-/** Everybody's events after an id, and those of these ids, in the order of their ids. */
+/** All tenants' events after an id, and those with the given ids, ordered by id. */
 export async function readEvents(
   db: Queryable,
   afterId: number,
@@ -58,14 +58,14 @@ export async function readEvents(
   );
 }
 
-/** A transaction that takes longer than this may have its events missed by a stream that is resumed. */
+/** A resumed stream may miss events of transactions that take longer than this. */
 const OVERLAP_S = 15;
-/** No more ids than this are given out in that time. */
+/** At most this many ids are assigned in that time. */
 const OVERLAP_IDS = 100_000;
 
 /**
- * A viewer's events after an id, and those shortly before it, which may have been committed later than the event
- * of that id: the reader drops what it has.
+ * Events of a tenant scope after an id, and those shortly before it, which may have been committed later than the
+ * event with that id. The reader drops duplicates.
  */
 export async function listEventsSince(
   db: Queryable,
@@ -88,8 +88,8 @@ export async function listEventsSince(
   );
 }
 
-/** No client resumes a stream after a week. Events of jobs are kept with their jobs. */
-const FORGOTTEN = { table: "change_events", time: "created_at", age: "interval '7 days'" };
+/** No client resumes a stream after a week. Events of jobs are kept as long as their jobs. */
+const RETENTION = { table: "change_events", time: "created_at", age: "interval '7 days'" };
 
 export const deleteOldChangeEvents = (db: Queryable, limit: number): Promise<number> =>
-  deleteOlder(db, FORGOTTEN, limit);
+  deleteOlder(db, RETENTION, limit);

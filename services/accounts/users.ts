@@ -10,7 +10,7 @@ export interface UserRow {
   created_at: Date;
 }
 
-/** Makes a tenant of this id unless there is one. */
+/** Creates a tenant unless one with this id exists. */
 export async function ensureUser(db: Queryable, userId: string, name: string): Promise<void> {
   await execute(db, "insert into users (user_id, name) values ($1, $2) on conflict do nothing", [
     userId,
@@ -18,7 +18,7 @@ export async function ensureUser(db: Queryable, userId: string, name: string): P
   ]);
 }
 
-/** Makes a tenant; undefined when the id is taken. */
+/** Creates a tenant; undefined if the id is taken. */
 export async function createUser(
   db: Queryable,
   userId: string,
@@ -37,7 +37,7 @@ export async function isUser(db: Queryable, userId: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** With who it was before; undefined: there is no such user. */
+/** Returns the user and the previous customer id; undefined if there is no such user. */
 export async function setPaymentCustomer(
   db: Queryable,
   userId: string,

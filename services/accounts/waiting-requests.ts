@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../../core/accounts/principal";
 import type { Cap } from "../../platform/config/limits";
-import { Loop, type Watchers } from "../../platform/loop";
+import { Loop, type LoopReporting } from "../../platform/loop";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Component } from "../../platform/service";
 import type { Signals } from "../../platform/signals";
@@ -10,33 +10,34 @@ import { requireBelow } from "./quota-exceeded";
 
 const SWEEP_MS = 1_000;
 
-/** Why a parked request must end: nobody waits for it, its key is dead, the server stops, its time is up. */
-type Parting = "hung-up" | "key-revoked" | "closing" | "time-out";
+/** Why a waiting request must end: client gone, key revoked or expired, server stopping, time-out. */
+type EndReason = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface WaitingRequest {
-  /** Aborts with a Parting as its reason. */
+  /** Aborts with an EndReason as its reason. */
   signal: AbortSignal;
 }
 
-/** What a request counts as while it waits. */
-type Waiting = "waiting_requests" | "waiting_polls" | "open_uploads";
+/** The cap that a request counts against while it waits. */
+type WaitingCap = "waiting_requests" | "waiting_polls" | "open_uploads";
 
-interface Parked {
-  /** It is ended then, in seconds. */
+interface WaitOptions {
+  /** The request is ended after this many seconds. */
   maxS?: number;
-  /** By default what its key is for. */
-  as?: Waiting;
+  /** Default: depends on the scope of its key. */
+  as?: WaitingCap;
 }
 
 /**
- * Requests that wait for something to happen: polls of workers, streams of events. A tenant may have so
- * many in this process, and they end with their key, wherever it is revoked, and with their client.
+ * Registry of requests that wait for something to happen: polls of workers, streams of events. Their number per tenant
+ * is limited in each process. They end when their client disconnects, and when their key expires or is revoked, by any
+ * process.
  */
 export class WaitingRequests implements Component {
-  readonly name = "parking";
-  /** By key. */
-  private readonly parked = new Map<string, Set<AbortController>>();
-  /** By tenant and what they count as. */
+  readonly name = "waiting-requests";
+  /** By key id. */
+  private readonly waiting = new Map<string, Set<AbortController>>();
+  /** By cap and tenant. */
   private readonly counts = new Map<string, number>();
   private readonly loop: Loop;
   private closed = false;
@@ -44,10 +45,10 @@ export class WaitingRequests implements Component {
   constructor(
     private readonly db: Queryable,
     private readonly signals: Signals,
-    private readonly caps: Record<Waiting, Cap>,
-    watchers: Watchers,
+    private readonly caps: Record<WaitingCap, Cap>,
+    watchers: LoopReporting,
   ) {
-    // For keys that expire, and for a notification that was lost.
+    // Finds keys that have expired, and revocations whose notification was lost.
     this.loop = new Loop("parking", SWEEP_MS, () => this.sweep(), watchers);
   }
 
@@ -62,28 +63,28 @@ export class WaitingRequests implements Component {
   }
 
   /**
-   * Counts this request as parked until its answer is out, or its client is gone.
+   * Counts this request as waiting until its response is sent or its client disconnects.
    *
-   * @throws 429 `quota_exceeded` when the tenant has as many parked requests as it may.
+   * @throws 429 `quota_exceeded` if the tenant has reached the cap.
    */
-  park(
+  register(
     request: FastifyRequest,
     { keyId, userId, scope }: Pick<Principal, "keyId" | "userId" | "scope">,
     reply: FastifyReply,
-    { maxS, as = scope === "user" ? "waiting_requests" : "waiting_polls" }: Parked = {},
+    { maxS, as = scope === "user" ? "waiting_requests" : "waiting_polls" }: WaitOptions = {},
   ): WaitingRequest {
     requireBelow(this.caps[as], this.countOf(userId, as));
-    const ofKey = this.parked.get(keyId) ?? new Set();
+    const ofKey = this.waiting.get(keyId) ?? new Set();
     const controller = new AbortController();
     const { socket } = request.raw;
-    // Its client went while we looked something up: nothing will tell us again.
+    // The client has disconnected already, so no close event will follow.
     if (socket.destroyed || reply.raw.closed) {
       end(controller, "hung-up");
       return { signal: controller.signal };
     }
-    this.parked.set(keyId, ofKey.add(controller));
+    this.waiting.set(keyId, ofKey.add(controller));
     this.count(userId, as, 1);
-    // Connections are kept alive over many requests, so each lets go of the one it came by.
+    // The listener is removed below, because one connection serves many requests.
     const onClose = (): void => end(controller, "hung-up");
     socket.once("close", onClose);
     const timer =
@@ -93,41 +94,41 @@ export class WaitingRequests implements Component {
       socket.off("close", onClose);
       ofKey.delete(controller);
       this.count(userId, as, -1);
-      if (ofKey.size === 0 && this.parked.get(keyId) === ofKey) this.parked.delete(keyId);
+      if (ofKey.size === 0 && this.waiting.get(keyId) === ofKey) this.waiting.delete(keyId);
     });
     if (this.closed) end(controller, "closing");
     return { signal: controller.signal };
   }
 
-  /** How many of a tenant's wait in this process. */
-  countOf(userId: string, as: Waiting): number {
+  /** The number of a tenant's waiting requests in this process. */
+  countOf(userId: string, as: WaitingCap): number {
     return this.counts.get(`${as} ${userId}`) ?? 0;
   }
 
-  private count(userId: string, as: Waiting, by: 1 | -1): void {
+  private count(userId: string, as: WaitingCap, by: 1 | -1): void {
     const next = this.countOf(userId, as) + by;
     if (next > 0) this.counts.set(`${as} ${userId}`, next);
     else this.counts.delete(`${as} ${userId}`);
   }
 
-  /** Ends all of them: the server is going. */
+  /** Ends all waiting requests, because the server is stopping. */
   close(): void {
     this.closed = true;
-    for (const ofKey of this.parked.values()) for (const one of ofKey) end(one, "closing");
+    for (const ofKey of this.waiting.values()) for (const one of ofKey) end(one, "closing");
   }
 
   private readonly onRevoked = (keyIds: string[]): void => {
     for (const keyId of keyIds) {
-      for (const one of this.parked.get(keyId) ?? []) end(one, "key-revoked");
+      for (const one of this.waiting.get(keyId) ?? []) end(one, "key-revoked");
     }
   };
 
   private async sweep(): Promise<void> {
-    const keyIds = [...this.parked.keys()];
+    const keyIds = [...this.waiting.keys()];
     if (keyIds.length > 0) this.onRevoked(await listDeadKeys(this.db, keyIds));
   }
 }
 
-function end(controller: AbortController, why: Parting): void {
+function end(controller: AbortController, why: EndReason): void {
   controller.abort(why);
 }

@@ -2,7 +2,7 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 
-/** What would lose its source with an artifact. */
+/** Something that an artifact's deletion would leave without its source. */
 export interface Dependent {
   type: "artifact" | "job" | "pipeline";
   id: string;
@@ -10,14 +10,14 @@ export interface Dependent {
 
 const MAX_DEPENDENTS = 20;
 
-/** How a JSON text names artifact `a`. */
+/** SQL: the forms in which JSON text can refer to artifact `a`. */
 const NAMES = `array['"' || a.artifact_id || '"', '/' || a.artifact_id || '/', '/' || a.artifact_id || '"',
                      '"' || a.storage_id || '"', '/' || a.storage_id || '/', '/' || a.storage_id || '"']`;
 
 /**
- * Of artifact `a`: what was made from it and is still there, and what is under way and names it. A job
- * names things in more places than one, so that its whole text is looked at: for either id as a value, and
- * as a folder of a URI.
+ * SQL: the dependents of artifact `a`: existing artifacts made from it, and active jobs and pipelines that refer to
+ * it. A job can refer to an artifact in several places, so its whole JSON text is searched: for either id as a value
+ * and as a folder of a URI.
  */
 const DEPENDENTS = `
   select 'artifact' as type, made.artifact_id as id from ${ARTIFACTS} made
@@ -35,7 +35,7 @@ const DEPENDENTS = `
     and (s.job_id = a.job_id or exists (
       select from unnest(${NAMES}) as named where position(named in s.payload::text) > 0))`;
 
-/** The artifact's entry, locked: nobody deletes it meanwhile. */
+/** Locks a registered artifact's row, so that no other transaction deletes it. */
 export async function lockArtifact(
   db: Queryable,
   storageId: string,
@@ -56,7 +56,7 @@ export async function listDependents(db: Queryable, storageId: string): Promise<
   );
 }
 
-/** Leaves a tombstone; one that is there already stays as it is. */
+/** Marks an artifact deleted and returns when. Idempotent: the first time and name are kept. */
 export async function markDeleted(
   db: Queryable,
   storageId: string,
@@ -69,11 +69,11 @@ export async function markDeleted(
      where artifact_id = $1 returning deleted_at`,
     [storageId, deletedBy],
   );
-  if (!row) throw new Error(`artifact ${storageId} is gone from the registry`);
+  if (!row) throw new Error(`artifact ${storageId} is not in the registry`);
   return row.deleted_at;
 }
 
-/** Who deleted it, where nobody did. */
+/** The value of `deleted_by` for artifacts deleted by a retention rule. */
 const BY_RETENTION = "retention";
 
 export interface TenantRule {
@@ -86,18 +86,18 @@ export async function listTenantRules(db: Queryable): Promise<TenantRule[]> {
   return await all<TenantRule>(db, "select user_id, kind, keep_days from retention_rules");
 }
 
-/** An artifact that is older than its rule keeps. */
+/** An artifact older than its retention rule allows. */
 export interface Expired {
   storage_id: string;
-  /** False: something depends on it. */
+  /** False if something depends on it. */
   is_deleted: boolean;
 }
 
 /**
- * Looks at the next `limit` artifacts that a rule gives up, the oldest first, and buries those that nothing
- * depends on.
+ * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks as deleted those
+ * that nothing depends on.
  *
- * @param after only those that come after this one.
+ * @param after the last artifact of the previous page.
  */
 export async function markExpiredDeleted(
   db: Queryable,
@@ -114,7 +114,7 @@ export async function markExpiredDeleted(
          and ($4::text is null or (a.created_at, a.storage_id) >
               (select created_at, artifact_id from artifacts where artifact_id = $4))
        order by a.created_at, a.storage_id limit $5),
-     buried as (
+     marked as (
        update artifacts set deleted_at = now(), deleted_by = $6
        where artifact_id in (select a.storage_id from expired a where not exists (${DEPENDENTS})
                                and not exists (select from deployments d
@@ -122,7 +122,7 @@ export async function markExpiredDeleted(
                                                  and d.status <> 'stopped'))
          and deleted_at is null
        returning artifact_id)
-     select storage_id, storage_id in (select artifact_id from buried) as is_deleted
+     select storage_id, storage_id in (select artifact_id from marked) as is_deleted
      from expired order by created_at, storage_id`,
     [rule.user_id, rule.kind, rule.keep_days, after?.storage_id ?? null, limit, BY_RETENTION],
   );
@@ -134,10 +134,10 @@ export interface DeletedArtifact {
 }
 
 /**
- * Tombstones of more than `afterS` seconds ago whose bytes are still in the store, the oldest first: whoever
- * reads them when they are deleted may read on.
+ * Artifacts deleted more than `afterS` seconds ago whose bytes are still in the store, oldest first. The delay lets
+ * downloads finish that were running when the artifact was deleted.
  *
- * @param after only those that come after this one.
+ * @param after the last artifact of the previous page.
  */
 export async function listDeletedArtifacts(
   db: Queryable,
@@ -156,7 +156,7 @@ export async function listDeletedArtifacts(
   );
 }
 
-export async function noteBytesRemoved(db: Queryable, storageId: string): Promise<void> {
+export async function markBytesRemoved(db: Queryable, storageId: string): Promise<void> {
   await execute(
     db,
     "update artifacts set bytes_removed_at = now() where artifact_id = $1 and deleted_at is not null",

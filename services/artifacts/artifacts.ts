@@ -7,9 +7,9 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 import { contains, either, startsWith } from "../../platform/postgres/text-search";
 
 export interface ArtifactRow {
-  /** As its tenant knows it; unique within the tenant only. */
+  /** The id that the tenant uses; unique within the tenant only. */
   artifact_id: string;
-  /** Made by the server, and unique over all tenants: the key of its row, its folder, its deployment. */
+  /** Made by the server and unique over all tenants; identifies the row, the folder and the deployment. */
   storage_id: string;
   user_id: string;
   job_id: string | null;
@@ -21,27 +21,28 @@ export interface ArtifactRow {
   source_jobs: string[];
   source_artifacts: string[];
   size_bytes: number | null;
-  /** Only a registered one is shown, and that has its manifest. */
+  /** Never null here: only registered artifacts are read, and those have a manifest. */
   manifest: Manifest;
-  /** What its owner calls an uploaded dataset. */
+  /** The owner's name for an uploaded dataset. */
   name: string | null;
-  /** Its bytes are gone, or about to go. */
+  /** If not null, its bytes are removed, or will be. */
   deleted_at: Date | null;
 }
 
 /**
- * Artifacts with both of their ids, in place of the table: there `artifact_id` is the storage id, and
- * `given_id` the id that a worker chose, if it chose one.
+ * SQL: the columns of an `ArtifactRow`. In the table, `artifact_id` is the storage id, and `given_id` is the id that a
+ * worker chose, if it chose one.
  */
 export const COLUMNS = `coalesce(given_id, artifact_id) as artifact_id, artifact_id as storage_id, user_id,
   job_id, attempt, artifact_type, kind, uri, created_by, created_at, source_jobs, source_artifacts,
   size_bytes, manifest, name, registered_at, deleted_at, shown_bytes`;
 
+/** SQL: read this instead of the table, so that both ids have their names. */
 export const ARTIFACTS = `(select ${COLUMNS} from artifacts)`;
 
 /**
- * Those that have one of these ids. A URI in our store names the storage id, so that either will do: no two
- * artifacts of one tenant share any.
+ * SQL: whether an artifact has one of these ids, as either of its two. Both are accepted because URIs in our store
+ * contain the storage id. This is unambiguous: no two artifacts of a tenant share an id of either kind.
  */
 export const hasId = (ids: string): string =>
   `(artifact_id = any(${ids}) or storage_id = any(${ids}))`;
@@ -58,7 +59,7 @@ export interface Reservation {
   createdBy: string;
 }
 
-/** ReportedFields an artifact id for a job's winning attempt; false when another job of its tenant owns it. */
+/** Reserves an artifact id for a job's winning attempt; false if another job of its tenant has it. */
 export async function reserveArtifact(db: Queryable, given: Reservation): Promise<boolean> {
   const inserted = await execute(
     db,
@@ -81,8 +82,8 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
 }
 
 /**
- * Another job may have the id that this one's artifact was to have. The row keeps the folder until that is empty:
- * it gets an id that no worker can choose.
+ * Releases the id of a job's unregistered artifact for other jobs. The row stays until its folder is empty, under an
+ * id that no worker can choose.
  */
 export async function releaseArtifactId(db: Queryable, jobId: string): Promise<void> {
   await execute(
@@ -93,10 +94,10 @@ export async function releaseArtifactId(db: Queryable, jobId: string): Promise<v
   );
 }
 
-/** So many tenants at most are named to an admin whose id is several tenants'. */
+/** The most tenants that are listed to an admin if several tenants have an id. */
 export const MAX_OWNERS = 10;
 
-/** At most one of each tenant. */
+/** Finds registered artifacts by either id: at most one per tenant. */
 export async function findArtifacts(
   db: Queryable,
   id: string,
@@ -121,9 +122,9 @@ export interface ArtifactFilter {
   name?: string | undefined;
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
-  /** The beginning of its id, or what is in its name. */
+  /** A prefix of its id, or a part of its name. */
   text?: string | undefined;
-  /** True: deleted ones too. */
+  /** Include deleted artifacts. */
   deleted?: boolean | undefined;
 }
 
@@ -169,7 +170,7 @@ export async function listJobArtifacts(
   );
 }
 
-/** The manifest of an artifact that is registered, or was. */
+/** The manifest of an artifact, also of a deleted one. */
 export async function findManifest(
   db: Queryable,
   storageId: string,
@@ -193,7 +194,7 @@ export async function findDeploymentManifest(
   return row?.manifest;
 }
 
-/** In place of the one that it was registered with. */
+/** Replaces the manifest of an artifact that is not deleted. */
 export async function replaceManifest(
   db: Queryable,
   storageId: string,
@@ -206,7 +207,7 @@ export async function replaceManifest(
   );
 }
 
-/** Of these ids, those that are this tenant's artifacts or were, in their order: what something was made from. */
+/** Those of the given ids that are this tenant's artifacts, deleted ones included, in the given order. */
 export async function findSources(
   db: Queryable,
   userId: string,
@@ -225,7 +226,7 @@ export async function findSources(
   );
 }
 
-/** Of these ids, those that are this tenant's registered artifacts, and not deleted. */
+/** Those of the given ids that are this tenant's registered artifacts and not deleted. */
 export async function findOwnArtifacts(
   db: Queryable,
   userId: string,

@@ -1,9 +1,10 @@
+import { RAW_DATASET } from "../../core/artifacts/artifact-form";
 import type { Manifest } from "../../core/artifacts/manifest-schema";
 import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { type ArtifactRow, COLUMNS, type Reservation } from "./artifacts";
 
-/** Where an upload goes, before it comes: what its server does not live to end is found again. */
+/** Reserves a dataset's folder before its upload, so that the sweeper finds the upload if this process crashes. */
 export async function reserveDataset(
   db: Queryable,
   given: Pick<Reservation, "storageId" | "userId" | "uri" | "createdBy">,
@@ -11,29 +12,29 @@ export async function reserveDataset(
   await execute(
     db,
     `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by)
-     values ($1, $2, 'dataset', 'raw_dataset', $3, $4)`,
+     values ($1, $2, '${RAW_DATASET.type}', '${RAW_DATASET.kind}', $3, $4)`,
     [given.storageId, given.userId, given.uri, given.createdBy],
   );
 }
 
-/** An upload takes days at most. */
+/** No upload takes longer than this. */
 const ABANDONED_AFTER = "interval '7 days'";
 
-export interface Abandoned extends Pick<ArtifactRow, "storage_id" | "kind"> {
-  /** As text, with its microseconds. */
+export interface AbandonedUpload extends Pick<ArtifactRow, "storage_id" | "kind"> {
+  /** As text, because a Date would drop the microseconds. */
   begun_at: string;
 }
 
 /**
- * Uploads that were begun, and neither registered nor given up.
+ * Old uploads that were begun but neither registered nor removed, oldest first.
  *
- * @param after only those that come after this one, which is perhaps gone by now.
+ * @param after the last upload of the previous page; its row may be deleted by now.
  */
-export async function listAbandoned(
+export async function listAbandonedUploads(
   db: Queryable,
-  after: Abandoned | undefined,
+  after: AbandonedUpload | undefined,
   limit: number,
-): Promise<Abandoned[]> {
+): Promise<AbandonedUpload[]> {
   return await all(
     db,
     `select artifact_id as storage_id, kind, created_at::text as begun_at from artifacts
@@ -44,8 +45,8 @@ export async function listAbandoned(
   );
 }
 
-/** Forgets an upload that was given up; one that was registered meanwhile stays. */
-export async function dropAbandoned(db: Queryable, storageId: string): Promise<void> {
+/** Deletes the row of an unfinished upload. Has no effect if the upload was registered in the meantime. */
+export async function deleteAbandonedUpload(db: Queryable, storageId: string): Promise<void> {
   await execute(
     db,
     "delete from artifacts where artifact_id = $1 and registered_at is null and job_id is null",
@@ -60,7 +61,7 @@ export interface UploadedDataset {
   manifest: Manifest;
 }
 
-/** Registers a dataset that no job made, and that was reserved. */
+/** Registers an uploaded dataset that was reserved before. */
 export async function registerDataset(db: Queryable, given: UploadedDataset): Promise<ArtifactRow> {
   const row = await maybeOne<ArtifactRow>(
     db,

@@ -10,7 +10,7 @@ export interface NewTicket {
   lastsS: number;
 }
 
-/** When it expires. Old tickets are deleted with it, some at a time. */
+/** Stores a ticket and returns when it expires. Also deletes up to 100 expired tickets. */
 export async function insertTicket(db: Queryable, ticket: NewTicket): Promise<Date> {
   const row = await maybeOne<{ expires_at: Date }>(
     db,
@@ -25,7 +25,7 @@ export async function insertTicket(db: Queryable, ticket: NewTicket): Promise<Da
   return row.expires_at;
 }
 
-/** What a ticket is for, and whose key asked for it. */
+/** The file that a ticket gives access to, and the key that requested it. */
 export interface TicketRow {
   user_id: string;
   storage_id: string;
@@ -35,7 +35,7 @@ export interface TicketRow {
   scope: Scope;
 }
 
-/** A ticket that has not expired, of a key that is valid. */
+/** Finds a ticket that has not expired and whose key is still valid. */
 export async function findTicket(db: Queryable, digest: Buffer): Promise<TicketRow | undefined> {
   return await maybeOne<TicketRow & Record<string, unknown>>(
     db,

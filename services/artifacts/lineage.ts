@@ -13,13 +13,13 @@ export type LineageArtifact = Pick<
   | "source_artifacts"
   | "source_jobs"
 > & {
-  /** What its manifest says that it was made from, by whatever name. */
+  /** The sources named in its manifest, of any kind. */
   named: string[];
 };
 
 /**
- * An artifact, all that it was made from, and all that was made from it, each way to the end; not its
- * siblings. At most `limit` each way.
+ * An artifact with all its direct and transitive sources, and everything made from it directly or transitively. At
+ * most `limit` in each direction. Does not include siblings.
  */
 export async function listLineage(
   db: Queryable,

@@ -4,16 +4,20 @@ import { forEachPage, runEach } from "../../platform/concurrency/run-each";
 import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import type { Context } from "../context";
-import { listJobsToSweep, noteSwept, type SweepableJob } from "../jobs/orphaned-files";
-import { type DeletedArtifact, listDeletedArtifacts, noteBytesRemoved } from "./artifact-deletion";
-import { type Abandoned, dropAbandoned, listAbandoned } from "./dataset-uploads";
+import { listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
+import { type DeletedArtifact, listDeletedArtifacts, markBytesRemoved } from "./artifact-deletion";
+import {
+  type AbandonedUpload,
+  deleteAbandonedUpload,
+  listAbandonedUploads,
+} from "./dataset-uploads";
 
 const BATCH = 100;
 
 /**
- * Removes from the store what nothing refers to any more: what attempts that did not win have left, the
- * bytes of deleted artifacts, and uploads that their server did not live to end. What is to go is in
- * Postgres until it is gone, so a store that is away, or a crash, only makes it later.
+ * Removes from the store what nothing refers to any more: files of attempts that did not win, bytes of deleted
+ * artifacts, and uploads interrupted by a crash. Postgres lists them until they are removed, so an outage of the
+ * store or a crash only delays the removal.
  */
 export class Sweeper implements Component {
   readonly name = "sweeper";
@@ -47,7 +51,7 @@ export class Sweeper implements Component {
       (after) => listDeletedArtifacts(pool, config.sweep.afterS, after, BATCH),
       async ({ storage_id: id, kind }) => {
         await store.removeAll(prefixOfKind(kind, id));
-        await noteBytesRemoved(pool, id);
+        await markBytesRemoved(pool, id);
       },
     );
   }
@@ -59,30 +63,30 @@ export class Sweeper implements Component {
       (after) => listJobsToSweep(pool, config.sweep.afterS, after, BATCH),
       async (job) => {
         for (const prefix of orphanedPrefixesOf(job)) await store.removeAll(prefix);
-        await noteSwept(pool, job.job_id);
+        await markSwept(pool, job.job_id);
       },
     );
   }
 
   private async removeAbandoned(): Promise<void> {
     const { pool, store, clockWatch } = this.ctx;
-    await forEachPage<Abandoned>(
+    await forEachPage<AbandonedUpload>(
       BATCH,
       (after) =>
-        clockWatch.transaction((db) => listAbandoned(db, after, BATCH), {
+        clockWatch.transaction((db) => listAbandonedUploads(db, after, BATCH), {
           requireKnownClock: true,
         }),
       async ({ storage_id: id, kind }) => {
         await store.removeAll(prefixOfKind(kind, id));
-        await dropAbandoned(pool, id);
+        await deleteAbandonedUpload(pool, id);
       },
     );
   }
 }
 
-/** Where attempts of a job may have left something: all but its artifact, and its logs. */
+/** Prefixes where a job's attempts may have left files, except its artifact and its logs. */
 const orphanedPrefixesOf = (job: SweepableJob): string[] => [
   uploadPrefix(job.job_id),
   runPrefix(job.job_id),
-  ...job.lost_ids.map((id) => artifactPrefix(job.job_type, id)),
+  ...job.orphaned_ids.map((id) => artifactPrefix(job.job_type, id)),
 ];

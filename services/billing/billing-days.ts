@@ -3,7 +3,7 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
 
-/** What jobs of a type came to on a day. */
+/** Total cost of a tenant's jobs of a type on a day. */
 export interface DayTotal {
   /** YYYY-MM-DD, UTC. */
   day: string;
@@ -11,7 +11,7 @@ export interface DayTotal {
   cost_usd: string;
 }
 
-/** Of a month, by its first day; without deployments. */
+/** The day totals of a month, given by its first day. Deployments are not included. */
 export async function readDayTotals(
   db: Queryable,
   userId: string,
@@ -27,9 +27,11 @@ export async function readDayTotals(
 
 export interface DeploymentMonthRow
   extends Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card" | "state"> {
+  /** Lifetime in days at the month's start; null if the deployment began later. */
   days_before: number | null;
+  /** Lifetime at the end of each of the month's days. */
   lived: { day: string; days: number }[];
-  /** Of all its months. */
+  /** Lifetime at the end of each month since it began. */
   lived_by_month: LivedUntil[];
   written: MonthShare[];
 }
@@ -39,8 +41,8 @@ const SPAN = `with span as (
          ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
 
 /**
- * A tenant's deployments of whose bill a month bears a part, or may bear it, with how long they had lived when each of
- * its days ended: those that have a line in it, and live ones.
+ * A tenant's deployments that are, or may be, billed in a month: those with a line in it, and live ones. With their
+ * lifetime at the end of each day of the month.
  */
 export async function listDeploymentMonths(
   db: Queryable,
@@ -67,8 +69,8 @@ export async function listDeploymentMonths(
   );
 }
 
-/** What each day should have, as the plain sum of its lines. */
-const PLAIN = `
+/** SQL: each day's expected amount, the sum of its lines. */
+const EXPECTED = `
   select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
   from billing_lines l join billing_records b using (job_id)
   where not exists (select from deployments d where d.job_id = l.job_id)
@@ -82,11 +84,11 @@ export interface WrongDay {
   plain: string | null;
 }
 
-/** Days whose amount is not the sum of their lines. */
+/** Days whose stored amount differs from the sum of their lines. */
 export async function listWrongDays(db: Queryable, limit: number): Promise<WrongDay[]> {
   return await all<WrongDay & Record<string, unknown>>(
     db,
-    `with plain as (${PLAIN})
+    `with plain as (${EXPECTED})
      select user_id, to_char(day, 'YYYY-MM-DD') as day, job_type, d.cost_usd::text as kept,
             plain.cost_usd::text as plain
      from plain full join billing_days d using (user_id, day, job_type)
@@ -95,8 +97,8 @@ export async function listWrongDays(db: Queryable, limit: number): Promise<Wrong
   );
 }
 
-/** Recomputes every day from its lines. The caller keeps lines from being written meanwhile. */
+/** Recomputes every day from its lines. The caller holds a lock that keeps other transactions from writing lines. */
 export async function rebuildDays(db: Queryable): Promise<void> {
   await execute(db, "delete from billing_days");
-  await execute(db, `insert into billing_days (user_id, day, job_type, cost_usd) ${PLAIN}`);
+  await execute(db, `insert into billing_days (user_id, day, job_type, cost_usd) ${EXPECTED}`);
 }

@@ -3,10 +3,10 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { DueLine } from "./usage-exporter";
 
 /**
- * Takes due lines for `leaseS` seconds: no lock is held while somebody else is told. Each claim counts a
- * try, and by that number what its claimer says later is told from what a later one says. From now on a
- * line may arrive without our knowing, until its claimer says otherwise. Call where the clock is known: by these
- * ages a line is given up.
+ * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
+ * `export_tries`; later updates carry that number, so an update by an earlier claimer has no effect. From the claim
+ * on, the receiver may have the line without our knowledge, until the claimer records the result. Call only while
+ * the clock is known, because lines are given up by the ages returned here.
  */
 export async function claimLines(
   db: Queryable,
@@ -35,8 +35,8 @@ export async function claimLines(
 }
 
 /**
- * Lines that a server of an earlier release gave up for good by their age are looked at again: ages count no steps of
- * the clock forward any more.
+ * Makes lines due again that a server of an earlier release gave up for their age. Ages used to include forward steps
+ * of the clock; they no longer do.
  */
 export async function reopenLines(db: Queryable, limit: number): Promise<number> {
   return await execute(
@@ -48,7 +48,7 @@ export async function reopenLines(db: Queryable, limit: number): Promise<number>
   );
 }
 
-/** Whoever says it: what has arrived has arrived. */
+/** Marks a line exported. Accepted from any claimer, even after its lease has expired. */
 export async function markExported(db: Queryable, lineId: string): Promise<boolean> {
   const marked = await execute(
     db,
@@ -59,6 +59,7 @@ export async function markExported(db: Queryable, lineId: string): Promise<boole
   return marked === 1;
 }
 
+/** Records a failed delivery. False, and without effect, if the line was exported or claimed again. */
 export async function postponeLine(
   db: Queryable,
   line: Pick<DueLine, "line_id" | "tries">,
@@ -75,7 +76,7 @@ export async function postponeLine(
   return postponed === 1;
 }
 
-/** Gives lines back that were claimed and not sent, as if nobody had claimed them. */
+/** Undoes the claim of lines that were not sent. */
 export async function releaseLines(db: Queryable, lines: DueLine[]): Promise<void> {
   await execute(
     db,
@@ -92,8 +93,8 @@ export async function releaseLines(db: Queryable, lines: DueLine[]): Promise<voi
   );
 }
 
-/** Due lines without a customer to bill go out of the way, so that claims don't pass over them each time. */
-export async function parkLines(db: Queryable, forS: number, limit: number): Promise<number> {
+/** Postpones due lines whose tenant has no payment customer, so that claims need not skip them each time. */
+export async function suspendLines(db: Queryable, forS: number, limit: number): Promise<number> {
   return await execute(
     db,
     `with due as (
@@ -109,7 +110,7 @@ export async function parkLines(db: Queryable, forS: number, limit: number): Pro
   );
 }
 
-/** A user's lines that wait for something to be put right are due again; those under way are left alone. */
+/** Makes a user's lines due again whose last delivery failed. Lines being delivered are left alone. */
 export async function wakeLines(db: Queryable, userId: string, limit: number): Promise<number> {
   return await execute(
     db,

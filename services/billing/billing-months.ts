@@ -5,7 +5,7 @@ import type { BillingRow } from "./billing-records";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
 
-/** What a month's lines come to under one value of a dimension. */
+/** The total of a month's lines with one value of a dimension. */
 export interface MonthTotal {
   value: string;
   records: number;
@@ -15,7 +15,7 @@ export interface MonthTotal {
   unbilled_gpu_hours: number;
 }
 
-/** By job type, all of them; `month` is its first day. */
+/** The totals of all job types. @param month its first day. */
 export async function readTotals(
   db: Queryable,
   userId: string,
@@ -35,7 +35,7 @@ interface StorageLine extends Record<string, unknown> {
   rate_card: RateCard;
 }
 
-/** What is written of a month's storage, once the month is closed. */
+/** The storage line of a month; undefined until the month is closed. */
 export async function findStorageLine(
   db: Queryable,
   userId: string,
@@ -49,10 +49,11 @@ export async function findStorageLine(
 }
 
 /**
- * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once, and not before
- * it is closed. Call where the clock is known.
+ * Writes a tenant's storage line of a month, with the rate card in force at its end. Writes it once, and only after
+ * the month is closed. Call only while the clock is known.
  *
  * @param month its first day.
+ * @returns whether the line was written.
  */
 export async function insertStorageLine(
   db: Queryable,
@@ -73,7 +74,7 @@ export async function insertStorageLine(
   return inserted === 1;
 }
 
-/** Months that are over and bear a share of a live deployment which is not written. */
+/** Live deployments that lack the line of a closed month. */
 export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
@@ -89,7 +90,7 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
   return rows.map((row) => row.deployment_id);
 }
 
-/** A live deployment's bill, and which month is the first that is not closed. The caller holds its lock. */
+/** A live deployment's bill, and the first month that is not closed. The caller holds the deployment's lock. */
 export async function findAccruing(
   db: Queryable,
   deploymentId: string,
@@ -104,8 +105,8 @@ export async function findAccruing(
   );
 }
 
-/** Its bill is from now on no less than what it had come to after so many days: months that bear that are written. */
-export async function noteClosedDays(
+/** Records up to which lifetime, in days, closed months are billed. The bill is never computed from less. */
+export async function recordClosedDays(
   db: Queryable,
   deploymentId: string,
   days: number,
@@ -117,7 +118,7 @@ export async function noteClosedDays(
   );
 }
 
-/** A tenant's month that is over, whose storage is not written though its card then had a price for it. */
+/** A closed month whose storage line is missing, though the rate card then had a price for storage. */
 export interface UnwrittenStorage {
   user_id: string;
   /** Its first day. */
@@ -126,10 +127,10 @@ export interface UnwrittenStorage {
 }
 
 /**
- * Tenants and months that are over, whose storage is not written though their card then had a price for it, in the
- * order of tenants. Looks at `limit` tenants at most, and only at those that storage_months says are behind.
+ * Closed months without their storage line, ordered by tenant. Reads at most `limit` tenants, and only those that have
+ * an open closed month in `storage_months`.
  *
- * @param after the tenant after which it begins; "" for all.
+ * @param after the last tenant of the previous page; "" for the first page.
  */
 export async function listUnwrittenStorage(
   db: Queryable,
@@ -149,15 +150,15 @@ export async function listUnwrittenStorage(
   );
 }
 
-/** Under the tags, or the pipelines, that cost most. */
-export async function readDearest(
+/** The tags, or pipelines, with the highest cost in a month. */
+export async function readMostExpensive(
   db: Queryable,
   userId: string,
   month: string,
   dimension: "tag" | "pipeline",
   limit: number,
 ): Promise<{ value: string; cost_usd: number }[]> {
-  // Named as it is in the index, whose predicate names both: a parameter would not find it.
+  // A literal, because the index's predicate contains it: Postgres would not use the index with a parameter.
   return await all<{ value: string; cost_usd: number }>(
     db,
     `select value, cost_usd from billing_totals
@@ -167,7 +168,7 @@ export async function readDearest(
   );
 }
 
-/** A deployment's bill that goes on, with how long it had lived at the end of each month so far. */
+/** The open bill of a live deployment, with its lifetime at the end of each month so far. */
 export interface AccruingRow extends BillingRow {
   lived: LivedUntil[];
   /** Shares of months that are written. */
@@ -176,7 +177,7 @@ export interface AccruingRow extends BillingRow {
   pipeline_id: string | null;
 }
 
-/** A tenant's bills that go on and were begun before the month ended. */
+/** A tenant's open bills that began before the month ended. */
 export async function listAccruing(
   db: Queryable,
   userId: string,
@@ -193,8 +194,8 @@ export async function listAccruing(
 }
 
 /**
- * What a tenant has stored in Forge's store during a month, up to now: the time integral that
- * storage.ts takes over all artifacts, from its changes by month.
+ * A tenant's storage in Forge's store during a month, up to now. The same time integral as `measureStorage`
+ * (storage.ts), but computed from the changes by month instead of from all artifacts.
  */
 export async function readStorage(
   db: Queryable,
@@ -220,7 +221,7 @@ export async function readStorage(
   return row ?? { gb_months: 0 };
 }
 
-/** A month's lines with what they are for, a batch at a time. */
+/** A billing line with facts about its job. */
 export interface LineRow {
   line_id: string;
   job_id: string | null;
@@ -234,11 +235,12 @@ export interface LineRow {
   rate_card: RateCard | null;
   /** YYYY-MM */
   period: string;
-  /** Of the whole record; null: storage. */
+  /** The formula of the whole record; null for storage. */
   formula: string | null;
   created_at: Date;
 }
 
+/** One batch of a month's billed lines, ordered by id, after `after`. */
 export async function readLines(
   db: Queryable,
   userId: string,

@@ -6,8 +6,10 @@ import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
 import type { Bill } from "../../core/billing/pricing";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { Parameters } from "../../platform/postgres/parameters";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 
@@ -15,37 +17,37 @@ export interface BillingRow extends StoredBillingRecord {
   attempt: number;
 }
 
-/** With what an accruing one has come to by now. */
+/** SQL: a record's columns, and the lifetime so far of an accruing one. */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
-/** An attempt as it is billed, and what a record tells of it. */
+/** An attempt with its billing facts and what the record shows of it. */
 interface BillableAttempt extends AttemptFacts {
   metrics: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
   gpu_name: string;
 }
 
-/** Facts for a job's bill. */
+/** The inputs of a job's bill. */
 export interface BillableRow {
   user_id: string;
   job_type: JobType;
   payload: Record<string, unknown>;
   params: Record<string, unknown>;
   rate_card: RateCard;
-  /** Those that a worker had, up to the one that ended the job. */
+  /** Attempts that a worker started, up to the one that ended the job. */
   attempts: BillableAttempt[];
-  /** It places a deployment again, which has a bill of its own. */
+  /** The job places an existing deployment again, which has its own bill. */
   is_placement: boolean;
-  /** A deployment is billed by it from now on; else all of it is known. */
+  /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
-  /** That nothing is billed is written. */
+  /** The line of an unbilled job is already written. */
   is_noted: boolean;
 }
 
-/** SQL: the columns of a BillableRow, of a job `j` and its attempt `a` that ended it. */
+/** SQL: the columns of a BillableRow, for job `j` and the attempt `a` that ended it. */
 export const BILLABLE = `
   j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
-  j.job_type = 'deploy' and j.deployment_id is null and a.outcome = 'completed' as accrues,
+  j.job_type = '${DEPLOYMENT_TYPE}' and j.deployment_id is null and a.outcome = 'completed' as accrues,
   exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
   (select coalesce(jsonb_agg(jsonb_build_object(
      'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,
@@ -70,10 +72,10 @@ export async function findBillable(
   );
 }
 
-/** Waits for an operator who is ending the job, and looks again: else there could be a bill that the end did not see. */
+/** SQL: waits for an operator's transaction that is ending the job, which must see any bill, and rechecks the row. */
 const WAIT_FOR_OPERATOR = "for share of j";
 
-/** A bill as it is written. */
+/** A record to insert. */
 export interface NewRecord {
   userId: string;
   jobType: JobType;
@@ -87,10 +89,10 @@ export interface NewRecord {
 }
 
 /**
- * Writes the one record of a job, dated by its outcome. Of a job that failed also the line of its month; of one
- * that completes, `completed` writes that (migration 0044). A second time changes nothing.
+ * Writes the only record of a job, dated by its outcome. For a failed job it also writes the line of its month; for a
+ * completing job, a trigger on `completed` writes the line (migration 0044). Idempotent.
  *
- * @returns the record; undefined where nothing was written.
+ * @returns the record; undefined if nothing was written.
  */
 export async function insertBillingRecord(
   db: Queryable,
@@ -99,16 +101,35 @@ export async function insertBillingRecord(
   record: NewRecord,
   used: LineUsage,
 ): Promise<BillingRow | undefined> {
+  const parameters = new Parameters();
+  const job = parameters.add(jobId);
+  const ending = parameters.add(attempt);
+  const columns = {
+    user_id: record.userId,
+    job_type: record.jobType,
+    metrics: record.metrics,
+    unit_costs: record.bill.unitCosts,
+    cost_breakdown: record.bill.costBreakdown,
+    total_cost_usd: record.bill.totalCostUsd,
+    rate_card: record.rateCard,
+    gpu_tokens: record.gpuTokens,
+    formula: record.bill.formula,
+    state: record.accrues ? "accruing" : "final",
+    attempts: JSON.stringify(record.attempts),
+    details: record.details,
+  };
+  const given = Object.values(columns).map((value) => parameters.add(value));
+  const line = [used.gpuHours, used.tokens, used.unbilledGpuHours].map((value) =>
+    parameters.add(value),
+  );
   return await maybeOne<BillingRow>(
     db,
     `with record as (
-       insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
-                                    cost_breakdown, total_cost_usd, rate_card, gpu_tokens, formula,
-                                    state, created_at, attempts, details)
-       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, a.ended_at, $13, $17
+       insert into billing_records (job_id, attempt, created_at, ${Object.keys(columns).join(", ")})
+       select ${job}, ${ending}, a.ended_at, ${given.join(", ")}
        from jobs j join attempts a using (job_id)
-       where job_id = $1 and a.attempt = $4
-         -- An operator may have ended a job whose work is done: it gets no bill any more.
+       where job_id = ${job} and a.attempt = ${ending}
+         -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}
        on conflict (job_id) do nothing returning *),
@@ -116,44 +137,27 @@ export async function insertBillingRecord(
        insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                   unbilled_gpu_hours)
        select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
-              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
+              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, ${line.join(", ")}
        from record where state = 'final' and not exists (
-         select from attempts a where a.job_id = $1 and a.attempt = $4 and a.outcome = 'completed'))
+         select from attempts a
+         where a.job_id = ${job} and a.attempt = ${ending} and a.outcome = 'completed'))
      select ${WITH_DAYS} from record b`,
-    [
-      jobId,
-      record.userId,
-      record.jobType,
-      attempt,
-      record.metrics,
-      record.bill.unitCosts,
-      record.bill.costBreakdown,
-      record.bill.totalCostUsd,
-      record.rateCard,
-      record.gpuTokens,
-      record.bill.formula,
-      record.accrues ? "accruing" : "final",
-      JSON.stringify(record.attempts),
-      used.gpuHours,
-      used.tokens,
-      used.unbilledGpuHours,
-      record.details,
-    ],
+    parameters.values,
   );
 }
 
-/** With the month of the outcome, so the id does not depend on when the line is written. */
+/** SQL: contains the month of the outcome, so that the id does not depend on when the line is written. */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
 
 /**
- * The month in which an outcome of `time` counts: its own, or the open month if its own is closed. The sums of a
+ * SQL: the month that an outcome at `time` counts in: its own, or the open month if its own is closed. The totals of a
  * closed month never change.
  */
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
 
-/** Takes back the bill of a job that does not complete; one that a month bears stays. */
+/** Deletes the record of a job that does not complete, unless a billing line was written for the job. */
 export async function dropBill(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,
@@ -163,7 +167,7 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
   );
 }
 
-/** Of a job that ended without a bill: what it used is in its month's sums all the same. */
+/** Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours. */
 export async function insertUnbilledLine(
   db: Queryable,
   jobId: string,
@@ -181,7 +185,7 @@ export async function insertUnbilledLine(
   );
 }
 
-/** What months bear of a deployment's bill, beside what is written. The first bears its job's usage. */
+/** Writes the months' shares of a deployment's bill. The first line of the bill carries the job's usage. */
 export async function insertShares(
   db: Queryable,
   jobId: string,
@@ -211,7 +215,7 @@ export async function insertShares(
   );
 }
 
-/** Closes the record of a deployment, by one compare-and-set. */
+/** Closes the record of a deployment by one compare-and-set. False if it is closed already. */
 export async function closeRecord(
   db: Queryable,
   jobId: string,
@@ -241,7 +245,7 @@ export async function findBillingRecord(
   );
 }
 
-/** Of these jobs, the records of live deployments. */
+/** The open records, those of live deployments, of these jobs. */
 export async function listAccruingRecords(db: Queryable, jobIds: string[]): Promise<BillingRow[]> {
   return await all<BillingRow>(
     db,
@@ -252,7 +256,7 @@ export async function listAccruingRecords(db: Queryable, jobIds: string[]): Prom
 
 export interface RecordFilter {
   jobTypes?: JobType[] | undefined;
-  /** The first is in the span, the second is not. */
+  /** `createdFrom` is inclusive, `createdBefore` exclusive. */
   createdFrom?: string | undefined;
   createdBefore?: string | undefined;
 }
@@ -279,7 +283,7 @@ export async function listBillingRecords(
   });
 }
 
-/** All records in the order of their jobs' ids, a batch at a time. */
+/** One batch of all records, ordered by job id, after `after`. */
 export async function readRecords(
   db: Queryable,
   after: string,

@@ -1,11 +1,11 @@
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { rebuildDays } from "./billing-days";
 
-/** Differences of one kind that are told. */
-const MOST = 1_000;
+/** The most differences of one kind that are reported. */
+const MAX_DIFFERENCES = 1_000;
 
-/** Every total as the plain sum of its lines. */
-const PLAIN = `
+/** SQL: each expected total, the sum of its lines. */
+const EXPECTED = `
   select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed) as records,
          sum(l.cost_usd) as cost_usd, sum(l.gpu_hours) as gpu_hours, sum(l.tokens) as tokens,
          sum(l.unbilled_gpu_hours) as unbilled_gpu_hours
@@ -18,61 +18,68 @@ export interface WrongTotal {
   month: string;
   dimension: string;
   value: string;
-  /** As text: the row's numbers; null where there is none. */
+  /** As text: the row's numbers; null if there is no row. */
   kept: string | null;
   plain: string | null;
 }
 
-/** Totals that are not the sum of their lines. */
+/** Totals that differ from the sum of their lines. */
 export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
   const numbers = (of: string): string =>
     `(${of}.records, ${of}.cost_usd, ${of}.gpu_hours, ${of}.tokens, ${of}.unbilled_gpu_hours)`;
   return await all<WrongTotal & Record<string, unknown>>(
     db,
-    `with plain as (${PLAIN})
+    `with plain as (${EXPECTED})
      select user_id, to_char(month, 'YYYY-MM') as month, dimension, value,
             case when t.records is not null then ${numbers("t")}::text end as kept,
             case when plain.records is not null then ${numbers("plain")}::text end as plain
      from plain full join billing_totals t using (user_id, month, dimension, value)
      where ${numbers("plain")} is distinct from ${numbers("t")}
-     order by 1, 2, 3, 4 limit ${MOST}`,
+     order by 1, 2, 3, 4 limit ${MAX_DIFFERENCES}`,
   );
 }
 
-/** Records that are final, of jobs that have ended, and whose months do not bear what they come to. */
+/** Final records of ended jobs whose lines do not add up to the record's total. */
 export async function listWrongSums(
   db: Queryable,
-): Promise<{ job_id: string; total: number; borne: number | null }[]> {
-  return await all<{ job_id: string; total: number; borne: number | null }>(
+): Promise<{ job_id: string; total: number; billed: number | null }[]> {
+  return await all<{ job_id: string; total: number; billed: number | null }>(
     db,
-    `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as borne
+    `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as billed
      from billing_records b join jobs j using (job_id) left join billing_lines l using (job_id)
      where b.state = 'final' and j.status in ('completed', 'failed')
      group by b.job_id having sum(l.cost_usd) is distinct from b.total_cost_usd
-     order by 1 limit ${MOST}`,
+     order by 1 limit ${MAX_DIFFERENCES}`,
   );
 }
 
-/** What a record says otherwise than what it was made from, and jobs that lack theirs. */
-export async function listStrayRecords(db: Queryable): Promise<{ job_id: string; what: string }[]> {
+/** Records that contradict their job or its attempts, and completed jobs without a record. */
+export async function listInconsistentRecords(
+  db: Queryable,
+): Promise<{ job_id: string; what: string }[]> {
   return await all<{ job_id: string; what: string }>(
     db,
-    `select b.job_id, 'its rate card is not its job''s' as what
+    `select b.job_id, 'its rate card differs from its job''s' as what
      from billing_records b join jobs j using (job_id) where b.rate_card <> j.rate_card
      union all
-     select b.job_id, 'attempt ' || a.attempt || ' was measured otherwise'
+     select b.job_id, 'attempt ' || a.attempt || ' has a different outcome or measured time'
      from billing_records b cross join lateral jsonb_to_recordset(b.attempts) kept (
        attempt int, outcome text, gpu_hours_measured numeric)
      join attempts a on a.job_id = b.job_id and a.attempt = kept.attempt
      where (a.outcome, coalesce(a.gpu_hours_measured, 0)) is distinct from (kept.outcome, kept.gpu_hours_measured)
      union all
-     select job_id, 'its job has completed, and it is not there' from jobs j
+     select job_id, 'the job has completed, but its record is missing' from jobs j
      where status = 'completed' and not exists (select from billing_records b where b.job_id = j.job_id)
-     order by 1 limit ${MOST}`,
+     order by 1 limit ${MAX_DIFFERENCES}`,
   );
 }
 
-/** Adds every total, and every day, up anew. Call in a transaction: nothing is billed meanwhile. */
+/**
+ * Recomputes all totals and days from the lines. Call in a transaction; until its end no other transaction can write
+ * lines.
+ *
+ * @returns the number of totals.
+ */
 export async function rebuildTotals(db: Queryable): Promise<number> {
   await execute(db, "lock table billing_lines in share row exclusive mode");
   await rebuildDays(db);
@@ -80,6 +87,6 @@ export async function rebuildTotals(db: Queryable): Promise<number> {
   return await execute(
     db,
     `insert into billing_totals (user_id, month, dimension, value, records, cost_usd, gpu_hours, tokens,
-                                 unbilled_gpu_hours) ${PLAIN}`,
+                                 unbilled_gpu_hours) ${EXPECTED}`,
   );
 }

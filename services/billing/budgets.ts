@@ -1,6 +1,6 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** What a tenant may spend in a month; null: no such bound. */
+/** A tenant's monthly budget; null: no such limit. */
 export interface BudgetRow {
   user_id: string;
   cap_usd: number | null;
@@ -16,7 +16,7 @@ export async function findBudget(db: Queryable, userId: string): Promise<BudgetR
   );
 }
 
-/** Takes the budget's lock: submissions under a budget are judged one after the other. */
+/** Locks the budget's row, so that submissions under one budget are checked one at a time. */
 export async function lockBudget(db: Queryable, userId: string): Promise<BudgetRow | undefined> {
   return await maybeOne<BudgetRow & Record<string, unknown>>(
     db,
@@ -44,9 +44,8 @@ export async function setBudget(
 }
 
 /**
- * What a tenant's jobs that have not ended, nor been billed yet, are expected to cost, those that a
- * pipeline is about to write included. One that was submitted before there was a budget counts by its
- * type's middle cost of late.
+ * Expected cost of a tenant's unfinished jobs that are not billed yet, including jobs that a pipeline is about to
+ * insert. A job submitted before the budget existed counts with the median cost of the type's last 50 jobs.
  */
 export async function sumExpected(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ expected: number }>(

@@ -3,8 +3,8 @@ import { stringify } from "csv-stringify/sync";
 export type CsvValue = string | number | boolean | null;
 
 /**
- * Rows as CSV: RFC 4180, UTF-8, with the header first. A text that a spreadsheet would take for a formula
- * gets an apostrophe before it.
+ * Rows as CSV (RFC 4180), with the header first. Text that a spreadsheet would read as a formula is prefixed with an
+ * apostrophe.
  */
 export function csvOf<Column extends string>(
   columns: readonly Column[],

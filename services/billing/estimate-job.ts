@@ -11,7 +11,7 @@ import { findOwnArtifacts } from "../artifacts/artifacts";
 import type { Context } from "../context";
 import { readUsageHistory } from "../pipelines/step-history";
 
-/** What a tenant's submission is expected to cost by this card. */
+/** Estimates the cost of a tenant's submission by this rate card. */
 export async function estimateSubmission(
   ctx: Context,
   userId: string,
@@ -36,7 +36,7 @@ export async function estimateSubmission(
   });
 }
 
-/** Of the dataset or benchmark that a job reads, where that is the tenant's own. */
+/** Rows of the dataset or benchmark that a job reads; null if unknown, or if it is not the tenant's own. */
 export async function findRows(
   { pool, config }: Pick<Context, "pool" | "config">,
   userId: string,
@@ -46,6 +46,6 @@ export async function findRows(
   const ids = idsIn(referencesOf(named, {}, ownStoreOf(config.store)));
   const [dataset] = await findOwnArtifacts(pool, userId, ids);
   const facts = (dataset?.manifest ?? {}) as { num_rows?: unknown; verified?: unknown };
-  // A number that only a worker has told bounds nothing.
+  // A count that only a worker has reported is not trusted.
   return typeof facts.num_rows === "number" && facts.verified !== false ? facts.num_rows : null;
 }

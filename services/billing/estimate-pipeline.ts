@@ -17,11 +17,11 @@ export interface PipelineEstimate {
   expectedUsd: Decimal;
   lowUsd: Decimal;
   highUsd: Decimal;
-  /** Along the longest way through the steps; null: of some type nothing is known. */
+  /** Along the longest path through the steps; null if a job type has no history. */
   durationS: number | null;
 }
 
-/** What a pipeline is expected to cost and take, if each step is done once and succeeds. */
+/** Estimates cost and duration of a pipeline, assuming that each step runs once and succeeds. */
 export async function estimatePipeline(
   ctx: Context,
   userId: string,
@@ -63,7 +63,7 @@ export async function estimatePipeline(
   };
 }
 
-/** Rows of the tenant's own datasets, each read once. What an earlier step makes has none yet. */
+/** Reads the row counts of the tenant's own datasets, each once. A dataset made by an earlier step has none yet. */
 function rowsReader(
   ctx: Context,
   userId: string,

@@ -28,7 +28,7 @@ const line = (lineId: string): DueLine => ({
   in_doubt_s: null,
 });
 
-test("a store that is away is asked again soon", async () => {
+test("a line is retried soon if the store is unavailable", async () => {
   expect(await new FileExporter(store, "csv").deliver(line("a"))).toMatchObject({
     taken: false,
     again: "soon",
@@ -36,7 +36,7 @@ test("a store that is away is asked again soon", async () => {
   });
 });
 
-test("each line is one file of its day, however often and by whomever it is delivered", async () => {
+test("repeated and concurrent deliveries of a line write one file, in the folder of its day", async () => {
   await store.check();
   const deliveries = [1, 2, 3].map(() => new FileExporter(store, "csv").deliver(line("acme:x")));
   expect(await Promise.all(deliveries)).toEqual([1, 2, 3].map(() => ({ taken: true })));

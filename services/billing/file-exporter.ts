@@ -17,9 +17,9 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof ExportedLine)[];
 
 /**
- * Writes each line to a file of its own in the object store. A store has no append, and a larger file would
- * have to remember which lines are in it: this one is named and filled by its line alone, so that it may be
- * written again, by anybody, at any time.
+ * Writes each line to its own file in the object store. The store has no append operation, and a file with several
+ * lines would need a record of which lines it has. A file's name and content depend on its line only, so any process
+ * can write it again at any time.
  */
 export class FileExporter implements UsageExporter {
   readonly name: string;
@@ -49,14 +49,14 @@ export class FileExporter implements UsageExporter {
   }
 }
 
-/** By day, so that what is new is found without reading all. */
+/** Files are grouped by day, so that a reader finds new ones without listing all. */
 const exportKey = (line: ExportedLine, extension: string): string =>
   `billing/exports/${line.created_at.toISOString().slice(0, 10)}/${encodeURIComponent(line.line_id)}.${extension}`;
 
 function recordOf(line: ExportedLine): Record<(typeof COLUMNS)[number], CsvValue> {
-  const own = Object.fromEntries(COLUMNS.map((column) => [column, line[column]]));
+  const columns = Object.fromEntries(COLUMNS.map((column) => [column, line[column]]));
   return {
-    ...(own as Omit<ExportedLine, "created_at">),
+    ...(columns as Omit<ExportedLine, "created_at">),
     created_at: line.created_at.toISOString(),
   };
 }

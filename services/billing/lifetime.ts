@@ -1,38 +1,38 @@
-/** A month closes this long after its end. A line that is written later counts in the open month. */
+/** A month closes this long after its end. Outcomes recorded later count in the open month. */
 export const CLOSED_AFTER = "interval '1 hour'";
 
-/** As a subquery it is evaluated once for a statement, not for each row. */
+/** A subquery, so that Postgres evaluates it once per statement, not per row. */
 const OFFSET_S = "(select clock_offset_s())";
 
 const UNTIL = "coalesce(d.stop_requested_at, now())";
 
 /**
- * Seconds that deployment `d` has lived: from when it could first be stopped to its stop, or to now. `now()` less
- * `clock_offset_s()`, the sum of all steps of the clock, goes on evenly (clock.ts), so the offsets at both ends
- * say by how much the clock was set between them. Never less than what closed months bear.
+ * SQL: lifetime of deployment `d` in seconds, from when it could first be stopped to its stop, or to now. Steps of the
+ * clock are excluded: `clock_offset_s()` is the sum of all steps (clock.ts), so the difference of the offsets at both
+ * ends is what the clock was set by in between. Never less than the lifetime that closed months are billed for.
  */
 const LIVED_S = `greatest(d.closed_days * 86400, extract(epoch from ${UNTIL} - d.active_at)
   - coalesce(d.stop_offset_s, ${OFFSET_S}) + d.active_offset_s)`;
 
 const DAYS = (seconds: string): string => `greatest(0, round((${seconds}) / 86400, 9))`;
 
-/** What is billed of deployment `d`. */
+/** SQL: billed lifetime of deployment `d`, in days. */
 export const LIFETIME_DAYS = DAYS(LIVED_S);
 
-/** The same of the deployment that a billing record `b` is for; null where it is for none. */
+/** SQL: billed lifetime, in days, of the deployment of billing record `b`; null if it has none. */
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 
-/** When deployment `d` began by the clock as it was at its stop, or is now: its lifetime before that. */
+/** SQL: when deployment `d` began, counted back from its stop, or from now, by its lifetime. */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIVED_S}) * interval '1 second')`;
 
-/** How long deployment `d` had lived at a time, in days, as its bill rounds them. */
+/** SQL: lifetime of deployment `d` at a time, in days, rounded as in its bill. */
 export const livedAt = (time: string): string =>
   DAYS(`${LIVED_S} - greatest(0, extract(epoch from ${UNTIL} - (${time})))`);
 
 /**
- * How long deployment `d`, which is live or stopped now, had lived when each of its months ended, or now. Months
- * are UTC's, so that no daylight saving time makes one longer. They are counted back from today's date: where the
- * clock was set, the deployment began that much later or earlier.
+ * SQL: lifetime of deployment `d` at the end of each of its months, and now. The deployment is live, or is being
+ * stopped in this transaction. Months are in UTC, so daylight saving time changes none of them. They are counted back
+ * from today's date: if the clock was set, the deployment counts as begun that much later or earlier.
  */
 export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',
@@ -42,7 +42,7 @@ export const LIVED_BY_MONTH = `(
          date_trunc('month', (now() - greatest(0, life.s) * interval '1 second') at time zone 'UTC'),
          now() at time zone 'UTC', interval '1 month') m)`;
 
-/** What is written of the bill of deployment `d`: a month's share each. */
+/** SQL: the written shares of the bill of deployment `d`, one per month. */
 export const WRITTEN_SHARES = `(
   select coalesce(jsonb_agg(jsonb_build_object('month', to_char(l.month, 'YYYY-MM-DD'),
                                                'costUsd', l.cost_usd::text) order by l.month), '[]')

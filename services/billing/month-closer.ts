@@ -3,12 +3,12 @@ import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { closeMonths } from "./close-months";
-import { passOverStorageMonths } from "./storage-months";
+import { advanceOpenMonths } from "./storage-months";
 
-/** A month is closed an hour after its end, and so much later at most. */
+/** A month's lines are written at most this long after `CLOSED_AFTER` has passed. */
 const INTERVAL_MS = 600_000;
 
-/** Closes the months of what goes on, in every process; see closeMonths. */
+/** Runs `closeMonths` periodically, in every process. */
 export class MonthCloser implements Component {
   readonly name = "month closer";
   private readonly loop: Loop;
@@ -17,8 +17,8 @@ export class MonthCloser implements Component {
     const close = async (): Promise<void> => {
       while ((await closeMonths(ctx)) > 0);
     };
-    const turn = (): Promise<void> => runEach([() => passOverAll(ctx), close]);
-    this.loop = new Loop("close months", INTERVAL_MS, turn, ctx);
+    const work = (): Promise<void> => runEach([() => advanceAll(ctx), close]);
+    this.loop = new Loop("close months", INTERVAL_MS, work, ctx);
   }
 
   start(): void {
@@ -30,12 +30,15 @@ export class MonthCloser implements Component {
   }
 }
 
-/** So that closing months looks only at tenants that lack a line. It waits where the clock is in doubt. */
-async function passOverAll({ clockWatch }: Context): Promise<void> {
+/**
+ * Advances all tenants' open months, so that `closeMonths` reads only tenants with missing lines. Fails while it is
+ * unknown whether the clock was set.
+ */
+async function advanceAll({ clockWatch }: Context): Promise<void> {
   let after = "";
   do {
     const from = after;
-    after = await clockWatch.transaction((db) => passOverStorageMonths(db, from), {
+    after = await clockWatch.transaction((db) => advanceOpenMonths(db, from), {
       requireKnownClock: true,
     });
   } while (after !== "");

@@ -4,7 +4,7 @@ import { FileExporter } from "./file-exporter";
 import { StripeExporter } from "./stripe-exporter";
 import type { UsageExporter } from "./usage-exporter";
 
-/** The exporter that the configuration names; undefined: usage is told to nobody. */
+/** The configured exporter; undefined if usage is not exported. */
 export async function openExporter(
   to: BillingExportConfig["to"],
   store: ObjectStore,

@@ -12,8 +12,8 @@ export interface RateCardRow {
 }
 
 /**
- * The card that was in force for a tenant at a moment, as jobs keep it. A version takes the place of all
- * before it from its date on, those that were announced for later included.
+ * SQL: the rate card in force for a tenant at a time, in the form stored with jobs. From its date on, a version
+ * replaces all earlier versions, even those that take effect later.
  */
 const CARD_AT = (userId: string, at: string): string => `
   select jsonb_build_object('name', c.name, 'version', c.version) || c.prices as card
@@ -24,8 +24,8 @@ const CARD_AT = (userId: string, at: string): string => `
   order by c.version desc limit 1`;
 
 /**
- * The card that was in force for a tenant when a month ended: one that begins with the next is none of it.
- * Of months before all cards, in which nothing was used, the first one.
+ * SQL: the rate card in force for a tenant when a month ended. A card that takes effect with the next month does not
+ * count. For months before all cards, in which nothing was used, it is the first card.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(
@@ -33,7 +33,7 @@ export const CARD_AT_END = (userId: string, end: string): string =>
     `greatest(${end} - interval '1 microsecond', (select min(effective_from) from rate_cards where name = 'default'))`,
   );
 
-/** The same of one month. @param end ISO 8601. */
+/** The rate card in force for a tenant when a month ended. @param end the month's end, ISO 8601. */
 export async function findRateCardAtEnd(
   db: Queryable,
   userId: string,
@@ -47,14 +47,14 @@ export async function findRateCardAtEnd(
   return row.card;
 }
 
-/** The prices that a tenant's job submitted now is billed by. */
+/** The rate card that a job submitted now is billed by. */
 export async function findRateCard(db: Queryable, userId: string): Promise<RateCard> {
   const row = await maybeOne<{ card: RateCard }>(db, CARD_AT("$1", "now()"), [userId]);
   if (!row) throw new Error(`no rate card is in force for ${userId}`);
   return row.card;
 }
 
-/** The same, and whether the tenant has a budget. */
+/** The rate card for a job submitted now, and whether the tenant has a budget. */
 export async function findTerms(
   db: Queryable,
   userId: string,
@@ -69,7 +69,7 @@ export async function findTerms(
   return { rateCard: row.card, hasBudget: row.has_budget };
 }
 
-/** The last version of a card. */
+/** The latest version of a card. */
 export async function findCardVersion(
   db: Queryable,
   name: string,
@@ -81,7 +81,7 @@ export async function findCardVersion(
   );
 }
 
-/** From when on there is a card of this name. */
+/** When the first version of a card takes effect. */
 export async function findFirstDate(db: Queryable, name: string): Promise<Date | undefined> {
   const row = await maybeOne<{ first: Date | null }>(
     db,
@@ -91,7 +91,7 @@ export async function findFirstDate(db: Queryable, name: string): Promise<Date |
   return row?.first ?? undefined;
 }
 
-/** The next version of a card; undefined where another was written meanwhile. */
+/** Inserts the next version of a card; undefined if another transaction inserted it at the same time. */
 export async function insertCardVersion(
   db: Queryable,
   name: string,
@@ -123,7 +123,7 @@ export async function listRateCards(
   });
 }
 
-/** From then on the tenant pays by this card; in place of one that was to be in force from that very moment. */
+/** Assigns a card to a tenant from a time on. Replaces an assignment from exactly that time. */
 export async function assignRateCard(
   db: Queryable,
   userId: string,

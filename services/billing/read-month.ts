@@ -10,6 +10,7 @@ import {
 import { priceStorage, roundUsd } from "../../core/billing/pricing";
 import type { RateCard } from "../../core/billing/rate-card";
 import { portionsOf } from "../../core/billing/record";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { Queryable } from "../../platform/postgres/pool";
 import {
   type AccruingRow,
@@ -21,30 +22,31 @@ import {
 } from "./billing-months";
 import { findRateCardAtEnd } from "./rate-cards";
 
-/** What a tenant's month has come to, whichever way it is looked at. */
+/** A tenant's costs in a month. */
 export interface Month {
   types: MonthTotal[];
-  /** Of records that are final. */
+  /** Lines of final records, and written shares of open bills. */
   recordsUsd: Decimal;
+  /** The sum of `accruing`. */
   accruingUsd: Decimal;
-  /** Live deployments, and what each has come to in this month beyond what is written. */
+  /** Live deployments, each with its cost in this month beyond the written shares. */
   accruing: AccruingShare[];
-  /** What they have come to in later months: where a wrong clock closed this one early. */
+  /** Their cost so far in later months; not 0 only if a wrong clock closed this month early. */
   accruingLaterUsd: Decimal;
-  /** What live deployments add until the month's end. */
+  /** Cost that live deployments will add until the month's end. */
   toAccrueUsd: Decimal;
   gbMonths: number;
   storageUsd: Decimal;
-  /** By which storage is priced. */
+  /** The card that storage is priced by. */
   storageCard: RateCard;
-  /** Records, what accrues and storage: the invoice so far. */
+  /** The invoice so far: records, accruing cost and storage. */
   totalUsd: Decimal;
   forecastUsd: Decimal;
 }
 
 interface AccruingShare extends Pick<AccruingRow, "tags" | "pipeline_id"> {
   usd: Decimal;
-  /** None of it is in the month's records yet. */
+  /** None of its cost is in the month's records yet. */
   isNew: boolean;
 }
 
@@ -55,11 +57,11 @@ export async function readMonth(
   card: RateCard,
 ): Promise<Month> {
   const first = `${bounds.period}-01`;
-  // What goes on first: a bill that is closed between the two counts twice, and never not at all.
+  // Read open bills first, so that a bill closed between the two reads counts twice rather than not at all.
   const live = await listAccruing(db, userId, first);
   const types = await readTotals(db, userId, first);
 
-  const stored = await readStored(db, userId, bounds, card);
+  const stored = await readStorageCost(db, userId, bounds, card);
 
   const recordsUsd = Decimal.sum(0, ...types.map(({ cost_usd: usd }) => usd));
   const accruing = live.map((row) => ({
@@ -91,10 +93,10 @@ export async function readMonth(
 }
 
 /**
- * As it was written when the month was closed; else as it is so far, by the card of today, or, of a month
- * that is over, by the card of its end, as it will be written.
+ * Storage of a month. A closed month's is read from its line. Otherwise it is computed up to now, by the rate card
+ * `card`, or, for a month that is over but not closed, by the card at its end.
  */
-async function readStored(
+async function readStorageCost(
   db: Queryable,
   userId: string,
   { period, end, now }: MonthBounds,
@@ -111,15 +113,15 @@ async function readStored(
   return { gbMonths, storageUsd: priceStorage(gbMonths, storageCard), storageCard };
 }
 
-/** Jobs and storage go on as they did; deployments until somebody stops them. */
+/** Assumes that jobs and storage continue at the same rate and that deployments are not stopped. */
 function forecast(
   month: Pick<Month, "types" | "accruingUsd" | "toAccrueUsd" | "storageUsd">,
   { start, now, end }: MonthBounds,
 ): Decimal {
   const of = (wanted: (type: string) => boolean): Decimal =>
     Decimal.sum(0, ...month.types.filter(({ value }) => wanted(value)).map((one) => one.cost_usd));
-  const running = of((type) => type !== "deploy").plus(month.storageUsd);
-  const deployments = of((type) => type === "deploy").plus(month.accruingUsd);
+  const running = of((type) => type !== DEPLOYMENT_TYPE).plus(month.storageUsd);
+  const deployments = of((type) => type === DEPLOYMENT_TYPE).plus(month.accruingUsd);
   return roundUsd(projectJobs(running, start, now, end).plus(deployments).plus(month.toAccrueUsd));
 }
 

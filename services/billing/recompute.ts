@@ -2,22 +2,22 @@ import { compareRecord } from "../../core/billing/recompute";
 import type { Queryable } from "../../platform/postgres/pool";
 import { listWrongDays } from "./billing-days";
 import { readRecords } from "./billing-records";
-import { listStrayRecords, listWrongSums, listWrongTotals } from "./billing-totals";
+import { listInconsistentRecords, listWrongSums, listWrongTotals } from "./billing-totals";
 
 const BATCH = 1_000;
-/** Differences of one kind that are told. */
-const MOST = 1_000;
+/** The most differences of one kind that are reported. */
+const MAX_DIFFERENCES = 1_000;
 
 export interface Recomputed {
   records: number;
-  /** One line each; none is the proof. */
+  /** One line of text each; empty if all is right. */
   differences: string[];
 }
 
 /**
- * Computes every billing record again from the metrics and the rate card that it keeps, adds up the months
- * that bear it, and every month's total from its lines; and compares it with the job and the attempts that
- * it was made from. Of each kind of difference a thousand are told at most. Changes nothing.
+ * Verifies billing. Recomputes each record from its stored metrics and rate card, compares it with its job and
+ * attempts and with the sum of its lines, and compares all totals and days with their lines. Reports at most 1000
+ * differences of each kind between stored rows. Read-only.
  */
 export async function recompute(db: Queryable): Promise<Recomputed> {
   const differences: string[] = [];
@@ -33,24 +33,24 @@ export async function recompute(db: Queryable): Promise<Recomputed> {
     if (!last) break;
     after = last.job_id;
   }
-  for (const { job_id: id, what } of await listStrayRecords(db)) {
+  for (const { job_id: id, what } of await listInconsistentRecords(db)) {
     differences.push(`record ${id}: ${what}`);
   }
-  for (const { job_id: id, total, borne } of await listWrongSums(db)) {
-    differences.push(`record ${id}: its months bear ${borne}, and it comes to ${total}`);
+  for (const { job_id: id, total, billed } of await listWrongSums(db)) {
+    differences.push(`record ${id}: its lines add up to ${billed}, but its total is ${total}`);
   }
   for (const wrong of await listWrongTotals(db)) {
     differences.push(
       `total of ${wrong.user_id}, ${wrong.month}, ${wrong.dimension} "${wrong.value}": ` +
-        `${wrong.kept ?? "none"} is kept, and its lines come to ${wrong.plain ?? "none"}`,
+        `${wrong.kept ?? "none"} is stored, but its lines add up to ${wrong.plain ?? "none"}`,
     );
   }
   for (const { user_id: userId, day, job_type: type, kept, plain } of await listWrongDays(
     db,
-    MOST,
+    MAX_DIFFERENCES,
   )) {
     differences.push(
-      `day ${day} of ${userId}, ${type}: ${kept ?? "none"} is kept, and its lines come to ${plain ?? "none"}`,
+      `day ${day} of ${userId}, ${type}: ${kept ?? "none"} is stored, but its lines add up to ${plain ?? "none"}`,
     );
   }
   return { records, differences };

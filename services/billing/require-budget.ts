@@ -15,9 +15,9 @@ import type { JobWarning } from "../jobs/jobs";
 import { findBudget, lockBudget, sumExpected } from "./budgets";
 import { readMonth } from "./read-month";
 
-/** What counts against a tenant's budget of this month. */
+/** What counts against a tenant's budget in this month. */
 async function readSpending(db: Queryable, userId: string, card: RateCard): Promise<Spending> {
-  // What is under way first: a job that is billed between the two reads counts twice, and never not at all.
+  // Read unfinished jobs first, so that a job billed between the two reads counts twice rather than not at all.
   const expected = await sumExpected(db, userId);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {
@@ -32,7 +32,7 @@ export interface BudgetVerdict {
   spending: Spending;
 }
 
-/** How a tenant's budget stands; undefined: it has none. */
+/** The state of a tenant's budget; undefined if the tenant has none. */
 export async function judgeTenant(
   db: Queryable,
   userId: string,
@@ -45,10 +45,10 @@ export async function judgeTenant(
 }
 
 /**
- * Lets something begin that will cost about so much, or does not. Holds the budget's lock to the end of
- * the caller's transaction, which writes what begins: so many side by side are judged one by one.
+ * Checks that the budget allows an expected cost. Locks the budget's row until the end of the caller's transaction,
+ * which must insert the job or pipeline: so concurrent submissions are checked one at a time.
  *
- * @returns what the answer should warn of.
+ * @returns warnings for the response.
  * @throws ForgeError 402 `budget_exhausted`.
  */
 export async function requireBudget(

@@ -3,17 +3,18 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CLOSED_AFTER } from "./lifetime";
 import { CARD_AT_END } from "./rate-cards";
 
-/** SQL: the first day of the last month that is closed, by the clock. */
+/** SQL: the first day of the last closed month, by the database's clock, not corrected for its steps. */
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
 /**
- * SQL: whether a month is over for so long that its storage is written for good. Without steps of the clock forward:
- * what is written stays, and a clock that is ahead would bill the month as if all were stored until its end.
+ * SQL: whether a month is closed, so that its storage line may be written. Forward steps of the clock don't count: a
+ * line is never changed, and with a clock that is ahead it would bill the month as if all had been stored until its
+ * end.
  */
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
 
-/** SQL: the months of tenant `s` from its first open one to the last closed one that lack a line of theirs. */
+/** SQL: the closed months of tenant `s`, from its first open month on, whose storage line is missing. */
 export const UNWRITTEN = `
   select m, c.card from generate_series(s.open_month::timestamp, ${LAST_CLOSED}, interval '1 month') m
   cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c
@@ -22,17 +23,18 @@ export const UNWRITTEN = `
     where l.line_id = 'storage:' || s.user_id || ':' || to_char(m, 'YYYY-MM'))
   order by m`;
 
-/** Most tenants that one statement looks at. */
+/** The most tenants that one statement reads. */
 const PAGE = 200;
 
 /**
- * Notes of tenants up to which month nothing is left to write: months in which their card had no price for storage,
- * and those that were written out of order. Not of months that are over only because the clock was set forward.
+ * Advances `open_month` of one page of tenants past months with nothing left to write: those in which the card had no
+ * price for storage, and those written out of order. Does not pass months that are over only because the clock was
+ * set forward.
  *
- * @param after the tenant after which it begins; "" for all.
- * @returns where the next page begins; "" after the last one.
+ * @param after the last tenant of the previous page; "" for the first page.
+ * @returns `after` of the next page; "" after the last one.
  */
-export async function passOverStorageMonths(db: Queryable, after: string): Promise<string> {
+export async function advanceOpenMonths(db: Queryable, after: string): Promise<string> {
   const row = await maybeOne<{ next: string | null }>(
     db,
     `with page as materialized (

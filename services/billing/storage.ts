@@ -4,15 +4,15 @@ export interface StoredKind {
   kind: string;
   artifacts: number;
   bytes: number;
-  /** Over the period: bytes times time, in gigabytes (10^9) times the period's length. */
+  /** Time integral of the bytes over the period, in gigabytes (10^9) times the period's length. */
   gb_months: number;
 }
 
 /**
- * What a tenant has in the store now, and had in a period, by kind. A deleted artifact counts to its
- * deletion. Artifacts whose files are elsewhere take none of our space.
+ * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. Artifacts whose
+ * files are elsewhere don't count.
  *
- * @param start, end of the period; a part of it that is to come counts nothing.
+ * @param start, end of the period; the part of it after now counts as 0.
  */
 export async function measureStorage(
   db: Queryable,
@@ -49,7 +49,7 @@ export async function listRetentionRules(db: Queryable, userId: string): Promise
   );
 }
 
-/** Puts these rules in place of those there were. */
+/** Replaces all retention rules of a tenant. Call in a transaction. */
 export async function replaceRetentionRules(
   db: Queryable,
   userId: string,

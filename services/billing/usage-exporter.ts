@@ -1,59 +1,59 @@
-/** A line of what a tenant owes, as it is told to others. Amounts are exact. */
+/** A billing line as exporters receive it. Amounts are exact. */
 export interface ExportedLine {
-  /** The record's id: whoever gets it twice, by this has it once. */
+  /** Idempotency key: the receiver drops duplicates. */
   line_id: string;
   user_id: string;
-  /** The tenant's at the payment processor. */
+  /** The tenant's customer id at the payment processor. */
   customer_id: string | null;
   /** YYYY-MM */
   month: string;
-  /** Null: storage. */
+  /** Null for storage. */
   job_id: string | null;
   job_type: string | null;
   cost_usd: string;
   gpu_hours: number;
   tokens: number;
-  /** Of storage only. */
+  /** Null unless the line is for storage. */
   gb_months: number | null;
   created_at: Date;
 }
 
-/** A line that is due, with what a decision about it takes: by the database's clock. */
+/** A due line with the facts that its exporter decides by. Times are by the database's clock. */
 export interface DueLine extends ExportedLine {
-  /** This one included. */
+  /** Number of claims, including this one. */
   tries: number;
-  /** Without steps of the clock forward. */
+  /** Age of the line in seconds, without forward steps of the clock. */
   age_s: number;
-  /** For how long it may have arrived without our knowing; null: it can't have. */
+  /** Seconds since the first send whose result is unknown; null if no result is unknown. */
   in_doubt_s: number | null;
 }
 
-export type Delivery = { taken: true } | NotTaken;
+export type Delivery = { taken: true } | NotDelivered;
 
-export interface NotTaken {
+export interface NotDelivered {
   taken: false;
-  /** A stable code, a colon, and what is wrong. */
+  /** A stable code, a colon, and a message. */
   reason: string;
   /**
-   * `soon`: the other side is away, which is not this line's fault. `tomorrow`: it refuses this line, until
-   * somebody puts something right there. `too_late`: for its age nothing that we could send would be right, and
-   * nothing was sent; its age is looked at again, in case it was told by a wrong clock.
+   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: it rejects this line until somebody fixes
+   * something there. `too_late`: the line is too old and was not sent; its age is checked again tomorrow, because the
+   * clock may have been wrong.
    */
   again: "soon" | "tomorrow" | "too_late";
-  /** The other side may have taken it all the same. */
+  /** The receiver may have accepted the line all the same. */
   mayHaveArrived: boolean;
 }
 
 /**
- * Tells somebody else what is owed. Lines are delivered one by one, so that each is answered for itself;
- * one that was delivered before must change nothing.
+ * Delivers billing lines to another system. Lines are delivered one by one, so that each has its own result. `deliver`
+ * must be idempotent.
  */
 export interface UsageExporter {
   readonly name: string;
-  /** Lines of tenants without a customer id wait. */
+  /** Whether lines of tenants without a customer id must wait. */
   readonly needsCustomer: boolean;
-  /** Lines of one lane are delivered one after the other, those of different lanes side by side. */
+  /** Lines with the same lane are delivered one at a time, those with different lanes concurrently. */
   laneOf(line: ExportedLine): string;
-  /** Never throws: whatever goes wrong is a delivery that was not taken. */
+  /** Never throws: a failure is a delivery with `taken: false`. */
   deliver(line: DueLine): Promise<Delivery>;
 }

@@ -3,9 +3,9 @@ import { uptime } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import {
-  accountedLook,
-  type ClockLook,
+  type ClockReading,
   isStepBetween,
+  nextBaseline,
   steadyMs,
   stepBackSince,
   stepBetween,
@@ -29,23 +29,23 @@ import { untilEarlierTransactionsEnd } from "./earlier-transactions";
 import { PRECISE_MS, recordStep } from "./record-step";
 
 /**
- * Longer than a statement may take by default. A transaction that goes on for longer, such as one of a process that is
- * frozen, is not waited for: its times stay on the clock as it was.
+ * The longest transaction that the recording of a step waits for; more than the default statement timeout. Times that
+ * a longer transaction writes, for example in a frozen process, are not moved.
  */
 const MAX_TRANSACTION_MS = 5_000;
-/** Longest between two statements of who records a step. */
+/** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
-/** Longest for one of these: some hundred thousand jobs may be queued, and a lock may be held up by a frozen process. */
+/** Timeout of the recording: hundreds of thousands of jobs may be queued, and a frozen process may hold a lock. */
 const RECORDING_MS = 300_000;
-/** For so long a transaction waits for a step to be recorded before it tries again: mostly that takes less. */
-const PATIENCE_MS = 10_000;
-/** A process that has not looked for so long has ended. */
+/** How long a transaction waits for the recording of a step before it tries again. Usually it takes less. */
+const RECORDING_WAIT_MS = 10_000;
+/** A process that has not checked the clock for this long has ended. */
 const ENDED_MS = 86_400_000;
 
-/** How often a transaction is begun again whose clock was set right before it. */
+/** How often `transaction` tries to run with a known clock. */
 const MAX_TRIES = 3;
 
-/** A transaction began by a clock of which the last look did not know yet. */
+/** The transaction started on a clock that was set after the last check. */
 class ClockSet extends Unavailable {
   constructor() {
     super("the database's clock was set just now; try again shortly");
@@ -53,25 +53,27 @@ class ClockSet extends Unavailable {
 }
 
 interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
-  /** The last try throws `Unavailable` where it can't tell whether the clock was set. Default: it runs. */
+  /** The last try throws `Unavailable` if it can't tell whether the clock was set. Default: it runs anyway. */
   requireKnownClock?: boolean;
 }
 
 /**
- * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
- * step once, whichever process sees it first. Of a step while all processes are down only this is seen, by the next
- * one that starts: that the clock is behind the last look of any process. A machine that was suspended without its
- * monotonic time going on sees a step forward, too; that is none if another process ran on meanwhile.
+ * Detects when the database's clock is set by comparing it with this machine's monotonic time. The first process that
+ * sees a step records it, once. `look` checks the clock; a ClockLook is one such reading.
+ *
+ * If the clock is set while all processes are down, the next process to start can only see that the clock is behind
+ * the last check of any process. A machine whose monotonic time stops while it is suspended also sees a step forward.
+ * It does not record that step if another process kept running and saw none.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
-  /** The look up to which each step is recorded. */
-  private accounted: ClockLook | undefined;
+  /** The reading up to which all steps are recorded. */
+  private accounted: ClockReading | undefined;
   private lastRunningMs = 0;
-  /** Since when this process has seen no step that was not recorded (steadyMs). */
+  /** Since when this process has seen no unrecorded step (steadyMs). */
   private sinceMs = 0;
-  private doubtful = 0;
-  /** One at a time. Each caller's begins after its call, and many share one. */
+  private changes = 0;
+  /** One check at a time. A caller's check starts after its call; concurrent callers share one. */
   private readonly looks = new Coalesced<undefined, undefined>(async (callers) => {
     await this.lookOnce();
     return callers;
@@ -81,38 +83,37 @@ export class ClockWatch {
     private readonly pool: pg.Pool,
     private readonly logger: Logger,
     private readonly runningMs: () => number = () => uptime() * 1000,
-    private readonly patienceMs = PATIENCE_MS,
+    private readonly recordingWaitMs = RECORDING_WAIT_MS,
   ) {}
 
   /**
-   * Grows with each look that found that the clock was set, or could not tell. What was compared with the clock
-   * between two looks holds where this did not change.
+   * Grows with each check that found that the clock was set, or could not tell. If it is the same after two checks,
+   * comparisons with the clock made between them are valid.
    */
-  get doubts(): number {
-    return this.doubtful;
+  get revision(): number {
+    return this.changes;
   }
 
-  /** Changes where this process's own time and the clock went apart: one of the two was set, or stood still. */
-  get evenSinceMs(): number {
+  /** Changes when this process's monotonic time and the clock diverge: the clock was set, or this process suspended. */
+  get steadySinceMs(): number {
     return this.sinceMs;
   }
 
-  /** Looks, and tells whether what was compared with the clock when there were so many doubts holds. */
-  async holdsSince(doubts: number): Promise<boolean> {
+  /** Checks the clock. Returns whether comparisons with the clock since `revision` was read are valid. */
+  async isUnchangedSince(revision: number): Promise<boolean> {
     await this.look();
-    return this.doubtful === doubts;
+    return this.changes === revision;
   }
 
-  /** Call regularly. Not in a transaction. */
+  /** Checks the clock, and records a step. Call regularly, and never inside a transaction. */
   async look(): Promise<void> {
     await this.looks.add(undefined);
   }
 
   /**
-   * A transaction whose time decides about a bill, or whether something is old: it begins again, after a look, if the
-   * clock was set and that is not recorded yet. If even the last try can't tell, it runs, because bills must be
-   * written. A deletion by age passes `requireKnownClock` instead: then the last try throws, and the caller's loop
-   * tries again later.
+   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet, it
+   * checks the clock and starts the transaction again. The last try runs even if it can't tell, because bills must be
+   * written. Deletions by age pass `requireKnownClock`: then the last try throws, and the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,
@@ -127,7 +128,7 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // Who records a step does not wait for longer ones: its statements may have met what that moved.
+            // The recording of a step does not wait for a transaction this long, and may have moved rows under it.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }
@@ -137,15 +138,18 @@ export class ClockWatch {
         );
       } catch (error) {
         if (!(error instanceof ClockSet) || isLast) throw error;
-        // While a step can't be recorded, or that takes long, bills are written all the same in the end.
-        const late = sleep(this.patienceMs, undefined, { ref: false });
-        await Promise.race([this.look().catch(() => undefined), late]);
+        // The wait is bounded, so that bills are written even if recording a step fails or takes long.
+        const timeout = sleep(this.recordingWaitMs, undefined, { ref: false });
+        await Promise.race([this.look().catch(() => undefined), timeout]);
       }
     }
   }
 
-  /** @returns this moment, and the steps that were recorded until then. */
-  private requireKnownClock(databaseMs: number): ClockLook {
+  /**
+   * @returns the current reading, with the steps recorded so far.
+   * @throws ClockSet if the clock was set after the last check.
+   */
+  private requireKnownClock(databaseMs: number): ClockReading {
     const { accounted } = this;
     const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
     if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
@@ -157,21 +161,21 @@ export class ClockWatch {
     let now = before ? await this.read(this.pool) : await this.recordStepBackWhileDown();
     if (before && now && unrecordedStep(before, now) !== 0) now = await this.recordSince(before);
     if (!now) {
-      this.doubtful += 1;
+      this.changes += 1;
       return;
     }
     const nowMs = steadyMs(now);
     if (!before || isStepBetween(before, now)) {
-      this.doubtful += 1;
+      this.changes += 1;
       this.sinceMs = nowMs;
     }
-    this.accounted = before ? accountedLook(before, now) : now;
+    this.accounted = before ? nextBaseline(before, now) : now;
     this.lastRunningMs = now.runningMs;
     await saveLook(this.pool, this.processId, this.sinceMs, nowMs);
   }
 
-  /** At the first look. Others that begin at the same time wait, and see what is recorded. */
-  private async recordStepBackWhileDown(): Promise<ClockLook | undefined> {
+  /** Runs at the first check. Processes that start at the same time wait for the lock and see the recorded step. */
+  private async recordStepBackWhileDown(): Promise<ClockReading | undefined> {
     const nowMs = this.runningMs();
     return await this.record(nowMs, nowMs, async (db, now) => {
       const lastMs = await findLastLook(db);
@@ -179,28 +183,28 @@ export class ClockWatch {
     });
   }
 
-  private async recordSince(before: ClockLook): Promise<ClockLook | undefined> {
+  private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
-    // Those that began before the step write times from before it, and recordStep moves only what it sees.
+    // Transactions that started before the step write times of the old clock. recordStep moves only committed rows.
     await untilEarlierTransactionsEnd(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
-      return byMs !== 0 && (await this.hasStoodStill(db, before, now, byMs)) ? 0 : byMs;
+      return byMs !== 0 && (await this.wasSuspended(db, before, now, byMs)) ? 0 : byMs;
     });
   }
 
   /**
-   * Looks again while no other process records.
+   * Reads the clock again under the lock, so that no other process records at the same time, and records the step.
    *
-   * @param soFarMs until when, by runningMs, there was no step that is not recorded.
-   * @param noticedMs when a step was noticed, by runningMs.
-   * @param findStep the step that is to be recorded, in ms; 0: none.
+   * @param soFarMs the last time (runningMs) without an unrecorded step.
+   * @param noticedMs when the step was noticed (runningMs).
+   * @param findStep returns the step to record in ms, or 0 for none.
    */
   private async record(
     soFarMs: number,
     noticedMs: number,
-    findStep: (db: Queryable, now: ClockLook) => Promise<number>,
-  ): Promise<ClockLook | undefined> {
+    findStep: (db: Queryable, now: ClockReading) => Promise<number>,
+  ): Promise<ClockReading | undefined> {
     const work = async (db: Queryable) => {
       await lockSteps(db);
       const now = await this.read(db);
@@ -213,7 +217,7 @@ export class ClockWatch {
       await deleteLooksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
       return { seen, byMs, attempts };
     };
-    // All others wait for the lock: one who froze while holding it is ended.
+    // All other processes wait for the lock, so Postgres ends a session that freezes while it holds it.
     const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
     const options = { begin, timeoutMs: RECORDING_MS };
     const { seen, byMs, attempts } = await transaction(this.pool, work, options);
@@ -224,13 +228,13 @@ export class ClockWatch {
   }
 
   /**
-   * Whether the clock was not set forward, but this process's own time stood still: another process ran on and saw no
-   * step, and looked at a time that the step would have left out.
+   * Whether this process was suspended and the clock was not set forward. True if another process kept running, saw no
+   * step, and checked the clock at a time that the step would have skipped.
    */
-  private async hasStoodStill(
+  private async wasSuspended(
     db: Queryable,
-    before: ClockLook,
-    now: ClockLook,
+    before: ClockReading,
+    now: ClockReading,
     byMs: number,
   ): Promise<boolean> {
     if (byMs < 0) return false;
@@ -238,11 +242,11 @@ export class ClockWatch {
     return await hasOtherRunOn(db, this.processId, fromMs, toMs);
   }
 
-  private async read(db: Queryable): Promise<ClockLook | undefined> {
+  private async read(db: Queryable): Promise<ClockReading | undefined> {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
-    // Two looks together are off by this at most.
+    // A slow read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

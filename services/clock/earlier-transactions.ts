@@ -3,7 +3,7 @@ import { all, type Queryable } from "../../platform/postgres/pool";
 
 const PAUSE_MS = 50;
 
-/** Transactions of servers, single statements among them, that are under way. */
+/** The open transactions of all servers, including single statements. */
 async function listTransactions(db: Queryable): Promise<Set<string>> {
   const rows = await all<{ id: string }>(
     db,
@@ -15,8 +15,8 @@ async function listTransactions(db: Queryable): Promise<Set<string>> {
 }
 
 /**
- * Waits until all transactions of servers that are under way now have ended, `timeoutMs` at most. Takes no lock, so
- * it holds nobody up. Not in a transaction: there Postgres shows the same list again and again.
+ * Waits until all currently open transactions of servers have ended, for `timeoutMs` at most. Takes no locks. Don't
+ * call it inside a transaction: Postgres would return the same snapshot of pg_stat_activity each time.
  */
 export async function untilEarlierTransactionsEnd(db: Queryable, timeoutMs: number): Promise<void> {
   const giveUpMs = performance.now() + timeoutMs;

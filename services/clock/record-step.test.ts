@@ -4,20 +4,20 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { WAITS } from "./record-step";
 
 /**
- * Each time that SQL compares with the database's clock must stand its being set. A time within a template, as
- * `${time} < now()`, is not found here.
+ * Every column that SQL compares with the database's clock must still be right after the clock is set. This test does
+ * not find columns inside a template, such as `${time} < now()`.
  */
 const FOLDERS = ["services", "platform/postgres"];
 const MIGRATIONS = join(checkoutRoot(), "platform/postgres/migrations");
 
-const KEPT = "what is kept for a time is removed by the clock's dates (docs/operating.md)";
-const PROMISED = "ends at a date that its owner was told";
-const MOVED = "recordStep moves it by a statement of its own";
-const DRAWN = "at worst a chart lacks some points, or shows them at other times";
+const KEPT = "retention uses the dates of the clock (docs/operating.md)";
+const PROMISED = "its owner knows the date at which it ends";
+const MOVED = "recordStep moves it as one of RUNS";
+const DRAWN = "at worst a chart lacks points or shows them at other times";
 const BEGINS =
-  "a deployment's times follow each other; clock offsets say how long it lived (lifetime.ts)";
+  "a deployment's times only follow each other; clock offsets give its lifetime (lifetime.ts)";
 
-/** Columns that are compared with the clock and are not in WAITS, by file: why that does no harm. */
+/** Columns that are compared with the clock but are not in WAITS, by file, and why that is harmless. */
 const HARMLESS: Record<string, string> = {
   "artifact-deletion.ts: deleted_at": KEPT,
   "deployment-requests.ts: at": DRAWN,
@@ -29,7 +29,7 @@ const HARMLESS: Record<string, string> = {
   "job-metrics.ts: started_at": MOVED,
   "keys.ts: expires_at": PROMISED,
   "keys.ts: last_used_at": "it is only shown",
-  "leftovers.ts: completed_at": KEPT,
+  "orphaned-files.ts: completed_at": KEPT,
   "overdue-attempts.ts: assigned_at": MOVED,
   "overdue-attempts.ts: cancel_by": MOVED,
   "overdue-attempts.ts: deadline_at": MOVED,
@@ -41,7 +41,7 @@ const HARMLESS: Record<string, string> = {
 };
 
 const CLOCK = String.raw`(?:now|clock_timestamp|statement_timestamp)\(\)`;
-/** What is added to the clock, or taken from it, before the two are compared. */
+/** An interval that is added to or subtracted from the clock before the comparison. */
 const SPAN = String.raw`(?:\s*[+-]\s*(?:make_interval\([^()]*(?:\([^()]*\))?[^()]*\)|interval\s+'[^']*'|\$\{\w+(?:\([^}]*\))?\}))?`;
 const COLUMN = String.raw`(?:(?:min|max|coalesce)\()?(?:\w+\.)?([a-z_]+)`;
 const COMPARED = [
@@ -52,7 +52,7 @@ const COMPARED = [
 
 const read = (path: string): string => readFileSync(path, "utf8");
 
-/** What the first group of a pattern finds. */
+/** All matches of the pattern's first group. */
 const findAll = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
 
@@ -76,7 +76,7 @@ const isWait = (text: string, column: string): boolean =>
     ([table, known]) => known === column && new RegExp(String.raw`\b${table}\b`).test(text),
   );
 
-test("a time that is compared with the clock moves when that is set, or it is said why it need not", () => {
+test("every time that is compared with the clock is in WAITS or listed as harmless", () => {
   const found = SOURCES.flatMap(({ file, text }) =>
     comparedIn(text)
       .filter((column) => !isWait(text, column))
@@ -85,7 +85,7 @@ test("a time that is compared with the clock moves when that is set, or it is sa
   expect([...new Set(found)].sort()).toEqual(Object.keys(HARMLESS).sort());
 });
 
-test("what moves is compared with the clock", () => {
+test("every column in WAITS is compared with the clock", () => {
   for (const [table, column] of WAITS) {
     const users = SOURCES.filter(({ text }) => new RegExp(String.raw`\b${table}\b`).test(text));
     const found = users.some(({ text }) => comparedIn(text).includes(column));

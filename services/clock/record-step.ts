@@ -1,15 +1,15 @@
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * A look tells the clock this well at worst, so the length of a step may be wrong by it. It is less than half of the
- * shortest step: what began before one and what began after it are still told apart.
+ * The worst precision of a reading of the clock, and so the possible error of a step's length. It is less than half
+ * of the shortest step, so what started before a step can be distinguished from what started after it.
  */
 export const PRECISE_MS = 2_000;
 
-/** When a step forward was noticed: what is at or before this began on the clock as it was. */
+/** For a step forward: a time at or before this was written on the old clock. */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
-/** The tables with such times and their keys, in the order in which all transactions lock: by table, then by key. */
+/** The tables with times to move, and their keys. In lock order: all transactions lock by table, then by key. */
 const KEYS = {
   jobs: ["job_id"],
   attempts: ["job_id", "attempt"],
@@ -25,27 +25,30 @@ const KEYS = {
 type Table = keyof typeof KEYS;
 
 const HELD = "state in ('assigned', 'running')";
-const ASKED_TO_CANCEL =
+const CANCEL_REQUESTED_AT =
   "(select cancel_requested_at from jobs where jobs.job_id = attempts.job_id)";
 
-/** Times of what goes on as if the clock had not been set, if what began at `since` began before that. */
+/** Times of running jobs and attempts. They move if the time in `since` is before the step. */
 const RUNS: [table: Table, column: string, condition: string, since: string][] = [
   ["jobs", "started_at", "status not in ('completed', 'failed')", "started_at"],
   ["attempts", "assigned_at", HELD, "assigned_at"],
   ["attempts", "started_at", HELD, "started_at"],
   ["attempts", "deadline_at", HELD, "started_at"],
-  // A cancel may be asked for after the step of an attempt that began before.
-  ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", ASKED_TO_CANCEL],
+  // The attempt may have started before the step and the cancel come after it.
+  ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", CANCEL_REQUESTED_AT],
 ];
 
 /** As in the index billing_lines_to_export. */
 const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
- * Times until which something waits, or since which: after a step back it would wait for as much longer. After a step
- * forward most of it is done too early, which does no harm; what "moves" would be given up too early, and moves on.
- * A column that SQL compares with the clock is in this list, or clock.test.ts says why not. What grows without
- * bound, such as all jobs that ever were, must not be: while a step is being recorded, whatever needs the clock waits.
+ * Times until which, or since which, something waits. After a step back the wait would be longer by the step, so they
+ * all move. After a step forward most things only happen too early, which is harmless; the columns with "moves" move
+ * then too, because something would be given up too early.
+ *
+ * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. The conditions
+ * must not select sets that grow without bound, such as all jobs ever: everything that needs the clock waits while a
+ * step is recorded.
  */
 export const WAITS: [table: Table, column: string, condition: string, afterForward?: "moves"][] = [
   ["attempts", "queued_at", "state <> 'ended'"],
@@ -69,13 +72,13 @@ export const WAITS: [table: Table, column: string, condition: string, afterForwa
 interface Move {
   table: Table;
   column: string;
-  /** Which rows. */
+  /** SQL condition: the rows to move. */
   when: string;
 }
 
 /**
- * What a step moves. Of an attempt that began just before a step back was noticed it is not known whether it began
- * before: it keeps its times, so its deadline is too late rather than too early, and its measured time too short.
+ * What a step moves. If an attempt started just before a step back was noticed, it is unknown whether it started
+ * before the step. It keeps its times: then its deadline may be too late and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>
@@ -87,7 +90,7 @@ function movesOf(isForward: boolean): Move[] {
     column,
     when: `${condition} and ${began(since)}`,
   }));
-  // Of a step forward, those from before it; of a step back, those that would be waited for too long.
+  // Step forward: times from before the step. Step back: times that are now in the future.
   const waits = WAITS.filter(([, , , afterForward]) => !isForward || afterForward === "moves").map(
     ([table, column, condition]) => ({
       table,
@@ -98,7 +101,7 @@ function movesOf(isForward: boolean): Move[] {
   return [...runs, ...waits];
 }
 
-/** Moves the times of one table. All its rows are locked by key before any changes. */
+/** Moves the times of one table. Locks all affected rows in key order before it changes any. */
 async function moveTimes(
   db: Queryable,
   table: Table,
@@ -127,13 +130,13 @@ async function moveTimes(
 }
 
 /**
- * Records a step, negative where the clock was set back, and moves the times of jobs and attempts that go on with it:
- * they run and are billed for as long as if it had not been. Deployments are billed by clock_offset_s()
- * (lifetime.ts). The caller holds lockSteps, has read the clock under it, and has waited for transactions that began
- * before the step.
+ * Records a step and moves the times of unfinished work by it, so that attempts run and are billed as if the clock had
+ * not been set. Deployments are billed by clock_offset_s() (lifetime.ts). The caller holds lockSteps, has read the
+ * clock under it, and has waited for transactions that started before the step.
  *
- * @param gapS the step was not noticed for so long at most.
- * @param noticedS it was noticed so long ago: what began since then began after it.
+ * @param byS the step in seconds; negative if the clock was set back.
+ * @param gapS the longest possible time since the step, in seconds.
+ * @param noticedS seconds since the step was noticed: what started since then started after it.
  * @returns how many attempts were moved.
  */
 export async function recordStep(

@@ -2,12 +2,12 @@ import { deleteOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { TimeSpan } from "../jobs/job-throughput";
 
-/** What a deployment was asked since the last write. */
+/** Counts of a deployment's requests since the last write. */
 export interface RequestCounts {
   deployment_id: string;
   requests: number;
   errors: number;
-  /** Null: no answer said how many. */
+  /** Null if no response reported it. */
   input_tokens: number | null;
   output_tokens: number | null;
   /** Requests by duration (core/deployments/latency.ts). */
@@ -22,7 +22,7 @@ const summedIfKnown = (column: string): string =>
   `${column} = case when ${IS_SAME} and r.${column} is not null
                     then r.${column} + coalesce(excluded.${column}, 0) else excluded.${column} end`;
 
-/** Adds counts to the rows of this minute, in one statement. */
+/** Adds counts to the rows of the current minute, in one statement. */
 export async function addRequests(db: Queryable, counts: RequestCounts[]): Promise<void> {
   await execute(
     db,
@@ -46,11 +46,11 @@ export async function addRequests(db: Queryable, counts: RequestCounts[]): Promi
 }
 
 export type RequestMinute = Omit<RequestCounts, "deployment_id"> & {
-  /** Where its bucket begins. */
+  /** Start of its bucket. */
   bucket: Date;
 };
 
-/** The minutes of a time span in which something was asked, oldest first. */
+/** The minutes of a time span that had requests, oldest first. */
 export async function listRequests(
   db: Queryable,
   deploymentId: string,
@@ -67,8 +67,8 @@ export async function listRequests(
   );
 }
 
-/** Counts of more than a day ago: of deployments that are asked nothing any more. */
-const FORGOTTEN = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
+/** Rows of a deployment that still receives requests are overwritten after a day; others must be deleted. */
+const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 
 export const deleteOldRequests = (db: Queryable, limit: number): Promise<number> =>
-  deleteOlder(db, FORGOTTEN, limit);
+  deleteOlder(db, RETENTION, limit);

@@ -1,31 +1,31 @@
 import { DEPLOYMENT_WORKFLOW, type DeploymentWorkflowInput } from "../../core/deployments/workflow";
 import { deploymentIdOfWorkflow, deploymentWorkflowId } from "../../core/workflow-ids";
 import type { Context } from "../context";
-import { forgetStuckWrites } from "../jobs/stuck-writes";
+import { deleteStuckWrites } from "../jobs/stuck-writes";
 import { wakeWorkflow } from "../temporal/wake-workflow";
 import type { WorkflowKind } from "../temporal/workflow-kind";
 import { isIdle, isOpen, readWorkflow } from "../temporal/workflow-state";
 import {
   DEPLOYMENTS,
-  type DueWake,
+  type DeploymentWake,
   findComparedDeployment,
-  listStandingDeployments,
+  listUnchangedDeployments,
   recordWake,
 } from "./due-wakes";
 
-/** Deployments as the reconciler compares them. */
+/** How the reconciler compares deployments with their workflows. */
 export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
   types: [DEPLOYMENT_WORKFLOW],
   idOf: deploymentIdOfWorkflow,
-  listStanding: (forS, afterId, limit) => listStandingDeployments(ctx.pool, forS, afterId, limit),
+  listUnchanged: (forS, afterId, limit) => listUnchangedDeployments(ctx.pool, forS, afterId, limit),
   rows: DEPLOYMENTS,
   compare: (deploymentId) => compareDeployment(ctx, deploymentId),
 });
 
-/** Starts a deployment's workflow, or wakes the one that runs. */
+/** Wakes a deployment's workflow, or starts it if it does not run. */
 export async function wakeDeployment(
   ctx: Context,
-  { deployment_id: deploymentId, user_id: userId, asked }: DueWake,
+  { deployment_id: deploymentId, user_id: userId, asked: version }: DeploymentWake,
 ): Promise<void> {
   const input: DeploymentWorkflowInput = { deploymentId };
   await wakeWorkflow(ctx, {
@@ -35,30 +35,33 @@ export async function wakeDeployment(
     userId,
     summary: `deployment of ${userId}`,
   });
-  await recordWake(ctx.pool, deploymentId, asked);
+  await recordWake(ctx.pool, deploymentId, version);
 }
 
 /**
- * Starts a workflow again that is gone while its deployment lives, and ends one whose deployment is not there,
- * after the database came back with less than it had. One that runs is not disturbed: it looks at all there is
- * whenever it is woken.
+ * Restarts the workflow if it is gone but its deployment is live. Terminates it if its deployment is missing, which
+ * happens after the database was restored to an earlier state. Other open workflows are left alone: they read the
+ * deployment's whole state each time they are woken.
  */
 async function compareDeployment(ctx: Context, deploymentId: string): Promise<void> {
   const { pool, logger, metrics } = ctx;
   const workflowId = deploymentWorkflowId(deploymentId);
   const workflow = await readWorkflow(ctx, workflowId);
-  // Read after Temporal: a row is written before its workflow starts, and says `stopped` before that closes.
+  // Read after Temporal: a row is written before its workflow starts, and is `stopped` before its workflow closes.
   const row = await findComparedDeployment(pool, deploymentId);
   const isOver = row === undefined || row.status === "stopped";
   if (isOpen(workflow) !== isOver) return;
-  await forgetStuckWrites(pool, workflowId, null);
+  await deleteStuckWrites(pool, workflowId, null);
   if (!isOver) {
-    logger.warn({ deployment_id: deploymentId }, "its workflow is gone; starting it again");
+    logger.warn({ deployment_id: deploymentId }, "deployment workflow is gone; restarting it");
     metrics.repairs.inc({ repair: "gone" });
     await wakeDeployment(ctx, row);
   } else if (row === undefined || isIdle(workflow)) {
-    logger.warn({ deployment_id: deploymentId }, "its workflow outlived it; ending it");
+    logger.warn(
+      { deployment_id: deploymentId },
+      "deployment workflow outlived its deployment; terminating it",
+    );
     metrics.repairs.inc({ repair: "orphan" });
-    await workflow.terminate("its deployment is not in the database, or is over");
+    await workflow.terminate("the deployment is over or not in the database");
   }
 }

@@ -8,8 +8,8 @@ import type { BillingRow } from "../billing/billing-records";
 import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
 
 /**
- * Deployments. Whatever changes one of its placements takes the deployment's lock first: locks go job,
- * attempt, worker, deployment, placement.
+ * A deployment. Lock it before you change one of its placements. The lock order is job, attempt, worker,
+ * deployment, placement.
  */
 export interface DeploymentRow {
   /** Its artifact's storage id. */
@@ -32,13 +32,13 @@ export interface DeploymentRow {
   told: number;
 }
 
-/** A deployment as people see it, with what its bill is computed from. */
+/** A deployment as the API shows it, with the inputs of its bill. */
 export interface ShownDeploymentRow extends DeploymentRow {
-  /** Its id as its tenant knows it. */
+  /** The id that the tenant uses. */
   artifact_id: string;
   storage_id: string;
   lifetime_days: number;
-  /** What its cost is computed from. */
+  /** The inputs of its cost. */
   bill: Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card">;
 }
 
@@ -48,7 +48,7 @@ const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storag
                              'rate_card', b.rate_card)
    from billing_records b where b.job_id = d.job_id) as bill`;
 
-/** At most one of each tenant. */
+/** Finds a deployment by either of its ids: at most one per tenant. */
 export async function findDeployments(
   db: Queryable,
   id: string,
@@ -92,8 +92,8 @@ export async function lockDeployment(
 }
 
 /**
- * A deploy job has completed: its deployment, which accrues from now on, as from now on it can be stopped. Its
- * replicas are what the payload asks for.
+ * Inserts the deployment of a completed deploy job, with the replicas that the payload asks for. From then on it
+ * can be stopped, so it accrues from then on.
  */
 export async function insertDeployment(
   db: Queryable,
@@ -114,14 +114,14 @@ export async function insertDeployment(
   );
 }
 
-/** What the bill of a deployment that was just stopped is computed from. */
+/** The inputs of the final bill of a deployment that was just stopped. */
 export interface StoppedRow extends BillingRow {
   lived: LivedUntil[];
   /** Shares of months that are closed. */
   written: MonthShare[];
 }
 
-/** The end of the accrual, by one compare-and-set; undefined where it has ended before. */
+/** Ends the accrual by one compare-and-set; undefined if it has ended before. */
 export async function markStopping(
   db: Queryable,
   deploymentId: string,
@@ -138,7 +138,7 @@ export async function markStopping(
   );
 }
 
-/** Its last write: nothing serves it any more. */
+/** Marks a stopping deployment stopped, once all its placements have ended. Its last write. */
 export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
   const changed = await execute(
     db,
@@ -164,8 +164,8 @@ export async function setReplicas(
   );
 }
 
-/** A placement came to nothing: the next one waits, the longer the more of them did. */
-export async function noteFailure(
+/** Records a failed placement, and delays the next one by an exponential backoff. */
+export async function recordPlacementFailure(
   db: Queryable,
   deploymentId: string,
   trouble: string,
@@ -180,11 +180,11 @@ export async function noteFailure(
   );
 }
 
-/** Thirty times the first wait at most: from 10 s to 5 min. */
+/** SQL: the delay after a number of failures. At most 30 times the first one: from 10 s to 5 min by default. */
 export const backoff = (failures: string, retryS: string): string =>
   `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
 
-/** How long the next placement still has to wait. */
+/** Milliseconds until the next placement may begin; 0 if it may begin now. */
 export async function msUntilNextTry(db: Queryable, deploymentId: string): Promise<number> {
   const row = await maybeOne<{ ms: number }>(
     db,
@@ -195,7 +195,8 @@ export async function msUntilNextTry(db: Queryable, deploymentId: string): Promi
   return row?.ms ?? 0;
 }
 
-export async function noteServed(db: Queryable, deploymentId: string): Promise<void> {
+/** Clears the trouble and the backoff of a deployment that serves, and requests a wake of its workflow. */
+export async function recordServing(db: Queryable, deploymentId: string): Promise<void> {
   await execute(
     db,
     `update deployments set asked = asked + 1, trouble = null, next_try_at = null
@@ -204,14 +205,14 @@ export async function noteServed(db: Queryable, deploymentId: string): Promise<v
   );
 }
 
-/** A tenant's deployment, and where it answers right now. */
+/** A tenant's deployment, and the server to use now. */
 export interface OwnDeployment {
   deployment_id: string;
   status: DeploymentStatus;
   server: { url: string; token: string | null } | null;
 }
 
-/** Of these ids, those that are deployments of this tenant. */
+/** Those of the given ids that are deployments of this tenant. */
 export async function findOwnDeployments(
   db: Queryable,
   userId: string,

@@ -1,15 +1,18 @@
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { type ComparedRows, OWES_NOTHING, type Standing } from "../temporal/standing";
+import { type ComparedRows, NOTHING_PENDING, type UnchangedRow } from "../temporal/compared-rows";
 import type { DeploymentRow } from "./deployments";
 
-/** A deployment whose workflow has not heard of all that there is to look at. */
-export interface DueWake {
+/**
+ * A deployment whose workflow must be started or woken. Column `asked` is the requested version of the deployment,
+ * `told` the delivered version. Several undelivered changes are one wake.
+ */
+export interface DeploymentWake {
   deployment_id: string;
   user_id: string;
   asked: number;
 }
 
-/** Whether a sweep could find anything: a deployment that is not over, or a server that is to stop. */
+/** Whether a sweep could find anything: a deployment that is not stopped, or a server that is stopping. */
 export async function isAnyDeployed(db: Queryable): Promise<boolean> {
   const row = await maybeOne(
     db,
@@ -20,17 +23,17 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Deployments that are owed a nudge; each is handed to one process for a while.
+ * Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal.
  *
- * @param only this one, whoever has it.
+ * @param only claims only the wake of this deployment, even if another process has leased it.
  */
 export async function claimDueWakes(
   db: Queryable,
   leaseS: number,
   limit: number,
   only: string | null = null,
-): Promise<DueWake[]> {
-  return await all<DueWake>(
+): Promise<DeploymentWake[]> {
+  return await all<DeploymentWake>(
     db,
     `with due as (
        select deployment_id from deployments
@@ -44,6 +47,7 @@ export async function claimDueWakes(
   );
 }
 
+/** Records that the workflow has received all changes up to version `asked`. Idempotent. */
 export async function recordWake(
   db: Queryable,
   deploymentId: string,
@@ -57,11 +61,11 @@ export async function recordWake(
   );
 }
 
-/** A deployment as it is compared with its workflow. */
+/** The fields of a deployment that the reconciler compares with its workflow. */
 export async function findComparedDeployment(
   db: Queryable,
   deploymentId: string,
-): Promise<(DueWake & Pick<DeploymentRow, "status">) | undefined> {
+): Promise<(DeploymentWake & Pick<DeploymentRow, "status">) | undefined> {
   return await maybeOne(
     db,
     "select deployment_id, user_id, asked, status from deployments where deployment_id = $1",
@@ -69,25 +73,28 @@ export async function findComparedDeployment(
   );
 }
 
-/** As they are compared with open workflows. */
+/** How the reconciler compares deployments with open workflows. */
 export const DEPLOYMENTS: ComparedRows = {
   table: "deployments",
   id: "deployment_id",
   isOver: "status = 'stopped'",
-  stands: OWES_NOTHING,
+  isUnchanged: NOTHING_PENDING,
 };
 
-/** A page of those that live and stand, by id, after `afterId`: their workflows should be open. */
-export async function listStandingDeployments(
+/**
+ * A page of deployments that are not stopped and have been unchanged for `forS` seconds, by id, after `afterId`. Their
+ * workflows should be open.
+ */
+export async function listUnchangedDeployments(
   db: Queryable,
   forS: number,
   afterId: string,
   limit: number,
-): Promise<Standing[]> {
-  return await all<Standing & Record<string, unknown>>(
+): Promise<UnchangedRow[]> {
+  return await all<UnchangedRow & Record<string, unknown>>(
     db,
     `select deployment_id as id, false as is_due from deployments
-     where status <> 'stopped' and deployment_id > $2 and ${OWES_NOTHING}
+     where status <> 'stopped' and deployment_id > $2 and ${NOTHING_PENDING}
      order by deployment_id limit $3`,
     [forS, afterId, limit],
   );

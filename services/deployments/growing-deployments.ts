@@ -2,14 +2,14 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IDLE, needsOf, SOME_KINDS } from "../fleet/matching";
 import { fitting, kindsOf } from "../fleet/worker-kinds";
 
-/** Most deployments that one statement looks at. */
+/** The most deployments that one statement reads. */
 const PAGE = 200;
 
 /**
- * Kinds of idle workers are compared with deployments, at most so many of each tenant as in matching, and at
- * random: whoever has more waits longer, and nobody else does.
+ * Matches deployments with kinds of idle workers. As in job matching, the number of kinds per tenant is limited and
+ * they are chosen at random: a tenant with more kinds waits longer, without delaying other tenants.
  */
-const ASK_TO_GROW = `
+const REQUEST_GROWTH = `
 with page as materialized (
   select * from deployments
   where status = 'active' and max_replicas > min_replicas and deployment_id > $1
@@ -33,19 +33,19 @@ growing as materialized (
 asked as (
   update deployments d set asked = asked + 1 from growing
   where d.deployment_id = growing.deployment_id returning d.deployment_id)
-select (select count(*)::int from asked) as asked,
+select (select coalesce(array_agg(deployment_id), '{}') from asked) as asked,
        (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
 
 /**
- * Asks the workflows of deployments to look that could grow and have not: a page of them.
+ * Requests a wake of the workflows of deployments that could grow onto an idle worker: one page of deployments.
  *
- * @param after the deployment after which it begins; "" for all.
- * @returns how many were asked, and where the next page begins; "" after the last one.
+ * @param after the id after which the page begins; "" for the first page.
+ * @returns the ids of these deployments, and `after` of the next page; "" after the last one.
  */
-export async function askToGrow(
+export async function requestGrowth(
   db: Queryable,
   after: string,
-): Promise<{ asked: number; next: string }> {
-  const row = await maybeOne<{ asked: number; next: string | null }>(db, ASK_TO_GROW, [after]);
-  return { asked: row?.asked ?? 0, next: row?.next ?? "" };
+): Promise<{ asked: string[]; next: string }> {
+  const row = await maybeOne<{ asked: string[]; next: string | null }>(db, REQUEST_GROWTH, [after]);
+  return { asked: row?.asked ?? [], next: row?.next ?? "" };
 }

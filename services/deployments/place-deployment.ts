@@ -1,10 +1,15 @@
-import type { DeploymentLook } from "../../core/deployments/workflow";
+import type { DeploymentAction } from "../../core/deployments/workflow";
 import { newId } from "../../platform/ids";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { findJob, type JobRow } from "../jobs/jobs";
-import { type DeploymentRow, lockDeployment, msUntilNextTry, noteFailure } from "./deployments";
+import {
+  type DeploymentRow,
+  lockDeployment,
+  msUntilNextTry,
+  recordPlacementFailure,
+} from "./deployments";
 import { hasIdleWorker, insertPlacementJob, refreshAvoided } from "./placement-jobs";
 import {
   failPlacement,
@@ -15,25 +20,28 @@ import {
 } from "./placements";
 
 /**
- * Sees that an active deployment has as many servers as it should, by one placement at a time: the job
- * that makes one must know where the others are.
+ * Keeps an active deployment at its number of servers. It makes one placement at a time, because each job must
+ * know which workers the others are on.
  */
-export async function placeDeployment(ctx: Context, deploymentId: string): Promise<DeploymentLook> {
+export async function placeDeployment(
+  ctx: Context,
+  deploymentId: string,
+): Promise<DeploymentAction> {
   const { retryS } = ctx.config.deployments;
   const { look, isQueued } = await transaction(ctx.pool, async (db) => {
     const deployment = await lockDeployment(db, deploymentId);
     if (deployment?.status !== "active") return { look: { isOver: false, againInMs: 0 } };
     const live = await listPlacements(db, [deploymentId], true);
     const starting = live.find(({ state }) => state === "starting");
-    const made = starting && (await requireJob(db, starting.job_id));
-    if (starting && made?.status === "failed") {
+    const job = starting && (await requireJob(db, starting.job_id));
+    if (starting && job?.status === "failed") {
       await failPlacement(db, deploymentId, starting.placement);
-      await noteFailure(db, deploymentId, troubleOf(made), retryS);
+      await recordPlacementFailure(db, deploymentId, troubleOf(job), retryS);
       return { look: { isOver: false, againInMs: 0 } };
     }
-    if (starting && made) {
-      const isQueued = await refreshAvoided(db, made, workersOf(live));
-      return { look: { isOver: false, placing: jobOf(made, starting.placement) }, isQueued };
+    if (starting && job) {
+      const isQueued = await refreshAvoided(db, job, workersOf(live));
+      return { look: { isOver: false, placing: jobOf(job, starting.placement) }, isQueued };
     }
     if (!(await needsAnother(db, deployment, live))) return { look: { isOver: false } };
     const waitMs = await msUntilNextTry(db, deploymentId);
@@ -77,7 +85,7 @@ const jobOf = (job: JobRow, placement: number) => ({
 });
 
 const troubleOf = ({ job_id: id, error, error_code: code }: JobRow): string =>
-  `job ${id}, which was to serve it again, failed: ${error ?? code}`.slice(0, 2_000);
+  `job ${id}, which was to place it again, failed: ${error ?? code}`.slice(0, 2_000);
 
 async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
   const job = await findJob(db, jobId, null);

@@ -3,7 +3,7 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 import { FITS, IDLE } from "../fleet/matching";
 import type { JobRow } from "../jobs/jobs";
 
-/** What a job needs, as its row has it, but not of these workers. */
+/** The requirements in a job's row, but avoiding these workers. */
 const needsOf = (job: JobRow, avoid: string[]): Requirements => ({
   jobType: job.job_type,
   gpuCount: job.req_gpu_count,
@@ -17,15 +17,15 @@ export interface NewPlacementJob {
   jobId: string;
   deploymentId: string;
   placement: number;
-  /** The job that made the deployment, which this one repeats. */
+  /** The deployment's first job, which this one repeats. */
   first: JobRow;
   /** Workers that serve the deployment already. */
   avoid: string[];
 }
 
 /**
- * A job that places a deployment again: claimable from here on. Its workflow is started by the
- * deployment's, so nothing is owed for that.
+ * Inserts a job that places a deployment again. It can be assigned as soon as it is committed. It has no outbox
+ * entry, because the deployment's workflow starts the job's workflow.
  */
 export async function insertPlacementJob(
   db: Queryable,
@@ -57,7 +57,11 @@ export async function insertPlacementJob(
   );
 }
 
-/** While it waits in the queue: workers that have lost the deployment since may have it again. */
+/**
+ * Updates the workers that a queued job avoids: a worker that no longer serves the deployment may get it again.
+ *
+ * @returns whether anything changed.
+ */
 export async function refreshAvoided(
   db: Queryable,
   job: JobRow,
@@ -76,8 +80,8 @@ export async function refreshAvoided(
   return changed > 0;
 }
 
-/** Jobs under way for placements that have ended: nobody needs what they make. */
-export async function listNeedlessJobs(db: Queryable, deploymentId: string): Promise<string[]> {
+/** Unfinished jobs whose placements have ended, so that their results are not needed. */
+export async function listUnneededJobs(db: Queryable, deploymentId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,
     `select j.job_id from jobs j join placements p using (job_id)
@@ -89,7 +93,7 @@ export async function listNeedlessJobs(db: Queryable, deploymentId: string): Pro
   return rows.map((row) => row.job_id);
 }
 
-/** Whether a worker is idle right now that could serve a deployment, and does not. */
+/** SQL: whether an idle worker could serve the deployment and does not serve it yet. */
 const HAS_IDLE = (deployment: string): string => `exists (
   select from jobs j cross join lateral (
     select j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,

@@ -17,7 +17,7 @@ export interface PlacementRow {
   healthy: boolean;
 }
 
-/** With the worker that makes it, where it is not there yet. */
+/** Ordered by deployment and number. While a placement is starting, `worker_id` is its job's worker. */
 export async function listPlacements(
   db: Queryable,
   deploymentIds: string[],
@@ -49,8 +49,9 @@ export async function insertPlacement(
 }
 
 /**
- * A worker has made it: it serves, or is stopped at once where there are enough. One whose worker died
- * since is lost. Call with the locks of worker and deployment; one that has ended stays as it is.
+ * Records that a placement's job has completed. The placement serves; it stops at once if it is no longer needed;
+ * or it ends as `worker_lost` if its worker has died in the meantime. A placement that has ended is not changed.
+ * The caller holds the locks of worker and deployment.
  */
 export async function servePlacement(db: Queryable, jobId: string, attempt: number): Promise<void> {
   await execute(
@@ -80,7 +81,11 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
   );
 }
 
-/** What a worker that was lost had, ends; its deployments have something to look at. Hold the worker's lock. */
+/**
+ * Ends the placements of a lost worker and requests a wake of their deployments. The caller holds the worker's lock.
+ *
+ * @returns the deployments.
+ */
 export async function endPlacementsOfLostWorker(
   db: Queryable,
   workerId: string,
@@ -105,13 +110,13 @@ export async function endPlacementsOfLostWorker(
   return rows.map((row) => row.deployment_id);
 }
 
-/** One that serves is to stop; one that is only being made has stopped by that. Hold the deployment's lock. */
+/** SQL: a serving placement is to stop; a starting one ends at once. The caller holds the deployment's lock. */
 const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended' end,
   stopping_at = now(),
   outcome = case when p.state = 'serving' then null else 'stopped' end,
   ended_at = case when p.state = 'serving' then null else now() end`;
 
-/** Of a deployment all but so many, the oldest that serve: they are to stop. */
+/** Stops all placements of a deployment but `keep`. Serving ones are kept before starting ones, older before newer. */
 export async function stopPlacements(
   db: Queryable,
   deploymentId: string,
@@ -128,7 +133,7 @@ export async function stopPlacements(
   );
 }
 
-/** Its job came to nothing. */
+/** Ends a starting placement whose job has failed. */
 export async function failPlacement(
   db: Queryable,
   deploymentId: string,
@@ -143,7 +148,7 @@ export async function failPlacement(
   return changed === 1;
 }
 
-/** What a heartbeat says of one of its worker's live placements. */
+/** What a heartbeat reports about one of its worker's live placements. */
 export interface PlacementReport {
   deploymentId: string;
   isListed: boolean;
@@ -156,20 +161,22 @@ export interface Graces {
   retryS: number;
 }
 
-/** A placement that ends within so long of its beginning counts as one that came to nothing. */
-const SETTLED_AFTER = "interval '5 minutes'";
+/** A placement that ends within this time after it began to serve delays the next one, as a failed start does. */
+const EARLY_END = "interval '5 minutes'";
 
-/** A heartbeat that comes so soon after a stop may be from before the server was there. */
-const SAID_BEFORE = "interval '1 second'";
+/** A heartbeat that arrives this soon after a stop may have been sent before the server ran. */
+const STALE_REPORT = "interval '1 second'";
 
 /**
- * Notes what a heartbeat says of its worker's placements, and ends those that were missing or unhealthy
- * for too long, or were to stop and are gone. The deployments that have something to look at by it.
+ * Records what a heartbeat reports about its worker's placements. Ends those that have been missing or unhealthy
+ * for too long, and those that were to stop and are gone.
+ *
+ * @returns deployments of the placements that ended; a wake of their workflows is requested.
  */
-export async function notePlacements(
+export async function recordPlacementReports(
   db: Queryable,
   workerId: string,
-  seen: PlacementReport[],
+  reports: PlacementReport[],
   graces: Graces,
 ): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
@@ -182,7 +189,7 @@ export async function notePlacements(
      judged as materialized (
        select p.deployment_id, p.placement, g.listed, g.sick, case
            when p.state = 'stopping' then
-             case when not g.listed and p.stopping_at < now() - ${SAID_BEFORE} then 'stopped' end
+             case when not g.listed and p.stopping_at < now() - ${STALE_REPORT} then 'stopped' end
            when not g.listed and p.missing_since < now() - make_interval(secs => $5) then 'missing'
            when g.sick and p.unhealthy_since < now() - make_interval(secs => $6) then 'unhealthy'
          end as outcome
@@ -202,7 +209,7 @@ export async function notePlacements(
        returning p.deployment_id, p.outcome, p.serving_at),
      ended as (
        select deployment_id, outcome, outcome <> 'stopped' as failed,
-              serving_at > now() - ${SETTLED_AFTER} as is_early
+              serving_at > now() - ${EARLY_END} as is_early
        from changed where outcome is not null)
      update deployments d set asked = asked + 1,
        failures = case when e.failed and e.is_early then d.failures + 1
@@ -214,9 +221,9 @@ export async function notePlacements(
      returning d.deployment_id`,
     [
       workerId,
-      seen.map(({ deploymentId }) => deploymentId),
-      seen.map(({ isListed }) => isListed),
-      seen.map(({ isUnhealthy }) => isUnhealthy),
+      reports.map(({ deploymentId }) => deploymentId),
+      reports.map(({ isListed }) => isListed),
+      reports.map(({ isUnhealthy }) => isUnhealthy),
       graces.missingS,
       graces.unhealthyS,
       graces.retryS,
@@ -226,8 +233,10 @@ export async function notePlacements(
 }
 
 /**
- * What should have stopped long ago counts as stopped: whatever serves it still is told at each heartbeat. A
- * deployment that another transaction holds is left to the next sweep.
+ * Ends placements that should have stopped more than `graceS` seconds ago. A worker that still serves one is told
+ * to stop it at each heartbeat. Deployments locked by another transaction are left to the next sweep.
+ *
+ * @returns their deployments.
  */
 export async function endOverdueStops(db: Queryable, graceS: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
@@ -251,8 +260,8 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
 }
 
 /**
- * Of the deployments that a worker serves by these ids, and that are none of its placements, those that it
- * should not: no attempt which it runs, or whose result is being worked in, is about to become one.
+ * Which of these deployments, reported by a worker, it should not serve: those that are neither one of its serving
+ * placements, nor about to become one by an attempt that runs on it or whose result is still being processed.
  */
 export async function listUnexpectedDeployments(
   db: Queryable,
@@ -279,17 +288,17 @@ export async function listUnexpectedDeployments(
 
 /** A server of a deployed model. */
 export interface ServingTarget {
-  /** By its worker's word. */
+  /** As reported by its worker. */
   inference_url: string;
-  /** What it is to be asked with; null where the worker was given none. */
+  /** Authenticates requests to the server; null if the worker was given no token. */
   token: string | null;
-  /** Where its worker's requests come from. */
+  /** The address that its worker's requests come from. */
   worker_address: string | null;
-  /** Hosts that its worker's owner has named. */
+  /** Hosts that the worker's owner allows. */
   hosts: string[];
 }
 
-/** Where a deployment answers right now, the soundest first, in no order else. */
+/** The deployment's healthy servers: first those that the last heartbeat listed, otherwise in random order. */
 export async function listTargets(db: Queryable, deploymentId: string): Promise<ServingTarget[]> {
   return await all<ServingTarget & Record<string, unknown>>(
     db,
@@ -303,7 +312,7 @@ export async function listTargets(db: Queryable, deploymentId: string): Promise<
   );
 }
 
-/** The number of the next placement. Hold the deployment's lock. */
+/** The number of the next placement. The caller holds the deployment's lock. */
 export async function nextPlacement(db: Queryable, deploymentId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,

@@ -3,6 +3,7 @@ import { splitByMonth } from "../../core/billing/accrual";
 import { usageOfLine } from "../../core/billing/line";
 import { priceJob } from "../../core/billing/pricing";
 import { portionsOf } from "../../core/billing/record";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { Queryable } from "../../platform/postgres/pool";
 import { closeRecord, insertShares } from "../billing/billing-records";
 import type { Context } from "../context";
@@ -10,10 +11,10 @@ import { lockDeployment, markStopping, type StoppedRow } from "./deployments";
 import { stopPlacements } from "./placements";
 
 /**
- * Stops a deployment: in one transaction its accrual ends, its bill is closed, and its servers are to
- * stop. Temporal is not asked: it follows. One that is stopped stays so.
+ * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to stop. Does not
+ * call Temporal; the workflow follows later. Idempotent.
  *
- * @returns false where this viewer has none of this id.
+ * @returns false if the tenant scope has no such deployment.
  */
 export async function stopDeployment(
   ctx: Context,
@@ -26,9 +27,9 @@ export async function stopDeployment(
     if (!deployment || (tenantScope !== null && deployment.user_id !== tenantScope))
       return "unknown";
     const stopped = await markStopping(db, deploymentId, stoppedBy);
-    if (!stopped) return "before";
+    if (!stopped) return "already";
     await stopPlacements(db, deploymentId);
-    // Last, for its month's sums are every bill's of its tenant.
+    // Last, because it locks the month's totals, which all bills of the tenant share.
     await closeBill(db, stopped);
     return "now";
   });
@@ -39,16 +40,16 @@ export async function stopDeployment(
   return done !== "unknown";
 }
 
-/** The bill of its whole life, and what each month bears of it. */
+/** Closes the bill of the whole lifetime, and writes the months' shares that are not written yet. */
 async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;
   const metrics = { ...row.metrics, deployment_lifetime_days: days };
   const portions = portionsOf({ ...row, metrics });
-  const bill = priceJob("deploy", portions, card);
+  const bill = priceJob(DEPLOYMENT_TYPE, portions, card);
   if (!(await closeRecord(db, jobId, metrics, bill))) {
-    throw new Error(`the bill of ${jobId} is closed, and its deployment was not stopped`);
+    throw new Error(`the bill of ${jobId} is closed, but its deployment was not stopped`);
   }
-  const shares = splitByMonth("deploy", portions, card, lived, written);
+  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
   await insertShares(db, jobId, shares, usageOfLine(row));
 }

@@ -33,11 +33,11 @@ export interface SshRegistration {
   hostKey: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
-  /** The key that asks for it; the worker's own ends with it. */
+  /** The key that requested it. If it is revoked or expires, so does the worker's own key. */
   keyId: string;
 }
 
-/** How many workers of a tenant are being set up. */
+/** Counts the workers of a tenant that are being set up. */
 export async function countBootstraps(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,
@@ -48,8 +48,8 @@ export async function countBootstraps(db: Queryable, userId: string): Promise<nu
 }
 
 /**
- * A worker that is yet to be set up, and the debt to start that. False: there is one of this id, other
- * than one of the same owner's that was decommissioned.
+ * Inserts a worker to be set up; the row is the outbox entry that starts the set-up. Replaces a decommissioned
+ * worker of the same owner. Returns false if another worker has this id.
  */
 export async function insertSshWorker(db: Queryable, given: SshRegistration): Promise<boolean> {
   const changed = await execute(
@@ -92,7 +92,10 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
   return changed === 1;
 }
 
-/** Another bootstrap of a worker that was set up over SSH and is out of service. Its run, if it may be. */
+/**
+ * Requests another bootstrap of an SSH worker that is in `error` or `dead`. Returns the number of the run, or
+ * undefined if the worker is in another state.
+ */
 export async function requestBootstrap(
   db: Queryable,
   workerId: string,
@@ -111,23 +114,36 @@ export async function requestBootstrap(
   return row?.bootstrap_run;
 }
 
-/** Workers whose workflow has not begun their run, or was not looked at for a while. */
+/** A worker whose bootstrap workflow is to be started. */
+export interface DueBootstrap {
+  worker_id: string;
+  bootstrap_run: number;
+}
+
+/**
+ * Claims workers whose workflow has not started the current run, for one second, or was not checked for `afterS`
+ * seconds, because it may be gone.
+ */
 export async function claimBootstraps(
   db: Queryable,
   afterS: number,
-): Promise<{ worker_id: string; bootstrap_run: number }[]> {
-  return await all(
+  limit: number,
+): Promise<DueBootstrap[]> {
+  return await all<DueBootstrap>(
     db,
-    `update workers set bootstrap_seen_at = now()
-     where status = 'bootstrapping' and (bootstrap_seen_at is null
-       or bootstrap_begun < bootstrap_run and bootstrap_seen_at < now() - interval '1 second'
-       or bootstrap_seen_at < now() - make_interval(secs => $1))
-     returning worker_id, bootstrap_run`,
-    [afterS],
+    `with due as (
+       select worker_id from workers
+       where status = 'bootstrapping' and (bootstrap_seen_at is null
+         or bootstrap_begun < bootstrap_run and bootstrap_seen_at < now() - interval '1 second'
+         or bootstrap_seen_at < now() - make_interval(secs => $1))
+       limit $2 for no key update skip locked)
+     update workers w set bootstrap_seen_at = now() from due where w.worker_id = due.worker_id
+     returning w.worker_id, w.bootstrap_run`,
+    [afterS, limit],
   );
 }
 
-/** The worker that a run sets up; undefined when that run is of no interest any more. */
+/** The worker that a run sets up. Undefined if the run was replaced or the worker is no longer bootstrapping. */
 export async function findBootstrapping(
   db: Queryable,
   workerId: string,
@@ -140,7 +156,7 @@ export async function findBootstrapping(
   );
 }
 
-/** The workflow has this run: its steps begin anew. */
+/** Records that the workflow has started this run, and resets the steps. Idempotent. */
 export async function beginBootstrap(db: Queryable, workerId: string, run: number): Promise<void> {
   await execute(
     db,
@@ -169,10 +185,9 @@ export async function startStep(
   );
 }
 
-/** Most that is kept of what one step said, in characters. */
+/** The log of a step keeps its last characters, up to this many. */
 const LOG_LIMIT = 65_536;
 
-/** Adds to what a step said. */
 export async function appendStepLog(
   db: Queryable,
   workerId: string,
@@ -219,7 +234,7 @@ export async function listSteps(db: Queryable, workerId: string): Promise<StepRo
   );
 }
 
-/** Trusts a host's key, if none was trusted before; the one that is trusted now. */
+/** Trusts a host's key if none was trusted before. Returns the trusted key. */
 export async function trustHostKey(
   db: Queryable,
   workerId: string,
@@ -234,7 +249,7 @@ export async function trustHostKey(
   return row?.ssh_host_key ?? null;
 }
 
-/** Notes the worker's own key, in place of one that was made before, and binds the worker to it. */
+/** Records the worker's own key in place of an earlier one, and binds the worker to it. */
 export async function setBootstrapKey(
   db: Queryable,
   workerId: string,
@@ -247,8 +262,8 @@ export async function setBootstrapKey(
   );
 }
 
-/** Whether the agent that the last steps started has been heard since. */
-export async function isHeard(db: Queryable, workerId: string): Promise<boolean> {
+/** Whether a heartbeat arrived after step `agent` started. */
+export async function hasSentHeartbeat(db: Queryable, workerId: string): Promise<boolean> {
   const row = await maybeOne(
     db,
     `select from workers w join bootstrap_steps s using (worker_id)
@@ -258,7 +273,7 @@ export async function isHeard(db: Queryable, workerId: string): Promise<boolean>
   return row !== undefined;
 }
 
-/** The last step: in service from here on. */
+/** Ends a run that succeeded: the worker is in service. */
 export async function finishBootstrap(
   db: Queryable,
   workerId: string,
@@ -274,7 +289,7 @@ export async function finishBootstrap(
   return changed === 1;
 }
 
-/** Out of service, with what the step said last. A step that was cut off did not get to say its end. */
+/** Ends a run that failed: the worker is in `error` with the step's error, or a default if the step was cut off. */
 export async function failBootstrap(
   db: Queryable,
   workerId: string,
@@ -285,7 +300,7 @@ export async function failBootstrap(
     db,
     `with failed as (
        update bootstrap_steps set status = 'failed', ended_at = coalesce(ended_at, now()),
-              error = coalesce(error, 'it took too long, or its server died')
+              error = coalesce(error, 'the step timed out, or its server died')
        where worker_id = $1 and step = $3 returning worker_id, error)
      update workers w set status = 'error', error_code = 'bootstrap_failed',
             status_reason = left('bootstrap failed at step "' || $3 || '": ' || f.error, 4000)

@@ -1,23 +1,23 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { WorkerStatus } from "../../core/jobs/states";
 import { all, type Queryable } from "../../platform/postgres/pool";
-import { isShownTo } from "./worker-list";
+import { isVisibleTo } from "./worker-list";
 
-/** Workers of one status, kind of GPU and draining. */
+/** The workers with the same status, GPU type and draining flag. */
 export interface FleetGroup {
   status: WorkerStatus;
   gpu_type: string;
   draining: boolean;
   workers: number;
   gpus: number;
-  /** Means and sums over the workers in service that report them. */
+  /** Idle or busy workers that report `util`. The fields below are means and sums over idle and busy workers. */
   reporting: number;
   util: number | null;
   mem_used: number | null;
   mem_total: number | null;
 }
 
-/** The workers that this viewer sees, in groups. */
+/** The workers that the tenant scope may see, in groups. */
 export async function readFleetGroups(
   db: Queryable,
   tenantScope: TenantScope,
@@ -30,7 +30,7 @@ export async function readFleetGroups(
             avg(w.util) filter (where ${isLive}) as util,
             sum(w.mem_used) filter (where ${isLive}) as mem_used,
             sum(w.mem_total) filter (where ${isLive}) as mem_total
-     from workers w where ${isShownTo("$1")} and w.decommissioned_at is null
+     from workers w where ${isVisibleTo("$1")} and w.decommissioned_at is null
      group by 1, 2, 3`,
     [tenantScope],
   );

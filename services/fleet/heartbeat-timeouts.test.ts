@@ -3,35 +3,38 @@ import { HeartbeatTimeouts } from "./heartbeat-timeouts";
 
 const TIMEOUT = 30_000;
 const LATE = 3_000;
-const heard = (seq: number) => [{ id: "w", seq }];
+const counter = (seq: number) => [{ id: "w", seq }];
 
-test("a number that stands still for the time-out is silence", () => {
+test("a counter that is unchanged for the time-out means silence", () => {
   const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
-  for (let now = 0; now < TIMEOUT; now += 1_000) expect(watch.observe(heard(1), now)).toEqual([]);
-  expect(watch.observe(heard(1), TIMEOUT)).toEqual([{ id: "w", seq: 1, sinceMs: 0 }]);
+  for (let now = 0; now < TIMEOUT; now += 1_000) expect(watch.observe(counter(1), now)).toEqual([]);
+  expect(watch.observe(counter(1), TIMEOUT)).toEqual([{ id: "w", seq: 1, sinceMs: 0 }]);
 });
 
-test("a heartbeat just before the time-out costs nothing", () => {
+test("a heartbeat just before the time-out is in time", () => {
   const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
-  for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(heard(1), now);
-  expect(watch.observe(heard(2), TIMEOUT)).toEqual([]);
+  for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(counter(1), now);
+  expect(watch.observe(counter(2), TIMEOUT)).toEqual([]);
 });
 
 test.each([
-  ["a late look", (watch: HeartbeatTimeouts) => watch.observe(heard(1), 29_000 + LATE + 1)],
-  ["a failed look", (watch: HeartbeatTimeouts) => watch.startOver()],
-])("%s proves nothing: the time-out begins anew", (_name, interrupt) => {
+  [
+    "a late observation",
+    (watch: HeartbeatTimeouts) => watch.observe(counter(1), 29_000 + LATE + 1),
+  ],
+  ["a failed observation", (watch: HeartbeatTimeouts) => watch.reset()],
+])("after %s the time-out starts again", (_name, interrupt) => {
   const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
-  for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(heard(1), now);
+  for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(counter(1), now);
   interrupt(watch);
   const from = 33_000;
   for (let now = from; now < from + TIMEOUT - 1_000; now += 1_000) {
-    expect(watch.observe(heard(1), now)).toEqual([]);
+    expect(watch.observe(counter(1), now)).toEqual([]);
   }
-  expect(watch.observe(heard(1), from + TIMEOUT)).toMatchObject(heard(1));
+  expect(watch.observe(counter(1), from + TIMEOUT)).toMatchObject(counter(1));
 });
 
-test("whoever beats more often than the time-out is never silent, however looks are spaced", () => {
+test("a worker that sends heartbeats within the time-out is never silent, however observations are spaced", () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -44,14 +47,14 @@ test("whoever beats more often than the time-out is never silent, however looks 
         const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
         let now = 0;
         let seq = 1;
-        let lastBeat = 0;
+        let lastHeartbeat = 0;
         for (const { waitMs, heartbeats } of steps) {
           now += waitMs;
-          if (heartbeats || now - lastBeat >= TIMEOUT) {
+          if (heartbeats || now - lastHeartbeat >= TIMEOUT) {
             seq += 1;
-            lastBeat = now;
+            lastHeartbeat = now;
           }
-          expect(watch.observe(heard(seq), now)).toEqual([]);
+          expect(watch.observe(counter(seq), now)).toEqual([]);
         }
       },
     ),

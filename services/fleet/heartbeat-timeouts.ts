@@ -1,41 +1,41 @@
-export interface Counted {
+export interface Counter {
   id: string;
-  /** Grows with every sign of life. */
+  /** Grows with every heartbeat or poll. */
   seq: number;
 }
 
-/** One whose number stands still. */
-export interface Still extends Counted {
+/** A counter that has not changed since `sinceMs`. */
+export interface StaleCounter extends Counter {
   sinceMs: number;
 }
 
 /**
- * Decides who is silent by watching numbers stand still on a monotonic clock. A stored time would lie:
- * after an outage of Postgres or of every server all of them are old.
+ * Finds silent workers by measuring on a monotonic clock how long their counters are unchanged. Stored times would
+ * not work: after an outage of Postgres or of all servers, all of them are old.
  */
 export class HeartbeatTimeouts {
   private seen = new Map<string, { seq: number; sinceMs: number }>();
-  private lastLookMs: number | undefined;
+  private lastMs: number | undefined;
 
   /**
-   * @param timeoutMs stillness that means silence.
-   * @param lateMs a look that comes later than this after the one before proves nothing.
+   * @param timeoutMs how long a counter must be unchanged.
+   * @param lateMs a longer gap between two observations starts all time-outs again.
    */
   constructor(
     private readonly timeoutMs: number,
     private readonly lateMs: number,
   ) {}
 
-  /** Forgets what was seen: everybody has the whole time-out again. */
-  startOver(): void {
+  /** Starts all time-outs again. */
+  reset(): void {
     this.seen = new Map();
-    this.lastLookMs = undefined;
+    this.lastMs = undefined;
   }
 
-  /** Takes one look at everybody; those whose number has stood still for the time-out. */
-  observe(all: Counted[], nowMs: number): Still[] {
-    if (this.lastLookMs !== undefined && nowMs - this.lastLookMs > this.lateMs) this.startOver();
-    this.lastLookMs = nowMs;
+  /** Records the current counters. Returns those that have been unchanged for the time-out. */
+  observe(all: Counter[], nowMs: number): StaleCounter[] {
+    if (this.lastMs !== undefined && nowMs - this.lastMs > this.lateMs) this.reset();
+    this.lastMs = nowMs;
     const before = this.seen;
     this.seen = new Map();
     return all.flatMap(({ id, seq }) => {

@@ -6,11 +6,11 @@ export interface Heartbeat extends WorkerCall {
   util: number | null;
   memUsed: number | null;
   memTotal: number | null;
-  /** The worker's own word that it can't work. */
+  /** Why the worker can't work, as it reports itself. */
   errorReason: string | null;
 }
 
-/** How a worker stands that was just heard, and what it holds. */
+/** The state of a worker after a heartbeat, and what it holds. */
 export interface HeartbeatState {
   worker_id: string;
   user_id: string;
@@ -20,41 +20,41 @@ export interface HeartbeatState {
   draining: boolean;
   held_job_id: string | null;
   held_attempt: number | null;
-  /** Heartbeats in a row that denied it; null while it was not fetched. */
+  /** Consecutive heartbeats that denied the attempt; null if the worker has not fetched it. */
   held_denials: number | null;
-  /** The job that it holds is cancelled. */
+  /** The job that it holds is being cancelled. */
   held_cancelled: boolean;
-  /** Where deployments are served on it, or are to stop; null: nowhere. */
+  /** The placements that it serves or must stop; null if there are none. */
   placements: LivePlacement[] | null;
 }
 
 export interface LivePlacement {
   deployment_id: string;
-  /** The id by which its worker knows the deployment. */
+  /** The id that the worker uses for the deployment. */
   served_as: string;
   stopping: boolean;
   missing: boolean;
   healthy: boolean;
-  /** It has been missing or unhealthy for as long as it may be. */
+  /** It has been missing or unhealthy for longer than allowed. */
   is_due: boolean;
 }
 
-/** For how long a placement may be missing, or unhealthy, in seconds. */
-export interface Patience {
+/** How long a placement may be missing or unhealthy, in seconds. */
+export interface PlacementTimeouts {
   missingS: number;
   unhealthyS: number;
 }
 
 /**
- * Takes heartbeats of many workers, at most one of each, in one statement. A dead worker that is heard
- * again is alive; a decommissioned one is not. Not in the answer: workers that are not registered so, and those
- * whose rows another transaction holds. Nothing waits for these: the statement holds the rows of all others, and
- * the matcher would wait for it.
+ * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
+ * unless it is decommissioned. The result omits workers that are not registered with this owner and key, and workers
+ * whose rows another transaction has locked. It skips locked rows because it locks the rows of all others, and the
+ * scheduler would have to wait for those.
  */
 export async function recordHeartbeats(
   db: Queryable,
   heartbeats: Heartbeat[],
-  { missingS, unhealthyS }: Patience,
+  { missingS, unhealthyS }: PlacementTimeouts,
 ): Promise<HeartbeatState[]> {
   return await all<HeartbeatState>(
     db,
@@ -69,7 +69,7 @@ export async function recordHeartbeats(
        from workers w join given g using (worker_id, user_id)
        where g.bound_key_id is null or g.bound_key_id = w.bound_key_id
        order by w.worker_id for no key update of w skip locked),
-     heard as (
+     recorded as (
        update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
               util = b.util, mem_used = b.used, mem_total = b.total,
               status = case when w.decommissioned_at is not null then w.status
@@ -85,7 +85,7 @@ export async function recordHeartbeats(
                                 else w.error_code end
        from before b where w.worker_id = b.worker_id
        returning w.worker_id, w.user_id, w.bound_key_id, w.status, b.status as was, w.draining)
-     select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
+     select r.*, a.job_id as held_job_id, a.attempt as held_attempt,
             case when a.state = 'running' then a.denials end as held_denials,
             a.cancel_by is not null as held_cancelled,
             (select json_agg(json_build_object(
@@ -95,14 +95,14 @@ export async function recordHeartbeats(
                'is_due', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
                       or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))
              from placements p
-             where p.worker_id = h.worker_id and p.state in ('serving', 'stopping')) as placements
-     from heard h left join attempts a
-       on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
+             where p.worker_id = r.worker_id and p.state in ('serving', 'stopping')) as placements
+     from recorded r left join attempts a
+       on a.worker_id = r.worker_id and a.state in ('assigned', 'running')`,
     [JSON.stringify(heartbeats), missingS, unhealthyS],
   );
 }
 
-/** Those of the calls whose worker is registered so. */
+/** Returns the calls whose worker is registered with this owner and key. */
 export async function listRegistered<T extends WorkerCall>(
   db: Queryable,
   calls: T[],
@@ -122,21 +122,21 @@ export async function listRegistered<T extends WorkerCall>(
   return calls.filter((_, n) => found.has(n));
 }
 
-/** What is watched of each worker: numbers that stand still while it is silent, or deaf. */
-export interface SignsOfLife {
+/** The counters of a worker. They do not change while it sends no heartbeats or no polls. */
+export interface WorkerCounters {
   worker_id: string;
   heartbeat_seq: number;
-  /** Null while it need not ask: it is parked, has a job, or takes none. */
+  /** Null while the worker need not poll: its poll waits, it has a job, or it takes none. */
   poll_seq: number | null;
 }
 
-/** A machine whose set-up failed is out of service anyway, and its error must be seen. */
+/** A machine whose set-up failed is out of service anyway, and its error must stay visible. */
 const IS_WATCHED = `status in ('idle', 'busy', 'error')
   and error_code is distinct from 'bootstrap_failed'`;
 
-/** Workers whose silence is watched: heard at least once and not dead yet. */
-export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
-  return await all<SignsOfLife>(
+/** The counters of all workers that have sent a heartbeat and are not dead. */
+export async function listWorkerCounters(db: Queryable): Promise<WorkerCounters[]> {
+  return await all<WorkerCounters>(
     db,
     `select worker_id, heartbeat_seq,
             case when status = 'idle' and not draining and not coalesce(
@@ -146,7 +146,10 @@ export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
   );
 }
 
-/** Marks a worker dead if it has not been heard since `seq`. Its offer stands: it may be parked, and revive. */
+/**
+ * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: its poll may still wait, and a
+ * heartbeat revives it.
+ */
 export async function markDead(
   db: Queryable,
   workerId: string,
@@ -162,8 +165,8 @@ export async function markDead(
   return changed === 1;
 }
 
-/** Flags a worker that is heard and idle, and has not asked for work since `seq`. */
-export async function markDeaf(
+/** Marks an idle worker `unresponsive` if it has not polled since `seq`. */
+export async function markUnresponsive(
   db: Queryable,
   workerId: string,
   seq: number,

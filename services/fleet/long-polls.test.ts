@@ -2,35 +2,35 @@ import { LongPolls } from "./long-polls";
 
 const never = new AbortController().signal;
 
-test("a wake-up between parking and waiting is not lost", async () => {
+test("a wake-up between registering a poll and awaiting it is not lost", async () => {
   const longPolls = new LongPolls();
-  const waiter = longPolls.park("w", 60_000, never);
+  const poll = longPolls.wait("w", 60_000, never);
   expect(longPolls.wake(["w", "elsewhere"])).toEqual(["elsewhere"]);
-  expect(await waiter.woken).toBe("assigned");
+  expect(await poll.woken).toBe("assigned");
   expect(longPolls.workerIds).toEqual([]);
 });
 
-test("a second poll of a worker ends its first", async () => {
+test("a worker's second poll ends its first", async () => {
   const longPolls = new LongPolls();
-  const first = longPolls.park("w", 60_000, never);
-  const second = longPolls.park("w", 60_000, never);
+  const first = longPolls.wait("w", 60_000, never);
+  const second = longPolls.wait("w", 60_000, never);
   expect(await first.woken).toBe("superseded");
   expect(longPolls.workerIds).toEqual(["w"]);
   second.leave();
   expect(longPolls.workerIds).toEqual([]);
 });
 
-test("a signal and the end of the wait each end a poll", async () => {
+test("an abort signal and the time-out each end a poll", async () => {
   const longPolls = new LongPolls();
   const controller = new AbortController();
-  const gone = longPolls.park("a", 60_000, controller.signal);
+  const gone = longPolls.wait("a", 60_000, controller.signal);
   controller.abort();
-  expect(await gone.woken).toBe("parted");
-  expect(await longPolls.park("b", 5, never).woken).toBe("time-out");
+  expect(await gone.woken).toBe("disconnected");
+  expect(await longPolls.wait("b", 5, never).woken).toBe("time-out");
   expect(longPolls.workerIds).toEqual([]);
 });
 
-test("a poll that its client gave up before it was parked ends at once", async () => {
-  const waiter = new LongPolls().park("w", 60_000, AbortSignal.abort());
-  expect(await waiter.woken).toBe("parted");
+test("a poll whose client disconnected before it waits ends at once", async () => {
+  const poll = new LongPolls().wait("w", 60_000, AbortSignal.abort());
+  expect(await poll.woken).toBe("disconnected");
 });

@@ -1,44 +1,44 @@
-/** Why a parked poll came to an end. */
-export type WakeReason = "assigned" | "superseded" | "time-out" | "parted";
+/** Why a waiting poll ended. */
+export type WakeReason = "assigned" | "superseded" | "time-out" | "disconnected";
 
-interface Waiter {
+interface WaitingPoll {
   woken: Promise<WakeReason>;
-  /** Ends the wait, if it has not ended; harmless after. */
+  /** Ends the wait. Does nothing if it has already ended. */
   leave(): void;
 }
 
-/** Polls parked in this process, one per worker: a second poll of a worker ends its first. */
+/** The polls that wait in this process, one per worker. A worker's second poll ends its first. */
 export class LongPolls {
-  private readonly parked = new Map<string, (why: WakeReason) => void>();
+  private readonly waiting = new Map<string, (why: WakeReason) => void>();
 
   get workerIds(): string[] {
-    return [...this.parked.keys()];
+    return [...this.waiting.keys()];
   }
 
-  /** Parks a poll before it reads what it waits for, so that no wake-up falls in between. */
-  park(workerId: string, waitMs: number, signal: AbortSignal): Waiter {
-    this.parked.get(workerId)?.("superseded");
+  /** Call before reading what the poll waits for. Otherwise a wake-up between the two is lost. */
+  wait(workerId: string, waitMs: number, signal: AbortSignal): WaitingPoll {
+    this.waiting.get(workerId)?.("superseded");
     let end: (why: WakeReason) => void = () => undefined;
     const woken = new Promise<WakeReason>((resolve) => {
-      const onPart = (): void => end("parted");
+      const onAbort = (): void => end("disconnected");
       const timer = setTimeout(() => end("time-out"), waitMs);
       end = (why) => {
         clearTimeout(timer);
-        signal.removeEventListener("abort", onPart);
-        if (this.parked.get(workerId) === end) this.parked.delete(workerId);
+        signal.removeEventListener("abort", onAbort);
+        if (this.waiting.get(workerId) === end) this.waiting.delete(workerId);
         resolve(why);
       };
-      signal.addEventListener("abort", onPart);
-      this.parked.set(workerId, end);
-      if (signal.aborted) end("parted");
+      signal.addEventListener("abort", onAbort);
+      this.waiting.set(workerId, end);
+      if (signal.aborted) end("disconnected");
     });
     return { woken, leave: () => end("time-out") };
   }
 
-  /** Wakes the polls of these workers that are parked here; the ids of those that are not. */
+  /** Wakes the polls of these workers. Returns the ids of workers with no poll in this process. */
   wake(workerIds: string[]): string[] {
     return workerIds.filter((workerId) => {
-      const end = this.parked.get(workerId);
+      const end = this.waiting.get(workerId);
       end?.("assigned");
       return end === undefined;
     });

@@ -5,20 +5,20 @@ import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { OFFER, type Offer } from "./workers";
 
-/** Any fixed number: one matcher at a time, in all processes. */
+/** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
 const MATCHER_LOCK = 7_263_002;
 
-/** Most workers that one pass gives jobs to; the scheduler goes on until one saw all. */
+/** The most workers that one pass assigns jobs to. The scheduler repeats passes until one saw everything. */
 const BATCH = 50;
 
 /**
- * What a pass may cost: its workers x the rows of the queue that each is compared with, which are as many of each
- * shape as it has workers. With many shapes a pass has fewer workers.
+ * Limits the cost of a pass with w workers. Each worker is compared with up to w queued jobs of each requirement
+ * group, so w is the square root of this limit over the number of groups.
  */
 const COMPARISONS = 50_000;
 
-/** Most shapes that one pass looks at; with more of them the next one goes on from the last. */
-const SHAPES = 2_000;
+/** The most requirement groups that one pass reads. With more, the next pass continues after the last one. */
+const GROUPS = 2_000;
 
 export interface MatchedPair {
   job_id: string;
@@ -27,42 +27,42 @@ export interface MatchedPair {
 }
 
 /**
- * Most kinds of idle workers that are looked at of one tenant: whoever registers workers of which no two are
- * alike pays with passes that see only some of them, at random, and nobody else pays.
+ * The most kinds of a tenant's idle workers that one pass considers. If a tenant has more kinds, each pass considers
+ * a random choice of them. This slows down only that tenant.
  */
 const KINDS = 100;
 
-/** core/jobs/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
+/** SQL: `fits` of core/jobs/requirements.ts for a worker `w` and requirements `q`, regardless of owner. */
 const CAN = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
              and coalesce(q.job_type = any(w.job_types), true)`;
 
-/** The same, and whom its owner lets in. */
+/** SQL: `CAN`, and the worker's owner admits the tenant. */
 export const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
 
-/** core/fleet/matching.ts's `mayRun`, of one worker. */
+/** SQL: `mayRun` of core/fleet/matching.ts for one worker `w`. */
 export const FITS = `(w.shared or w.user_id = q.user_id) and ${SUITS}
                      and w.worker_id <> all (q.req_avoid)`;
 
-/** One worker whose status were wrong must not make every pass fail on the unique index. */
+/** The check of held attempts keeps one worker with a wrong status from failing every pass on the unique index. */
 export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
-/** SQL: what a job `j` needs. @param avoid the column with the workers that it may not have. */
+/** SQL: the requirements of a job `j`. @param avoid the column with the workers that must not run it. */
 export const needsOf = (avoid = "j.req_avoid"): string =>
   `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags, ${avoid}`;
 
-/** SQL: of `all_kinds` of workers, those that are looked at. */
+/** SQL: the kinds of workers that a pass considers, from `all_kinds`. */
 export const SOME_KINDS = `
   select * from (
     select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
   where shared or nth <= ${KINDS}`;
 
 /**
- * The queue's shapes after `after`, `limit` at most, with a job of each: from one to the next by the index of
- * the queue whose condition is given. None unless `guard`.
+ * SQL: up to `limit` requirement groups of the queue after `after`, with one job of each. It steps from one group to
+ * the next in the queue's index that has this `condition`. Empty unless `guard` is true.
  */
 export const stepThrough = (
   name: string,
@@ -79,29 +79,32 @@ export const stepThrough = (
     where state = 'queued' and ${condition} and shape > s.shape order by shape limit 1) following
   where s.nth < ${limit})`;
 
-/** The queue's shapes after `after`, and what the jobs of each need. */
-const headsAfter = (after: string): string => `${stepThrough("shapes", after, SHAPES)},
+/** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
+const headsAfter = (after: string): string => `${stepThrough("groups", after, GROUPS)},
 heads as materialized (
-  select h.shape, ${needsOf()} from shapes h join jobs j using (job_id))`;
+  select h.shape, ${needsOf()} from groups h join jobs j using (job_id))`;
 
-/** Where the next pass goes on, if this one did not look at all shapes. */
-const NEXT = `(select case when count(*) = ${SHAPES} then max(shape) end from heads)`;
+/** SQL: where the next pass continues, if this one did not read all groups. */
+const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from heads)`;
 
-/** Whether a pass left no worker that another one could give a job to: it walked over all, and lost none. */
+/**
+ * SQL: whether another pass right now would assign nothing. True if this pass considered all workers, kinds and
+ * groups, and could lock every pair that it chose.
+ */
 const SAW_ALL = `(select count(*) from useful) < (select workers from size)
   and (select count(*) from pairs) = (select count(*) from locked)
   and (select count(*) from kinds) = (select count(*) from all_kinds)
-  and (select count(*) from heads) < ${SHAPES}`;
+  and (select count(*) from heads) < ${GROUPS}`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
  *
- * Kinds of idle workers are compared with shapes of queued jobs, each tenant's with its own, and the shared
- * ones with all; those of a tenant that has nothing in the queue with none. Then the queue is read shape by
- * shape, at most one row per idle worker of each, so its depth costs nothing, nor do jobs that nobody fits. The
- * recursion is the greedy walk over the workers, the least capable first; `given_…` are the shared workers that
- * it gave away. Only rows that are still queued and idle under their locks change, and all updates come from
- * that one locked set.
+ * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
+ *    shared workers with all groups.
+ * 2. `queue` reads at most as many jobs of each group as it has fitting idle workers. So neither the length of the
+ *    queue nor jobs that no worker fits cost anything.
+ * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
+ * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
  */
 const MATCH = `
 with recursive idle as materialized (
@@ -198,13 +201,13 @@ select job_id, attempt, worker_id, null as next, null as saw_all from locked
 union all
 select null, null, null, ${NEXT}, ${SAW_ALL}`;
 
-/** A process that stands still while it holds the lock loses it after so long, in ms. */
+/** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
 
 /**
- * Before the pass, in statements of their own. The lock: taken inside the matching statement, its
- * snapshot would be older than the lock. The commit does not wait for the disk: an assignment that a
- * crash forgets is made again, and the hand-out that builds on it does wait.
+ * Runs before the pass as separate statements. If the matching statement itself took the lock, its snapshot would be
+ * older than the lock. The commit need not wait for the disk: an assignment that a crash loses is made again, and the
+ * commit of its dispatch does wait.
  */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
@@ -212,9 +215,9 @@ export const BEGIN = `set local synchronous_commit = off;
 
 interface Pass {
   pairs: MatchedPair[];
-  /** The shape after which the next pass goes on where this one found nothing; undefined: it saw all. */
+  /** The requirement group after which to continue if this pass assigned nothing. Undefined if it saw all. */
   next: string | undefined;
-  /** Another pass right after this one would find nothing. */
+  /** Another pass right after this one would assign nothing. */
   sawAll: boolean;
 }
 
@@ -226,7 +229,7 @@ type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
 /**
  * One pass of the scheduler.
  *
- * @param after the shape after which it begins; "" for all.
+ * @param after the requirement group after which it starts; "" for all.
  */
 export async function matchOnce(pool: pg.Pool, ranked: RankedTenants, after = ""): Promise<Pass> {
   const rows = await transaction(pool, (db) => all<PassRow>(db, MATCH, [ranked, after]), {
@@ -241,7 +244,7 @@ export async function matchOnce(pool: pg.Pool, ranked: RankedTenants, after = ""
   return { pairs, next: next ?? undefined, sawAll: sawAll ?? false };
 }
 
-/** Whether anything waits for a worker: one glance, where a pass is a transaction under a lock. */
+/** Whether any attempt is queued. Much cheaper than a pass, which is a transaction under a lock. */
 export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   const row = await maybeOne(db, "select from attempts where state = 'queued' limit 1");
   return row !== undefined;
@@ -251,12 +254,12 @@ const OFFER_AND_FIT = `
 with recursive ${headsAfter("''")}
 select ${OFFER}, exists (select from heads q where ${FITS}) as "isWanted" from workers w where w.worker_id = $1`;
 
-/** How a worker stands, and whether anything queued could run on it: a fraction of a pass, which is needed only then. */
+/** A worker's offer, and whether any queued job could run on it: only then is a pass needed, which costs far more. */
 export async function findOfferAndFit(db: Queryable, workerId: string): Promise<Offer | undefined> {
   return await maybeOne(db, OFFER_AND_FIT, [workerId]);
 }
 
-/** Of these workers, those with an assignment waiting to be fetched. */
+/** Which of these workers have an assignment that they have not fetched. */
 export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(
     db,

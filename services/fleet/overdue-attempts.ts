@@ -7,7 +7,7 @@ export interface OverdueAttempt {
   worker_id: string;
 }
 
-/** Assignments not fetched in time. */
+/** Assignments that their worker has not fetched for `forS` seconds. */
 export async function listUnfetched(db: Queryable, forS: number): Promise<OverdueAttempt[]> {
   return await all<OverdueAttempt>(
     db,
@@ -18,7 +18,7 @@ export async function listUnfetched(db: Queryable, forS: number): Promise<Overdu
   );
 }
 
-/** Attempts past their deadline, and those past a cancel's grace. */
+/** Attempts that are past their deadline, or past the grace period of a cancel. */
 export async function listOverdue(db: Queryable): Promise<OverdueAttempt[]> {
   return await all<OverdueAttempt>(
     db,
@@ -28,12 +28,12 @@ export async function listOverdue(db: Queryable): Promise<OverdueAttempt[]> {
   );
 }
 
-/** So many heartbeats in a row that say "no job": then its worker does not have what it was handed. */
+/** After this many consecutive heartbeats that report no job, the worker does not run the attempt. */
 const DENIALS = 5;
 
 export const isDenied = ({ denials }: Pick<AttemptRow, "denials">): boolean => denials >= DENIALS;
 
-/** Attempts that run for longer than `forS`, in which a hand-out has arrived, and whose workers say that they run nothing. */
+/** Attempts whose workers report that they run no job, `forS` seconds after dispatch: by then it should have arrived. */
 export async function listDenied(db: Queryable, forS: number): Promise<OverdueAttempt[]> {
   return await all<OverdueAttempt>(
     db,
@@ -45,24 +45,24 @@ export async function listDenied(db: Queryable, forS: number): Promise<OverdueAt
   );
 }
 
-/** Counts the heartbeats in a row that deny an attempt; one that names it ends the row. */
-export async function noteDenials(
+/** Counts consecutive heartbeats that deny an attempt. A heartbeat that names the attempt resets the count. */
+export async function recordDenials(
   db: Queryable,
-  told: { jobId: string; workerId: string; isDenied: boolean }[],
+  reports: { jobId: string; workerId: string; isDenied: boolean }[],
 ): Promise<void> {
   await execute(
     db,
-    `with told as (
-       select * from unnest($1::text[], $2::text[], $3::bool[]) told (job_id, worker_id, is_denied)),
+    `with reports as (
+       select * from unnest($1::text[], $2::text[], $3::bool[]) reports (job_id, worker_id, is_denied)),
      locked as (
-       select job_id, attempt, is_denied from attempts join told using (job_id, worker_id)
+       select job_id, attempt, is_denied from attempts join reports using (job_id, worker_id)
        where state = 'running' order by job_id for no key update of attempts skip locked)
      update attempts a set denials = case when is_denied then denials + 1 else 0 end
      from locked l where a.job_id = l.job_id and a.attempt = l.attempt`,
     [
-      told.map(({ jobId }) => jobId),
-      told.map(({ workerId }) => workerId),
-      told.map((each) => each.isDenied),
+      reports.map(({ jobId }) => jobId),
+      reports.map(({ workerId }) => workerId),
+      reports.map((report) => report.isDenied),
     ],
   );
 }

@@ -1,21 +1,25 @@
 /**
- * Since when this process has looked without a gap. A deadline that passed while no process was there to take a
- * result proves nothing.
+ * Measures how long this process has checked without a gap. Deadlines are enforced only after such a period: while no
+ * server runs, no worker can deliver a result.
  */
 export class Presence {
   private lastMs: number | undefined;
   private sinceMs = 0;
 
-  /** @param lateMs a look that comes later than this after the one before leaves a gap. */
+  /** @param lateMs a longer time between two checks is a gap. */
   constructor(private readonly lateMs: number) {}
 
-  /** Nobody could be heard: whatever was seen before this proves nothing. */
+  /** Call after a failed check. The period starts again with the next one. */
   interrupt(): void {
     this.sinceMs = Number.POSITIVE_INFINITY;
   }
 
-  /** @param nowMs monotonic, and also counting while the machine sleeps. */
-  look(nowMs: number): void {
+  /**
+   * Records a check.
+   *
+   * @param nowMs a monotonic time that also counts while the machine sleeps.
+   */
+  record(nowMs: number): void {
     const gapMs = this.lastMs === undefined ? undefined : nowMs - this.lastMs;
     this.lastMs = nowMs;
     if (gapMs === undefined || gapMs > this.lateMs || this.sinceMs === Number.POSITIVE_INFINITY) {
@@ -23,7 +27,7 @@ export class Presence {
     }
   }
 
-  /** For how long there was no gap, up to the last look, in ms. */
+  /** How long there was no gap up to the last check, in ms. */
   get forMs(): number {
     return this.lastMs === undefined ? 0 : Math.max(0, this.lastMs - this.sinceMs);
   }

@@ -4,13 +4,13 @@ import { transaction } from "../../platform/postgres/transaction";
 import { BEGIN, needsOf, stepThrough } from "./matching";
 import { fitting, kindsOf } from "./worker-kinds";
 
-/** Most jobs whose status one statement changes, under the matcher's lock. */
+/** The most jobs whose status one statement changes, because it holds the matcher's lock. */
 const MOVED = 500;
 
-/** Most requirement groups that one statement reads, of each of the two kinds of queued jobs. */
+/** The most requirement groups that one statement reads, for marked and for unmarked jobs each. */
 const GROUPS = 500;
 
-/** Most statements of one call: a sweep of the scheduler has other things to do. */
+/** The most statements of one call, so that a sweep of the scheduler stays short. */
 const STATEMENTS = 10;
 
 const groupsOf = (name: string, isMarked: boolean): string =>
@@ -19,17 +19,20 @@ const groupsOf = (name: string, isMarked: boolean): string =>
 const MARKED = "is_provisioning";
 const UNMARKED = "not is_provisioning";
 
-/** Jobs of a group `g`. By order, which an equation has not: only an index has it, so no plan reads the table. */
+/**
+ * SQL: jobs of a group `g`. Uses two inequalities because `=` would make the `order by` void; with it, Postgres uses
+ * the index and never reads the table.
+ */
 const someOf = (condition: string): string => `
   select job_id from attempts
   where state = 'queued' and ${condition} and shape >= g.shape and shape <= g.shape
   order by shape limit ${MOVED}`;
 
 /**
- * Jobs that wait for a worker which is being set up are `provisioning_worker`: no worker in service fits them, and
- * one that is bootstrapping does. Once that has changed they are `pending` again.
+ * SQL: sets the status of queued jobs. A job is `provisioning_worker` if no worker in service fits it and one that is
+ * bootstrapping does. Otherwise it is `pending`.
  *
- * Reads the jobs whose status changes, and one of each requirement group, whatever the length of the queue.
+ * Reads one job of each requirement group and the jobs whose status changes, whatever the length of the queue.
  */
 const PROVISION = `
 with recursive bootstrapping as materialized (${kindsOf("status = 'bootstrapping'")}),
@@ -66,12 +69,11 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
           select max(shape) from marked having count(*) = ${GROUPS}) full_pages) as next`;
 
 /**
- * Brings the status of queued jobs in line with the workers that are being set up, part by part: under the
- * matcher's lock, so that no job is assigned meanwhile, and not for long at a time. What another transaction
- * holds is left to a later call.
+ * Updates the status of queued jobs to the workers that are being set up. Each statement holds the matcher's lock for
+ * a short time, so that no job is assigned meanwhile. Locked rows are left to a later call.
  *
- * @param after the requirement group after which it begins; "" for all.
- * @returns where the next call goes on; "" if this one saw all.
+ * @param after the requirement group after which it starts; "" for all.
+ * @returns the group after which the next call continues; "" if this call saw all.
  */
 export async function markProvisioning(pool: pg.Pool, after = ""): Promise<string> {
   let from = after;
@@ -81,7 +83,7 @@ export async function markProvisioning(pool: pg.Pool, after = ""): Promise<strin
       (db) => maybeOne(db, PROVISION, [from]),
       { begin: BEGIN },
     );
-    // Those that it had no room for are still to be moved.
+    // The statement reached its limit: run it again from the same group.
     if (step?.more) continue;
     from = step?.next ?? "";
     if (from === "") break;

@@ -3,7 +3,7 @@ import { Reachability } from "./reachability";
 const TIMEOUT = 30_000;
 const S = 1_000;
 
-/** With a request at each of these seconds. */
+/** A Reachability that recorded a request at each of these seconds. */
 function recordedAt(...seconds: number[]): Reachability {
   const network = new Reachability(TIMEOUT);
   for (const second of seconds) network.record(second * S);
@@ -13,25 +13,25 @@ function recordedAt(...seconds: number[]): Reachability {
 const every = (stepS: number, fromS: number, toS: number): number[] =>
   Array.from({ length: Math.floor((toS - fromS) / stepS) + 1 }, (_, n) => fromS + n * stepS);
 
-test("a worker is silent where others send requests", () => {
+test("a worker is silent if others send requests", () => {
   expect(recordedAt(...every(5, 0, 130)).provesSilence(100 * S, 130 * S)).toBe(true);
 });
 
-test("where all fall silent at once, nothing is proven", () => {
+test("if all workers fall silent at once, none is marked dead", () => {
   const network = recordedAt(...every(5, 0, 100));
   for (const now of [130, 200, 399]) expect(network.provesSilence(96 * S, now * S)).toBe(false);
   for (const now of [130, 200, 399]) expect(network.wasReachable(S, now * S)).toBe(false);
 });
 
 test.each([10, 16, 20, 29])(
-  "a worker that is heard every %i s can deliver, and is judged by its deadline",
+  "with a request every %i s workers can deliver, so deadlines are enforced",
   (stepS) => {
     const network = recordedAt(...every(stepS, 0, 300));
     expect(network.wasReachable(60 * S, 301 * S)).toBe(true);
   },
 );
 
-test("after a cut, workers that are not back yet have time to come back", () => {
+test("after a network outage, workers have time to reconnect", () => {
   const network = recordedAt(...every(5, 0, 100), 160);
   expect(network.provesSilence(96 * S, 161 * S)).toBe(false);
   expect(network.wasReachable(60 * S, 161 * S)).toBe(false);
@@ -41,7 +41,7 @@ test("after a cut, workers that are not back yet have time to come back", () => 
 });
 
 test.each([10, 20, 29, 31, 60, 120])(
-  "one request every %i s is enough to tell that the others are silent",
+  "one request every %i s is enough to find that other workers are silent",
   (stepS) => {
     const network = new Reachability(TIMEOUT);
     network.record(0);
@@ -54,7 +54,7 @@ test.each([10, 20, 29, 31, 60, 120])(
   },
 );
 
-test("without any request, workers are given up after ten time-outs", () => {
+test("without any request, workers are silent after ten time-outs", () => {
   const network = recordedAt(0);
   expect(network.provesSilence(0, 299 * S)).toBe(false);
   expect(network.provesSilence(0, 300 * S)).toBe(true);

@@ -1,30 +1,30 @@
-/** After this many time-outs without any request, the workers are gone and not the network. */
+/** After this many heartbeat time-outs without any request, silent workers are marked dead nevertheless. */
 const LONGEST = 10;
 
 /**
- * Tells a server that is cut off from the network from workers that are silent. A cut-off server sees all of its
- * workers fall silent at once, which proves nothing about them; nor does a deadline that passes meanwhile. Any
- * request proves that the network works, and so does a heartbeat that another process has recorded.
+ * Distinguishes silent workers from a server that has lost the network. To such a server all workers fall silent at
+ * once, so it must neither mark workers dead nor enforce deadlines. Any request proves that the network works, and so
+ * does a heartbeat that another process has recorded.
  *
  * All times are monotonic, in ms.
  */
 export class Reachability {
   /** The latest request or heartbeat. */
   private lastMs: number | undefined;
-  /** Since when there was no gap between them. */
+  /** The first request after the last gap of `gapMs`. */
   private sinceMs = 0;
-  /** Since when no worker that was heard could have been taken for silent. */
+  /** The first request after the last gap of a whole time-out. */
   private reachableSinceMs = 0;
   private readonly gapMs: number;
   private readonly longestMs: number;
 
-  /** @param timeoutMs the heartbeat time-out. Half of it without any request is a gap. */
+  /** @param timeoutMs the heartbeat time-out. Half of it without a request is a gap. */
   constructor(private readonly timeoutMs: number) {
     this.gapMs = timeoutMs / 2;
     this.longestMs = timeoutMs * LONGEST;
   }
 
-  /** Records a request or a heartbeat. After a gap, all workers have the length of a gap to come back. */
+  /** Records a request or a heartbeat. After a gap, workers have the length of a gap to reconnect. */
   record(atMs: number): void {
     const quietMs = this.lastMs === undefined ? Number.POSITIVE_INFINITY : atMs - this.lastMs;
     if (quietMs > this.gapMs) this.sinceMs = atMs;
@@ -32,7 +32,7 @@ export class Reachability {
     this.lastMs = Math.max(atMs, this.lastMs ?? atMs);
   }
 
-  /** Whether a worker that is silent since `silentSinceMs` is dead, because requests came in well after that. */
+  /** Whether a worker that is silent since `silentSinceMs` is dead: other requests arrived well after that. */
   provesSilence(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
     if (nowMs - this.lastMs >= this.longestMs) return true;
@@ -40,8 +40,8 @@ export class Reachability {
   }
 
   /**
-   * Whether a worker could have delivered a result during the last `forMs`, and now. Only a whole time-out is a gap
-   * here: the one worker of a fleet may send its heartbeats as slowly as that, and its deadlines must pass.
+   * Whether workers could deliver results during the last `forMs` and still can. Here only a whole time-out is a gap:
+   * the only worker of a fleet may send heartbeats that slowly, and its deadlines must still be enforced.
    */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

@@ -9,13 +9,13 @@ type Metric = "util" | "mem_used" | "mem_total";
 interface Sums {
   heartbeats: number;
   sums: Record<Metric, number>;
-  /** Heartbeats that had a value. */
+  /** The number of heartbeats with a value. */
   counts: Record<Metric, number>;
 }
 
 /**
- * Keeps what workers report over time: heartbeats are added up in memory, and their means are written once a
- * minute, in one statement for all workers. No heartbeat waits for that, and what a crash loses is a minute.
+ * Stores the utilization that workers report. Adds up heartbeats in memory and writes their means once a minute, in
+ * one statement for all workers. No heartbeat waits for the write. A crash loses one minute.
  */
 export class WorkerSamples implements Component {
   readonly name = "worker samples";
@@ -35,7 +35,7 @@ export class WorkerSamples implements Component {
     await this.loop.stop();
   }
 
-  /** Of a worker whose heartbeat was recorded. */
+  /** Call only for a heartbeat that was recorded. */
   add({ workerId, util, memUsed, memTotal }: Heartbeat): void {
     const known = this.received.get(workerId) ?? emptySums();
     this.received.set(workerId, known);
@@ -50,7 +50,7 @@ export class WorkerSamples implements Component {
 
   private async write(): Promise<void> {
     const { received } = this;
-    // Before the write: if it fails, a minute is lost, and memory stays bounded.
+    // Cleared before the write: if the write fails, a minute is lost, but memory stays bounded.
     this.received = new Map();
     const samples = [...received].map(([workerId, sums]) => sampleOf(workerId, sums));
     if (samples.length > 0) await writeSamples(this.ctx.pool, samples);

@@ -8,15 +8,15 @@ import { markProvisioning } from "./provisioning";
 const SWEEP_MS = 2_000;
 
 /**
- * Assigns queued attempts to idle workers. Nudges coalesce: one pass runs, at most one waits, and
- * whoever nudges gets the promise of a pass that began after the nudge.
+ * Assigns queued attempts to idle workers. Calls of `wake` coalesce: one pass runs and at most one waits. Each
+ * call returns the promise of a pass that starts after the call.
  */
 export class Scheduler implements Component {
   readonly name = "scheduler";
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
   private readonly sweep: Loop;
-  /** Where the next sweep goes on with marking jobs that wait for a worker being set up. */
+  /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
 
   constructor(
@@ -41,7 +41,7 @@ export class Scheduler implements Component {
     await Promise.allSettled([this.running, this.waiting]);
   }
 
-  /** A pass that begins after this call. */
+  /** Runs a pass that starts after this call. */
   wake(): Promise<void> {
     if (!this.running) {
       this.running = this.pass().finally(() => {
@@ -59,7 +59,7 @@ export class Scheduler implements Component {
   }
 
   private readonly onQueue = (): void => {
-    // A failed pass is made up for by the sweep.
+    // The sweep retries a failed pass.
     this.wake().catch(() => undefined);
   };
 
@@ -97,16 +97,16 @@ export class Scheduler implements Component {
   }
 
   private async sweepOnce(): Promise<void> {
-    // Most of the time nothing waits, and neither statement would find anything to move.
+    // Usually the queue is empty, and then neither a pass nor markProvisioning has anything to do.
     const isQueued = await isAnythingQueued(this.ctx.pool);
     if (isQueued) await this.wake();
     await this.wakeAssigned();
     if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
 
-  /** For signals that were missed: one read for all polls parked here. */
+  /** Makes up for missed signals: reads the assignments of all workers whose polls wait in this process. */
   private async wakeAssigned(): Promise<void> {
-    const parked = this.longPolls.workerIds;
-    if (parked.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, parked));
+    const waiting = this.longPolls.workerIds;
+    if (waiting.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, waiting));
   }
 }

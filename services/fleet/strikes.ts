@@ -1,29 +1,29 @@
 import type { WorkerStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** Failures in a row that bench a worker, while others that could have had its jobs succeed. */
+/** Consecutive failures that take a worker out of service, if workers that could run the same jobs succeed. */
 const STRIKES_OUT = 3;
 
 /**
- * Most strikes that a worker has, and entries of whom and what they are of: where nobody else succeeds, failures go
- * on. More than these say nothing new.
+ * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. A worker stays in service
+ * while its jobs fail on all other workers too, so both need a limit.
  */
 const MOST_STRIKES = 20;
 
-/** One more entry, and the last ones of those before it. */
+/** SQL: the column with an entry appended, cut to the last MOST_STRIKES entries. */
 const appended = (column: string, entry: string): string =>
   `array_append(w.${column}[cardinality(w.${column}) - ${MOST_STRIKES - 2}:], ${entry})`;
 
-/** Of another tenant than its owner, any number of failures in a row is one: its jobs may be what is wrong. */
+/** SQL: consecutive failures of a tenant other than the owner count once, because its jobs may be the cause. */
 const COUNTS = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
 
 const STRIKES = `least(w.strikes + 1, ${MOST_STRIKES})`;
 
 /**
- * An attempt of a job failed or was lost on this worker; the third in a row benches it. A job that has failed on
- * another worker before is to blame itself: that does not count, here or there.
+ * Records that an attempt failed or was lost on this worker. The third in a row takes the worker out of service. If
+ * the job has failed on another worker before, the job is the likely cause: then it counts against neither worker.
  *
- * @returns the worker's status, where it was struck.
+ * @returns the worker's new status; undefined if the failure did not count.
  */
 export async function strikeWorker(
   db: Queryable,
@@ -51,8 +51,8 @@ export async function strikeWorker(
 }
 
 /**
- * On how many other workers this job failed. Where that is one, what counted there is taken back; if it was benched
- * for it, it is well again. One that somebody else changes right now keeps its strikes.
+ * Returns on how many other workers this job failed. If on exactly one, removes that worker's strikes for the job,
+ * and returns it to service if the strikes had taken it out. Skips the worker if its row is locked.
  */
 async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): Promise<number> {
   const row = await maybeOne<{ others: number }>(
@@ -83,5 +83,5 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
   return row?.others ?? 0;
 }
 
-/** A dead one would be benched again as soon as it is heard. */
+/** SQL: includes dead workers, because a heartbeat would otherwise return them to `error`. */
 const IS_BENCHED = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -5,37 +5,37 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either } from "../../platform/postgres/text-search";
 import type { WorkerRow } from "./workers";
 
-/** A worker as people see it; a decommissioned one is not seen. */
+/** A worker as the API shows it. */
 export interface ShownWorkerRow extends WorkerRow {
-  /** Of another tenant's shared worker only the viewer's own. */
+  /** On another tenant's shared worker, set only if the job belongs to the tenant scope. */
   current_job_id: string | null;
-  /** False: a shared worker of somebody else. */
+  /** False for another tenant's shared worker. */
   is_own: boolean;
 }
 
 const WITH_JOB = `workers w left join attempts a
   on a.worker_id = w.worker_id and a.state in ('assigned', 'running')`;
 
-/** What viewer `viewer` sees of worker `w`. */
-const shownTo = (tenantScope: string): string => `w.*,
+/** SQL: the columns of worker `w` that the tenant scope sees. */
+const visibleColumns = (tenantScope: string): string => `w.*,
   ${tenantScope}::text is null or w.user_id = ${tenantScope} as is_own,
   case when ${tenantScope}::text is null or w.user_id = ${tenantScope} or exists (
     select from jobs j where j.job_id = a.job_id and j.user_id = ${tenantScope}) then a.job_id end as current_job_id`;
 
-/** Its own, and shared ones that may get its jobs. */
-export const isShownTo = (tenantScope: string): string =>
+/** SQL: whether worker `w` belongs to the tenant scope, or is shared and may run its jobs. */
+export const isVisibleTo = (tenantScope: string): string =>
   `(${tenantScope}::text is null or w.user_id = ${tenantScope}
     or w.shared and coalesce(${tenantScope} = any(w.tenants), true))`;
 
 export interface WorkerFilter {
   statuses?: WorkerStatus[] | undefined;
-  /** A part of its GPU's name. */
+  /** Matches a part of the GPU's name. */
   gpu?: string | undefined;
-  /** A part of its id or of a tag. */
+  /** Matches a part of the id or of a tag. */
   text?: string | undefined;
 }
 
-/** One page of the workers that this viewer owns, and of shared ones, the latest to be registered first. */
+/** One page of the workers that the tenant scope may see, newest registration first. */
 export async function listWorkers(
   db: Queryable,
   tenantScope: TenantScope,
@@ -43,11 +43,11 @@ export async function listWorkers(
   page: Page,
 ): Promise<WithPosition<ShownWorkerRow>[]> {
   return await listPage<ShownWorkerRow>(db, {
-    select: shownTo("$1"),
+    select: visibleColumns("$1"),
     from: WITH_JOB,
     order: ["w.registered_at", "w.worker_id"],
     where: new Where()
-      .with(tenantScope, isShownTo)
+      .with(tenantScope, isVisibleTo)
       .and("w.decommissioned_at is null")
       .also(filter.statuses, (statuses) => `w.status = any(${statuses})`)
       .also(filter.gpu, (text) => contains("w.gpu_name", text))
@@ -58,7 +58,7 @@ export async function listWorkers(
   });
 }
 
-/** One that this viewer owns, or a shared one, unless it is decommissioned. */
+/** A worker that the tenant scope may see, unless it is decommissioned. */
 export async function findShownWorker(
   db: Queryable,
   workerId: string,
@@ -66,29 +66,25 @@ export async function findShownWorker(
 ): Promise<ShownWorkerRow | undefined> {
   return await maybeOne<ShownWorkerRow>(
     db,
-    `select ${shownTo("$2")} from ${WITH_JOB}
-     where w.worker_id = $1 and ${isShownTo("$2")}
+    `select ${visibleColumns("$2")} from ${WITH_JOB}
+     where w.worker_id = $1 and ${isVisibleTo("$2")}
        and w.decommissioned_at is null`,
     [workerId, tenantScope],
   );
 }
 
-/**
- * One that this viewer may change: its own.
- *
- * @param gone whether a decommissioned one is found too.
- */
+/** A worker that the tenant scope may change: one of its own. */
 export async function findWorker(
   db: Queryable,
   workerId: string,
   tenantScope: TenantScope,
-  gone = false,
+  includeDecommissioned = false,
 ): Promise<ShownWorkerRow | undefined> {
   return await maybeOne<ShownWorkerRow>(
     db,
-    `select ${shownTo("$2")} from ${WITH_JOB}
+    `select ${visibleColumns("$2")} from ${WITH_JOB}
      where w.worker_id = $1 and ($2::text is null or w.user_id = $2)
        and ($3 or w.decommissioned_at is null)`,
-    [workerId, tenantScope, gone],
+    [workerId, tenantScope, includeDecommissioned],
   );
 }

@@ -2,7 +2,7 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { TimeSpan } from "../jobs/job-throughput";
 
-/** What a worker reported since the last sample: means, and how many heartbeats they are of. */
+/** The means of what a worker reported since the last sample, and the number of heartbeats. */
 export interface WorkerSample {
   worker_id: string;
   heartbeats: number;
@@ -12,14 +12,14 @@ export interface WorkerSample {
 }
 
 const MINUTE = "date_trunc('minute', now())";
-/** The mean of two means. */
+/** SQL: the mean of the stored and the new value, weighted by heartbeats. */
 const mean = (column: string): string =>
   `coalesce((s.${column} * s.heartbeats + excluded.${column} * excluded.heartbeats) / (s.heartbeats + excluded.heartbeats),
             excluded.${column}, s.${column})`;
 const merged = (column: string): string =>
   `${column} = case when s.at = excluded.at then ${mean(column)} else excluded.${column} end`;
 
-/** Writes one sample of each worker, in one statement; a second one in a minute is added to the first. */
+/** Writes one sample per worker in one statement. A second sample in the same minute is merged into the first. */
 export async function writeSamples(db: Queryable, samples: WorkerSample[]): Promise<void> {
   await execute(
     db,
@@ -45,7 +45,7 @@ export interface SampleBucket {
   mem_total: number | null;
 }
 
-/** A worker's samples of a time span, in buckets; those without samples are left out. */
+/** A worker's samples in a time span, by bucket. Omits empty buckets. */
 export async function readSamples(
   db: Queryable,
   workerId: string,
@@ -62,15 +62,15 @@ export async function readSamples(
   );
 }
 
-/** A worker has no more samples than that: one of each minute of the day. */
+/** The most samples of a worker: one for each minute of the day. */
 const SLOTS = 1_440;
 const DAY = "interval '1 day'";
 
 /**
- * Deletes samples of workers that have been silent for more than a day, `limit` at most. A living worker overwrites
- * its own, so only silent workers' are read, by their key.
+ * Deletes up to `limit` samples of workers that have been silent for more than a day. It reads only these workers'
+ * samples, by key: all other workers overwrite their own.
  *
- * @returns how many.
+ * @returns the number of deleted samples.
  */
 export async function deleteOldSamples(db: Queryable, limit: number): Promise<number> {
   return await execute(

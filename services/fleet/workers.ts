@@ -44,11 +44,11 @@ export async function lockWorker(db: Queryable, workerId: string): Promise<Worke
   );
 }
 
-/** Who acts for which worker. */
+/** The worker that a request acts for, with the owner and the key of the request. */
 export interface WorkerCall {
   workerId: string;
   userId: string;
-  /** The key that the worker must be bound to; null: any of its owner's will do. */
+  /** The key that the worker must be bound to; null allows any key of its owner. */
   boundKeyId: string | null;
 }
 
@@ -65,21 +65,22 @@ export interface Registration {
   gpuTokens: string[];
   jobTypes: string[] | null;
   tenants: string[] | null;
-  /** The limited key that it is bound to from now on; null leaves it as it is. */
+  /** The limited key to bind the worker to; null keeps the current binding. */
   boundKeyId: string | null;
-  /** Where the request comes from. */
+  /** IP address of the request. */
   address: string;
-  /** For how long it is given a job without asking, in seconds. */
+  /** For how many seconds jobs may be assigned to it without a poll. */
   offerS: number;
 }
 
-/** Until when a worker is given jobs that does not ask, by the parameter that says for how many seconds; null: not. */
+/** SQL: the time until which jobs may be assigned without a poll; null if the parameter is 0 seconds. */
 const OFFERED_FOR = (seconds: string): string =>
   `case when ${seconds}::float8 > 0 then now() + make_interval(secs => ${seconds}::float8) end`;
 
 /**
- * Registers or registers again, under one owner. Registering counts as being heard and as asking, ends `error`,
- * and as another boot ends draining too. What is being set up stays so until its last step.
+ * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a poll. Ends `error`,
+ * and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until the last
+ * step. Returns undefined if another owner has this worker id.
  */
 export async function upsertWorker(
   db: Queryable,
@@ -135,31 +136,32 @@ export async function upsertWorker(
   );
 }
 
-/** After a poll has ended, its worker may still be given a job for so long: it will ask again soon. */
+/** Seconds after the end of a poll in which a job may still be assigned: the worker will poll again soon. */
 export const OFFER_S = 30;
 
+/** Whether and until when a worker accepts jobs. */
 export interface Offer {
   status: WorkerStatus;
   available_until: string;
-  /** Which of the worker's polls is the latest. */
+  /** The sequence number of the worker's latest poll. */
   poll_seq: number;
   draining: boolean;
   decommissioned: boolean;
   /** An attempt is assigned to it, or it runs one. */
   holds: boolean;
-  /** Whether anything queued could run on it, where that was asked. */
+  /** Whether any queued job could run on it. Only `findOfferAndFit` sets this. */
   isWanted?: boolean;
 }
 
-/** Of a worker `w`. */
+/** SQL: the offer of a worker `w`. */
 export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
   w.decommissioned_at is not null as decommissioned,
   exists (select from attempts held
           where held.worker_id = w.worker_id and held.state in ('assigned', 'running')) as holds`;
 
 /**
- * The worker asks for work, waits for so long and, whenever it is idle, may be given some. One that had
- * not answered is well again by asking.
+ * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S more seconds. An
+ * `unresponsive` worker returns to service by polling.
  */
 export async function offerWorker(
   db: Queryable,
@@ -168,25 +170,24 @@ export async function offerWorker(
   return await maybeOne<Offer>(
     db,
     `update workers w set available_until = now() + make_interval(secs => $3), poll_seq = poll_seq + 1,
-            status = case when ${IS_WELL_AGAIN} then 'idle' else status end,
-            status_reason = case when ${IS_WELL_AGAIN} then null else status_reason end,
-            error_code = case when ${IS_WELL_AGAIN} then null else error_code end, address = $5
+            status = case when ${RECOVERS} then 'idle' else status end,
+            status_reason = case when ${RECOVERS} then null else status_reason end,
+            error_code = case when ${RECOVERS} then null else error_code end, address = $5
      where worker_id = $1 and user_id = $2 and ($4::text is null or bound_key_id = $4)
      returning ${OFFER}`,
     [workerId, userId, waitS + OFFER_S, boundKeyId, address],
   );
 }
 
-const IS_WELL_AGAIN = "status = 'error' and error_code = 'unresponsive'";
+const RECOVERS = "status = 'error' and error_code = 'unresponsive'";
 
-/** How a parked worker stands, when something woke it and it has no job. */
 export async function findOffer(db: Queryable, workerId: string): Promise<Offer | undefined> {
   return await maybeOne<Offer>(db, `select ${OFFER} from workers w where worker_id = $1`, [
     workerId,
   ]);
 }
 
-/** The worker hung up: nothing for it until it asks again. If it has done that already, this is void. */
+/** The poll's client disconnected: assign no job until the next poll. Does nothing if the next poll has arrived. */
 export async function withdrawOffer(
   db: Queryable,
   workerId: string,
@@ -200,13 +201,13 @@ export async function withdrawOffer(
   );
 }
 
-/** Of one that is free again: what it said of itself while it was busy counts from now on. */
+/** SQL: the status of a worker that is no longer busy: `error` if it reported one while it was busy. */
 export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * What it held has ended: free again, and given no job before it asks, or for `offerS` seconds where its result
- * counts as asking. After a success what failed there before is forgotten.
+ * Frees a worker whose attempt has ended. It gets no job before its next poll, unless its result counts as a poll for
+ * `offerS` seconds. A success clears its strikes.
  */
 export async function releaseWorker(
   db: Queryable,
@@ -226,7 +227,7 @@ export async function releaseWorker(
   );
 }
 
-/** An assignment was taken back before it was fetched: the worker's offer stands. */
+/** Frees a worker whose assignment was withdrawn before it was fetched. Keeps `available_until`. */
 export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
@@ -235,8 +236,8 @@ export async function releaseUnfetched(db: Queryable, workerId: string): Promise
   );
 }
 
-/** Takes a worker out of service until it registers again (or asks, if it only did not answer). */
-export async function benchWorker(
+/** Takes a worker out of service until it registers again, or until it polls if the code is `unresponsive`. */
+export async function takeOutOfService(
   db: Queryable,
   workerId: string,
   code: WorkerErrorCode,
@@ -250,7 +251,7 @@ export async function benchWorker(
   );
 }
 
-/** From `error` back to work, and out of draining, by an admin's word; false for one never heard. */
+/** Ends `error` and draining at an admin's request. Returns false without any heartbeat, or after a failed bootstrap. */
 export async function resetWorker(db: Queryable, workerId: string): Promise<boolean> {
   const changed = await execute(
     db,
@@ -265,12 +266,12 @@ export async function resetWorker(db: Queryable, workerId: string): Promise<bool
   return changed === 1;
 }
 
-/** Finishes what it has and takes no other. */
+/** Lets the worker finish its attempt and assigns no other. */
 export async function drainWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(db, "update workers set draining = true where worker_id = $1", [workerId]);
 }
 
-/** Takes jobs again, if it is there still. */
+/** Ends draining, unless the worker is decommissioned. */
 export async function undrainWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
@@ -279,7 +280,7 @@ export async function undrainWorker(db: Queryable, workerId: string): Promise<vo
   );
 }
 
-/** Out of the fleet for good, unless it registers anew. Call when it holds nothing any more. */
+/** Removes a worker from the fleet until it registers again. Call when it holds no attempt. */
 export async function decommissionWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,

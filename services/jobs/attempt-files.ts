@@ -4,27 +4,27 @@ export interface AttemptFile {
   path: string;
   size_bytes: number;
   sha256: string | null;
-  /** True: an upload of it is about to get its name. */
+  /** True while a server moves the upload to its final name. */
   is_moving: boolean;
-  /** False: the server that was to give it its name died, before or after. */
-  is_sure: boolean;
+  /** False if a move has started and its end was never recorded: the file may be missing. */
+  is_confirmed: boolean;
 }
 
-/** A server that dies between the two notes of a move is not waited for longer. */
+/** A move that takes longer than this has failed: its server died before it recorded the end. */
 const MOVE_TIMEOUT = "15 minutes";
 
 /**
- * Notes what a file of a running attempt's artifact was measured to be, and that it is about to get its
- * name; false when the attempt has ended meanwhile. Noted twice with different checksums it is not known
- * which of the two is there.
+ * Records the size and checksum of an uploaded file of a running attempt, before the file is moved to its
+ * final name. Returns false if the attempt has ended. If two calls record different checksums, it is
+ * unknown which of the two files is stored.
  */
-export async function noteAttemptFile(
+export async function recordUpload(
   db: Queryable,
   jobId: string,
   attempt: number,
   file: { path: string; sizeBytes: number; sha256: string },
 ): Promise<boolean> {
-  const noted = await execute(
+  const recorded = await execute(
     db,
     `insert into attempt_files (job_id, attempt, path, size_bytes, sha256, movers, moving_until)
      select job_id, attempt, $3, $4, $5, 1, now() + interval '${MOVE_TIMEOUT}' from attempts
@@ -32,17 +32,20 @@ export async function noteAttemptFile(
      on conflict (job_id, attempt, path) do update
        set size_bytes = excluded.size_bytes,
            sha256 = case when attempt_files.sha256 = excluded.sha256 then excluded.sha256 end,
-           -- The same bytes once more are one move, whatever came of the first.
+           -- Uploading the same bytes again counts as one move, even if the first one failed.
            movers = case when attempt_files.sha256 = excluded.sha256 then 1
                          else attempt_files.movers + 1 end,
            moving_until = excluded.moving_until`,
     [jobId, attempt, file.path, file.sizeBytes, file.sha256],
   );
-  return noted === 1;
+  return recorded === 1;
 }
 
-/** The file has its name, or will not get it: then it is forgotten, unless there is one of an upload before. */
-export async function noteMoved(
+/**
+ * Records the end of a move. `isThere` says whether a file has the final name, from this upload or an
+ * earlier one. If not, the record is deleted.
+ */
+export async function recordMove(
   db: Queryable,
   jobId: string,
   attempt: number,
@@ -62,11 +65,11 @@ export async function noteMoved(
 export const ATTEMPT_FILES = `(
   select coalesce(jsonb_agg(jsonb_build_object(
     'path', path, 'size_bytes', size_bytes, 'sha256', sha256,
-    'is_moving', movers > 0 and moving_until > now(), 'is_sure', movers = 0)), '[]')
+    'is_moving', movers > 0 and moving_until > now(), 'is_confirmed', movers = 0)), '[]')
   from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
-/** The file was seen to have its name, with these bytes: whoever was to give it that has done so, dead or not. */
-export async function noteSeen(
+/** Confirms a move whose end was not recorded: the store has the file under its name, with these bytes. */
+export async function confirmUpload(
   db: Queryable,
   jobId: string,
   attempt: number,
@@ -80,24 +83,24 @@ export async function noteSeen(
   );
 }
 
-/** A file of which it is known what it was measured to be. */
-export interface NotedFile {
+/** A file whose size and checksum are known. */
+export interface RecordedFile {
   sizeBytes: number;
   sha256: string;
-  /** False: it may not have got its name. */
-  isSure: boolean;
+  /** False if the move to its final name may have failed. */
+  isConfirmed: boolean;
 }
 
-/** Undefined: not known. */
-export async function findNotedFile(
+/** Returns undefined if there is no record, or if concurrent moves make it unclear which file is stored. */
+export async function findRecordedFile(
   db: Queryable,
   jobId: string,
   attempt: number,
   path: string,
-): Promise<NotedFile | undefined> {
-  return await maybeOne<NotedFile & Record<string, unknown>>(
+): Promise<RecordedFile | undefined> {
+  return await maybeOne<RecordedFile & Record<string, unknown>>(
     db,
-    `select size_bytes as "sizeBytes", sha256, movers = 0 as "isSure" from attempt_files
+    `select size_bytes as "sizeBytes", sha256, movers = 0 as "isConfirmed" from attempt_files
      where job_id = $1 and attempt = $2 and path = $3 and sha256 is not null and movers < 2`,
     [jobId, attempt, path],
   );

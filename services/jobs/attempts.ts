@@ -22,20 +22,20 @@ export interface AttemptRow {
   error_code: ErrorCode | null;
   result: Record<string, unknown> | null;
   metrics: Record<string, unknown> | null;
-  /** As its worker told it. */
+  /** As the worker reported it. */
   usage: ReportedUsage | null;
-  /** From its hand-out to its end, times its worker's GPUs; null while it is live, or never began. */
+  /** Time from dispatch to end, multiplied by the worker's GPUs. Null while live, or if it never started. */
   gpu_hours_measured: number | null;
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
-  /** Heartbeats in a row by which its worker says that it runs no job. */
+  /** Consecutive heartbeats in which the worker reports that it runs no job. */
   denials: number;
-  /** What its worker shows, where it asked for the job with one. */
+  /** The secret that the worker must send with each request for this attempt, if it polled with one. */
   lease_token: string | null;
 }
 
-/** How an attempt ended, as its workflow needs to know; undefined while it is live. */
+/** What the workflow needs to know about an attempt's end. Undefined while the attempt is live. */
 export function attemptEndOf(
   row: Pick<AttemptRow, "outcome" | "retryable" | "error_code">,
 ): AttemptEnd | undefined {
@@ -47,12 +47,12 @@ export function attemptEndOf(
   };
 }
 
-/** What an attempt's workflow waits for: the attempt's end, or the whole job's. */
+/** What a workflow reads while it waits for the end of the attempt or of the whole job. */
 export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
   job_status: JobStatus;
   job_error_code: ErrorCode | null;
-  /** False: no such attempt, as when its job ended before it was queued. */
-  is_there: boolean;
+  /** False for example if the job ended before the attempt was queued. */
+  attempt_exists: boolean;
 }
 
 export async function findAttemptState(
@@ -63,7 +63,7 @@ export async function findAttemptState(
   return await maybeOne<AttemptState>(
     db,
     `select a.outcome, a.retryable, a.error_code, j.status as job_status,
-            j.error_code as job_error_code, a.job_id is not null as is_there
+            j.error_code as job_error_code, a.job_id is not null as attempt_exists
      from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = $2
      where j.job_id = $1`,
     [jobId, attempt],
@@ -95,7 +95,7 @@ export async function findAttempt(
   );
 }
 
-/** The attempt of a job last handed to this worker, locked. Call with the job's lock held. */
+/** Locks the job's latest attempt that was dispatched to this worker. The caller holds the job's lock. */
 export async function lockAttemptOf(
   db: Queryable,
   jobId: string,
@@ -112,7 +112,7 @@ export async function lockAttemptOf(
   );
 }
 
-/** The attempt that a worker holds, assigned or running. */
+/** The attempt that a worker holds: assigned or running. */
 export async function findHeldAttempt(
   db: Queryable,
   workerId: string,
@@ -124,7 +124,7 @@ export async function findHeldAttempt(
   );
 }
 
-/** The same, locked. Call with its job's lock held. */
+/** Locks the attempt that a worker holds. The caller holds the job's lock. */
 export async function lockHeldAttempt(
   db: Queryable,
   workerId: string,
@@ -137,7 +137,7 @@ export async function lockHeldAttempt(
   );
 }
 
-/** The last attempt of a job, locked. Call with the job's lock held. */
+/** Locks the last attempt of a job. The caller holds the job's lock. */
 export async function lockLatestAttempt(
   db: Queryable,
   jobId: string,
@@ -149,7 +149,7 @@ export async function lockLatestAttempt(
   );
 }
 
-/** Another attempt of a job that goes on, after one that came to nothing. Doing it twice changes nothing. */
+/** Queues the next attempt of an unfinished job after a failed one. Idempotent. */
 export async function queueAttempt(
   db: Queryable,
   jobId: string,
@@ -188,21 +188,24 @@ export interface AttemptEnding {
   artifactsUri?: string | null;
   logsUri?: string | null;
   resultDigest?: string | null;
-  /** For how long the ending process alone may tell Temporal, in seconds. */
+  /** For how many seconds only the process that ended the attempt may deliver it to Temporal. */
   leaseS: number;
 }
 
 /**
- * When an attempt ends: not before it began, though the transaction that ends it may have begun earlier than the
- * one that handed it out, and the clock may have stepped back.
+ * The end of an attempt, never before its start. now() can be earlier: the ending transaction may have started
+ * before the dispatching one, and the clock may have been set back.
  */
 const END = "greatest(now(), queued_at, assigned_at, started_at)";
 
-/** Of an attempt that ends now; null of one that no worker had. One handed out before GPUs were noted has its worker's. */
+/**
+ * GPU hours of an attempt that ends now; null if no worker ran it. Attempts dispatched by a release that did not
+ * record `gpu_count` use their worker's GPU count.
+ */
 const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numeric * coalesce(gpu_count,
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;
 
-/** Ends a live attempt and owes its outcome to the workflow; false when it had ended already. */
+/** Ends a live attempt and adds an outbox entry for its workflow. Returns false if it had already ended. */
 export async function writeAttemptEnd(db: Queryable, end: AttemptEnding): Promise<boolean> {
   const changed = await execute(
     db,
@@ -234,7 +237,7 @@ export async function writeAttemptEnd(db: Queryable, end: AttemptEnding): Promis
   return changed === 1;
 }
 
-/** Takes back an assignment that was never fetched; the attempt keeps its number, uncounted. */
+/** Withdraws an assignment that the worker never fetched. The attempt is queued again under the same number. */
 export async function unassign(db: Queryable, jobId: string, workerId: string): Promise<boolean> {
   const row = await maybeOne(
     db,

@@ -1,8 +1,8 @@
 import type { TenantScope } from "../../core/accounts/principal";
-import { isFinal, isOwedAnotherAttempt } from "../../core/jobs/states";
+import { isFinal, willRetry } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import type { OutboxRow } from "../../platform/signals";
+import type { OutcomeKey } from "../../platform/signals";
 import type { Context } from "../context";
 import { lockWorker, releaseUnfetched } from "../fleet/workers";
 import { attemptEndOf, lockLatestAttempt } from "./attempts";
@@ -10,20 +10,21 @@ import { endAttempt } from "./end-attempt";
 import { failJob, lockJob, requestCancel } from "./jobs";
 
 type Cancelling =
-  /** It is over; the attempt, if one was waiting, owes its end to Temporal. */
-  | { answer: "ended"; owed?: OutboxRow }
-  /** A worker runs it, and is told; it ends within the grace. */
+  /** The job has ended. `entry` is the outbox entry of the attempt that was waiting, if there was one. */
+  | { answer: "ended"; entry?: OutcomeKey }
+  /** A worker runs the job and is asked to stop. The job ends within the grace period. */
   | { answer: "requested" }
-  /** Its end is decided already, but not written yet. */
+  /** The outcome is already decided, but the final writes are not done yet. */
   | { answer: "finalising" }
   | { answer: "finished" }
   | { answer: "unknown" };
 
 /**
- * Cancels a job in whatever state it is. What no worker runs ends here; what one runs ends with its
- * worker's word, or after the grace by the fleet monitor. Temporal is not asked: it follows.
+ * Cancels a job in any state. A job that no worker runs ends here. A running job ends when its worker
+ * stops, or the fleet monitor ends it after the grace period. Does not call Temporal: the outbox informs
+ * the workflow.
  *
- * @param cancelledBy a key's name, or what cancels in a user's place: `pipeline`, `deployment`, `temporal`.
+ * @param cancelledBy the name of a key, or of the component that cancels: `pipeline`, `deployment`, `temporal`.
  */
 export async function cancelJob(
   ctx: Context,
@@ -35,8 +36,8 @@ export async function cancelJob(
   const how = { cancelledBy, graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
   const done = await transaction(ctx.pool, (db) => cancel(db, jobId, tenantScope, how));
   if (done.answer === "ended") {
-    if (done.owed) ctx.signals.emit("outbox", done.owed);
-    // A worker may be free by it.
+    if (done.entry) ctx.signals.emit("outbox", done.entry);
+    // The cancel may have freed a worker.
     ctx.signals.queueChanged();
   }
   return done.answer;
@@ -56,7 +57,7 @@ async function cancel(
 
   const end = attemptEndOf(attempt);
   if (end) {
-    if (!isOwedAnotherAttempt(job, end)) return { answer: "finalising" };
+    if (!willRetry(job, end)) return { answer: "finalising" };
     await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
     await failJob(db, jobId, attempt.attempt, "cancelled", "cancelled before its next attempt");
     return { answer: "ended" };
@@ -72,5 +73,6 @@ async function cancel(
     await lockWorker(db, attempt.worker_id);
     await releaseUnfetched(db, attempt.worker_id);
   }
-  return { answer: "ended", owed: { jobId, attempt: attempt.attempt, outcome } };
+  const entry = { topic: "outcome", jobId, attempt: attempt.attempt, outcome } as const;
+  return { answer: "ended", entry };
 }

@@ -3,12 +3,12 @@ import type { JobStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS } from "../artifacts/artifacts";
 import { BILLABLE, type BillableRow } from "../billing/billing-records";
-import { insertDeployment, lockDeployment, noteServed } from "../deployments/deployments";
+import { insertDeployment, lockDeployment, recordServing } from "../deployments/deployments";
 import { insertPlacement, servePlacement } from "../deployments/placements";
 import { lockWorker } from "../fleet/workers";
 import { ATTEMPT_FILES, type AttemptFile } from "./attempt-files";
 
-/** All that a job's last writes are made of: the job, its attempts, the winning one, its artifact and its files. */
+/** Everything that the final writes of a job need: the job, its winning attempt, its artifact and its files. */
 export interface CompletionFacts extends BillableRow {
   job_id: string;
   attempt: number;
@@ -22,15 +22,15 @@ export interface CompletionFacts extends BillableRow {
   result: Record<string, unknown>;
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
-  /** Of its folder, its row and its deployment. */
+  /** The id of the artifact's folder, row and deployment. */
   storage_id: string;
-  /** Ids minted for this attempt's artifacts, by the result's field. */
+  /** Ids generated for this attempt's artifacts, by field of the result. */
   output_ids: Record<string, string>;
-  /** What came through us. */
+  /** Files that the worker uploaded through the API. */
   uploaded: AttemptFile[];
 }
 
-/** Undefined until the attempt has completed, and for a job that places a deployment again. */
+/** Undefined until the attempt has completed, and for a job that replaces a server of a deployment. */
 export async function findCompletionFacts(
   db: Queryable,
   jobId: string,
@@ -47,82 +47,87 @@ export async function findCompletionFacts(
   );
 }
 
-/** What was made, and by which attempt. */
-export interface Made {
-  jobId: string;
-  attempt: number;
+/** The attempt that won, and the artifact that it made. */
+export interface JobOutput extends Won {
   storageId: string;
   manifest: Manifest;
   sizeBytes: number;
 }
 
+interface Won {
+  jobId: string;
+  attempt: number;
+}
+
 /**
- * The last write of a job that succeeded, in one statement: the registry entry, `completed` with the
- * winning attempt's answer, and nothing owed to Temporal any more. Done twice it changes nothing.
+ * The last write of a job that succeeded, in one statement: `completed` with the winning attempt's result, the
+ * registry entry of its artifact if it made one, and the removal of its outbox entries. Idempotent.
+ *
+ * @returns the worker of the winning attempt; undefined if the job had ended before.
  */
-export async function completeJob(
+async function writeCompletion(
   db: Queryable,
-  { jobId, attempt, storageId, manifest, sizeBytes }: Made,
-): Promise<boolean> {
-  const row = await maybeOne(
+  { jobId, attempt }: Won,
+  output: Omit<JobOutput, keyof Won> | null,
+): Promise<string | undefined> {
+  const row = await maybeOne<{ worker_id: string }>(
     db,
     `with completed as (
        update jobs j set status = 'completed', completed_at = now(), progress = 1,
-              result = a.result, worker_id = a.worker_id, artifacts_uri = a.artifacts_uri,
+              result = a.result, worker_id = a.worker_id,
+              artifacts_uri = case when $3::text is not null then a.artifacts_uri end,
               logs_uri = coalesce(a.logs_uri, j.logs_uri)
        from attempts a
        where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
          and j.status = any('{pending,assigned,running}')
-       returning j.job_id),
-     settled as (delete from outbox using completed where outbox.job_id = completed.job_id)
-     update artifacts r set manifest = $4, size_bytes = $5, registered_at = now(),
-            created_at = ($4::jsonb->>'created_at')::timestamptz,
-            source_jobs = array(select jsonb_array_elements_text($4::jsonb->'source_jobs')),
-            source_artifacts = array(select jsonb_array_elements_text($4::jsonb->'source_artifacts'))
-     from completed
-     where r.artifact_id = $3 and r.job_id = completed.job_id
-     returning r.artifact_id`,
-    [jobId, attempt, storageId, manifest, sizeBytes],
+       returning j.job_id, j.worker_id),
+     delivered as (delete from outbox using completed where outbox.job_id = completed.job_id),
+     registered as (
+       update artifacts r set manifest = $4, size_bytes = $5, registered_at = now(),
+              created_at = ($4::jsonb->>'created_at')::timestamptz,
+              source_jobs = array(select jsonb_array_elements_text($4::jsonb->'source_jobs')),
+              source_artifacts = array(select jsonb_array_elements_text($4::jsonb->'source_artifacts'))
+       from completed
+       where r.artifact_id = $3 and r.job_id = completed.job_id
+       returning r.artifact_id)
+     select worker_id from completed where $3::text is null or exists (select from registered)`,
+    [
+      jobId,
+      attempt,
+      output?.storageId ?? null,
+      output?.manifest ?? null,
+      output?.sizeBytes ?? null,
+    ],
   );
-  return row !== undefined;
+  return row?.worker_id;
 }
 
-/** The same of a deploy job, with its deployment and the first placement of that. Call in a transaction. */
-export async function completeDeployJob(
-  db: Queryable,
-  made: Made & { workerId: string },
-): Promise<boolean> {
-  const { jobId, attempt, storageId: deploymentId } = made;
-  if (!(await completeJob(db, made))) return false;
-  await lockWorker(db, made.workerId);
+/** Completes a job that made an artifact. */
+export const completeJob = async (db: Queryable, output: JobOutput): Promise<boolean> =>
+  (await writeCompletion(db, output, output)) !== undefined;
+
+/** Completes a deploy job, with its deployment and the deployment's first placement. Call in a transaction. */
+export async function completeDeployJob(db: Queryable, output: JobOutput): Promise<boolean> {
+  const { jobId, attempt, storageId: deploymentId } = output;
+  const workerId = await writeCompletion(db, output, output);
+  if (workerId === undefined) return false;
+  await lockWorker(db, workerId);
   await insertDeployment(db, deploymentId, jobId, attempt);
   await insertPlacement(db, deploymentId, 1, jobId);
   await servePlacement(db, jobId, attempt);
   return true;
 }
 
-/** The last write of a job that placed a deployment again: it leaves a server, and no artifact. */
+/** Completes a job that placed a deployment again: it leaves a server and no artifact. Call in a transaction. */
 export async function completePlacementJob(
   db: Queryable,
-  { jobId, attempt, deploymentId }: { jobId: string; attempt: number; deploymentId: string },
+  won: Won & { deploymentId: string },
 ): Promise<boolean> {
-  const completed = await maybeOne<{ worker_id: string }>(
-    db,
-    `with completed as (
-       update jobs j set status = 'completed', completed_at = now(), progress = 1,
-              result = a.result, worker_id = a.worker_id, artifacts_uri = null, logs_uri = coalesce(a.logs_uri, j.logs_uri)
-       from attempts a
-       where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
-         and j.status = any('{pending,assigned,running}')
-       returning j.job_id, j.worker_id),
-     settled as (delete from outbox using completed where outbox.job_id = completed.job_id)
-     select worker_id from completed`,
-    [jobId, attempt],
-  );
-  if (!completed) return false;
-  await lockWorker(db, completed.worker_id);
-  await lockDeployment(db, deploymentId);
-  await servePlacement(db, jobId, attempt);
-  await noteServed(db, deploymentId);
+  const workerId = await writeCompletion(db, won, null);
+  if (workerId === undefined) return false;
+  await lockWorker(db, workerId);
+  await lockDeployment(db, won.deploymentId);
+  await servePlacement(db, won.jobId, won.attempt);
+  await recordServing(db, won.deploymentId);
   return true;
 }

@@ -1,3 +1,4 @@
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "../accounts/keys";
@@ -11,36 +12,38 @@ export interface Dispatch {
   params: Record<string, unknown>;
   timeout_s: number;
   output_ids: Record<string, string>;
-  /** Of a job that places a deployment again. */
+  /** Set if the job starts another server of this deployment. */
   deployment_id: string | null;
-  /** Of a deploy job: what the model's server is to be asked with. */
+  /** For a deploy job: the bearer token that its model server must require. */
   serving_token: string | null;
-  /** From its queueing until now; null where it was handed out before. */
+  /** Seconds in the queue; null if the attempt was already dispatched. */
   waited_s: number | null;
-  /** Its job is cancelled: the worker should not go on with it. */
+  /** The job is cancelled: the worker should stop. */
   is_cancelled: boolean;
 }
 
-export interface Asker {
+export interface PollingWorker {
   workerId: string;
   keyId: string;
-  /** Which of the worker's polls asks, where it has waited: only the latest is given a job then. */
+  /** The sequence number of a poll that has waited. It gets a job only if it is the worker's latest poll. */
   pollSeq: number | null;
-  /** The worker's secret, if it has one: who doesn't show it can do nothing with the attempt. */
+  /** The worker's secret, if it sent one. Later requests for the attempt must send it too. */
   leaseToken: string | null;
 }
 
 /**
- * Starts the attempt assigned to this worker, or finds the one that it runs already: asking twice
- * gives the same answer. The job row is taken first, then the attempt, as everywhere. A key that was
- * revoked while its poll was parked is given nothing, nor is one after which the worker asked anew while it
- * was parked: nobody may read its answer any more.
+ * Starts the attempt assigned to this worker, or returns the one that it already runs. Idempotent. Locks
+ * the job row first, then the attempt. Returns nothing if the key was revoked while the poll waited, or if
+ * the worker has sent a newer poll: the client may no longer read this answer.
  */
-export async function dispatchJob(db: Queryable, asker: Asker): Promise<Dispatch | undefined> {
+export async function dispatchJob(
+  db: Queryable,
+  poll: PollingWorker,
+): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const found = await tryDispatch(db, asker);
-    // Another poll of this worker started it while we waited for the job's lock: now it runs. Or it was
-    // taken back meanwhile: now there is none.
+    const found = await tryDispatch(db, poll);
+    // While we waited for the job's lock, another poll of this worker started the attempt, or the
+    // assignment was withdrawn. The next try sees which.
     if (!found || found.is_running) return found;
   }
   return undefined;
@@ -53,7 +56,7 @@ const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_rand
 
 async function tryDispatch(
   db: Queryable,
-  { workerId, keyId, pollSeq, leaseToken }: Asker,
+  { workerId, keyId, pollSeq, leaseToken }: PollingWorker,
 ): Promise<(Dispatch & { is_running: boolean }) | undefined> {
   return await maybeOne(
     db,
@@ -75,7 +78,7 @@ async function tryDispatch(
        update attempts a set state = 'running', started_at = now(),
               deadline_at = now() + make_interval(secs => job.timeout_s),
               gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens,
-              serving_token = case when job.job_type = 'deploy' then ${NEW_TOKEN} end,
+              serving_token = case when job.job_type = '${DEPLOYMENT_TYPE}' then ${NEW_TOKEN} end,
               lease_token = $3
        from job, workers w
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1

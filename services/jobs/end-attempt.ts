@@ -3,18 +3,18 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { type AttemptEnding, type AttemptRow, writeAttemptEnd } from "./attempts";
 import { failJob, type JobRow, returnToPending } from "./jobs";
 
-export type Conclusion = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
+export type AttemptEndDetails = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 
 /**
- * Ends a live attempt, and does to its job what follows from that at once, whatever Temporal does: a
- * timeout or cancel fails it, a lost attempt puts it back in the queue. A cancelled job's attempt ends
- * `cancelled`, whatever ended it. Call with the locks of job and attempt.
+ * Ends a live attempt and updates its job without waiting for Temporal: a timeout or a cancel fails the
+ * job, a lost attempt returns it to the queue. An attempt of a job being cancelled always ends
+ * `cancelled`. The caller holds the locks of the job and the attempt.
  */
 export async function endAttempt(
   db: Queryable,
   job: JobRow,
   attempt: AttemptRow,
-  { leaseS, ...how }: Conclusion & { leaseS: number },
+  { leaseS, ...how }: AttemptEndDetails & { leaseS: number },
 ): Promise<Outcome> {
   const ending = job.cancel_requested_at === null ? how : cancelled(attempt, how);
   await writeAttemptEnd(db, {
@@ -38,11 +38,11 @@ export async function endAttempt(
   return ending.outcome;
 }
 
-/** What was used up to the cancel is kept. */
-function cancelled(attempt: AttemptRow, how: Conclusion): Conclusion {
+/** Turns any end into `cancelled`. Keeps metrics, logs and, if the attempt was running, its usage; drops the result. */
+function cancelled(attempt: AttemptRow, how: AttemptEndDetails): AttemptEndDetails {
   const kept = { metrics: how.metrics ?? null, logsUri: how.logsUri ?? null };
-  const said = how.outcome === "cancelled" ? how.error : undefined;
-  const base = { ...kept, outcome: "cancelled", error: said ?? "cancelled" } as const;
+  const error = how.outcome === "cancelled" ? how.error : undefined;
+  const base = { ...kept, outcome: "cancelled", error: error ?? "cancelled" } as const;
   if (attempt.state !== "running") return base;
   return { ...base, usage: how.usage ?? null, resultDigest: how.resultDigest ?? null };
 }

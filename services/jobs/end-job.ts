@@ -1,6 +1,6 @@
 import { billingRecordKey } from "../../core/artifacts/artifacts";
 import { hoursOf } from "../../core/billing/metering";
-import { isFinal, isOwedAnotherAttempt } from "../../core/jobs/states";
+import { isFinal, willRetry } from "../../core/jobs/states";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../accounts/audit";
 import { releaseArtifactId } from "../artifacts/artifacts";
@@ -8,31 +8,31 @@ import { dropBill, findBillingRecord, insertUnbilledLine } from "../billing/bill
 import type { Context } from "../context";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
-import { settleAllDebts } from "./outbox";
+import { removeEntriesOfJob } from "./outbox";
 
-/** What became of a job that an operator ends. */
-export type OperatorsEnd = "ended" | "unknown" | "over before" | "not finalising";
+/** The result of an operator's request to end a job. */
+export type EndJobOutcome = "ended" | "unknown" | "already ended" | "not finalising";
 
-/** So begins the error of a job that was ended so. */
+/** Prefix of the error of a job that an operator ended. */
 const BY_OPERATOR = "ended by an operator: ";
 const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admin" };
 
 /**
- * Ends a job whose work is over and whose final writes can't be done: it is `failed`, and its workflow follows.
- * Nothing of it is billed: a bill that was drawn up is borne by no month before the job completes, and is taken
- * back. The id of its artifact is free for another job; the sweeper removes the files.
+ * Ends a job whose work is over but whose final writes fail. The job becomes `failed`; its workflow then ends. The
+ * job is not billed: a bill counts in no month before the job completes, so an existing one is deleted. The id of
+ * its artifact becomes free for another job. The sweeper removes the files.
  */
-export async function endJob(ctx: Context, jobId: string, reason: string): Promise<OperatorsEnd> {
-  const end = await transaction(ctx.pool, async (db): Promise<OperatorsEnd> => {
+export async function endJob(ctx: Context, jobId: string, reason: string): Promise<EndJobOutcome> {
+  const end = await transaction(ctx.pool, async (db): Promise<EndJobOutcome> => {
     const job = await lockJob(db, jobId);
     if (!job) return "unknown";
     if (job.error?.startsWith(BY_OPERATOR)) return "ended";
-    if (isFinal(job.status)) return "over before";
+    if (isFinal(job.status)) return "already ended";
     const latest = await lockLatestAttempt(db, jobId);
     const end = latest && attemptEndOf(latest);
-    if (!end || isOwedAnotherAttempt(job, end)) return "not finalising";
+    if (!end || willRetry(job, end)) return "not finalising";
     await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
-    await settleAllDebts(db, jobId);
+    await removeEntriesOfJob(db, jobId);
     await dropBill(db, jobId);
     await releaseArtifactId(db, jobId);
     await recordAudit(db, {
@@ -49,12 +49,13 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
 }
 
 /**
- * Puts the hours of a job that an operator ended on a line of no cost, and removes the file of the bill that was
- * taken back. After the job's end, and apart from it: it may be just this that can't be written. Idempotent.
+ * Records the hours of a job that an operator ended on a billing line without cost, and removes the file of the
+ * deleted bill. Runs after `endJob` in a transaction of its own, because these may be the writes that fail.
+ * Idempotent.
  */
-export async function settleBill(ctx: Context, jobId: string): Promise<void> {
+export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<void> {
   const job = await findJob(ctx.pool, jobId, null);
-  // The release before this one left a deployment's bill open here.
+  // The previous release left a deployment's bill open here.
   await dropBill(ctx.pool, jobId);
   if (!job || (await findBillingRecord(ctx.pool, jobId, null))) return;
   await ctx.store.remove(billingRecordKey(job.user_id, jobId));

@@ -4,7 +4,7 @@ import type { WaitingJob } from "../../core/jobs/pending-reason";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
-import { shapesOf } from "../accounts/quotas";
+import { requirementGroupRange } from "../accounts/quotas";
 
 export interface JobCount {
   job_type: JobType;
@@ -13,14 +13,14 @@ export interface JobCount {
   jobs: number;
 }
 
-/** Jobs by type and status: all that have not ended, and those that ended after a time. */
+/** Counts jobs by type and status: all unfinished ones, and those that ended after `endedAfter`. */
 export async function countJobs(
   db: Queryable,
   tenantScope: TenantScope,
   endedAfter: string,
 ): Promise<JobCount[]> {
   const open = new Where().seenBy(tenantScope).and("status not in ('completed', 'failed')");
-  // The parameters of both parts are the same.
+  // `ended` starts with the parameters of `open`, so `ended.values` has the values of both.
   const ended = new Where().seenBy(tenantScope).and("completed_at is not null");
   ended.with(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
   return await all<JobCount & Record<string, unknown>>(
@@ -33,7 +33,7 @@ export async function countJobs(
   );
 }
 
-/** A requirement group in the queue: how many jobs it has, and its first one. */
+/** A requirement group in the queue: its number of jobs, and its first job. */
 export interface QueueFront extends WaitingJob {
   jobs: number;
 }
@@ -44,7 +44,7 @@ export async function listQueueFronts(
   tenantScope: TenantScope,
   limit: number,
 ): Promise<QueueFront[]> {
-  const range = tenantScope === null ? undefined : shapesOf(tenantScope);
+  const range = tenantScope === null ? undefined : requirementGroupRange(tenantScope);
   return await all<QueueFront & Record<string, unknown>>(
     db,
     `select groups.jobs, j.job_id as "jobId", j.user_id as "userId", j.priority,

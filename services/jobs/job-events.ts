@@ -2,7 +2,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** A change of a job's status, written by a trigger in the transaction that made it. */
+/** A change of a job's status. A trigger writes it in the transaction of the change. */
 export interface JobEventRow {
   event_id: number;
   job_id: string;
@@ -13,7 +13,7 @@ export interface JobEventRow {
   created_at: Date;
 }
 
-/** A job's events after a given one, oldest first. */
+/** A job's events after `afterId`, oldest first. */
 export async function listJobEvents(
   db: Queryable,
   jobId: string,
@@ -29,20 +29,20 @@ export async function listJobEvents(
   );
 }
 
-export interface JobGlance {
+export interface JobSnapshot {
   job_id: string;
   status: JobStatus;
   attempts: number;
   progress: number | null;
 }
 
-/** Where one job stands, without what it carries: that may be large, and a stream asks often. */
-export async function glanceAtJob(
+/** The state of a job without its payload and result: these may be large, and a stream polls often. */
+export async function findJobSnapshot(
   db: Queryable,
   jobId: string,
   tenantScope: TenantScope,
-): Promise<JobGlance | undefined> {
-  return await maybeOne<JobGlance>(
+): Promise<JobSnapshot | undefined> {
+  return await maybeOne<JobSnapshot>(
     db,
     `select job_id, status, attempts, progress from jobs
      where job_id = $1 and ($2::text is null or user_id = $2)`,
@@ -50,11 +50,11 @@ export async function glanceAtJob(
   );
 }
 
-/** Where these jobs stand, for whoever watches them; whose they are was asked before. */
-export async function glanceAtJobs(
+/** The state of these jobs. The caller has checked that they belong to the tenant. */
+export async function listJobSnapshots(
   db: Queryable,
   jobIds: string[],
-): Promise<(JobGlance & { last_event_id: number })[]> {
+): Promise<(JobSnapshot & { last_event_id: number })[]> {
   return await all(
     db,
     `select j.job_id, j.status, j.attempts, j.progress, last.event_id as last_event_id

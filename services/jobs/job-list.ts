@@ -19,7 +19,7 @@ export interface JobFilter {
   completedBefore?: string | undefined;
   createdBy?: string | undefined;
   errorCodes?: ErrorCode[] | undefined;
-  /** The beginning of its id, or what is in a tag or the notes. */
+  /** Matches the start of the id, or a part of a tag or of the notes. */
   text?: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export async function listJobs(
   return await allUnprepared(db, text, values);
 }
 
-/** The statement of `listJobs`; apart, so that a test can have it explained. */
+/** The statement of `listJobs`. Separate so that a test can run EXPLAIN on it. */
 export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, page: Page) {
   const where = new Where()
     .seenBy(tenantScope)
@@ -51,8 +51,7 @@ export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, p
     .also(filter.text, (text) =>
       either(startsWith("job_id", text), anyContains("tags", text), contains("notes", text)),
     );
-  // In words, not as a parameter: only so does Postgres see that it asks for unfinished jobs, which have
-  // an index of their own.
+  // Literals, not a parameter: only then can Postgres use the partial index on unfinished jobs.
   const known = JOB_STATUSES.filter((status) => filter.statuses?.includes(status));
   if (filter.statuses) where.and(`status in (${known.map((status) => `'${status}'`).join(", ")})`);
   return pageStatement({

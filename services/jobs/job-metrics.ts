@@ -2,7 +2,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import { deleteOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-/** What a worker reported of the attempt that it runs. */
+/** What a worker reported about its running attempt. */
 export interface MetricsReport {
   job_id: string;
   attempt: number;
@@ -11,11 +11,14 @@ export interface MetricsReport {
   metrics: Record<string, number>;
 }
 
-/** Of an attempt, in seconds: the least time between two points, and the least share of its time so far. */
+/**
+ * The minimum time between two points of an attempt: `MIN_STEP_S` seconds, or `MIN_SHARE` of the attempt's run time
+ * if that is longer.
+ */
 const MIN_STEP_S = 10;
 const MIN_SHARE = 1 / 1_000;
 
-/** Writes a point of each running attempt that is due for one, in one statement. */
+/** Writes a point for each running attempt whose last point is old enough, in one statement. */
 export async function writeMetrics(db: Queryable, reports: MetricsReport[]): Promise<number> {
   return await execute(
     db,
@@ -40,7 +43,7 @@ export interface MetricsPoint {
   metrics: Record<string, number>;
 }
 
-/** An attempt's points, oldest first: all of them or, where there are too many, every n-th and the last. */
+/** An attempt's points, oldest first: all of them, or every n-th and the last if there are too many. */
 export async function listMetrics(
   db: Queryable,
   jobId: string,
@@ -61,8 +64,7 @@ export async function listMetrics(
   );
 }
 
-/** Points are kept for a month. */
-const FORGOTTEN = { table: "job_metrics", time: "at", age: "interval '30 days'" };
+const RETENTION = { table: "job_metrics", time: "at", age: "interval '30 days'" };
 
 export const deleteOldMetrics = (db: Queryable, limit: number): Promise<number> =>
-  deleteOlder(db, FORGOTTEN, limit);
+  deleteOlder(db, RETENTION, limit);

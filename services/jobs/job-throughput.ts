@@ -20,10 +20,10 @@ export interface TimeSpan {
   bucketS: number;
 }
 
-/** From its first start on a job counts as running, also while a later attempt waits. */
+/** A job counts as running from its first start, even while a later attempt waits. */
 const STARTED = "coalesce(started_at, completed_at)";
 
-/** What happened to jobs in each bucket of a time span, and how many waited and ran at its end. */
+/** Counts what happened to jobs in each bucket of a time span, and how many waited and ran at its end. */
 export async function readThroughput(
   db: Queryable,
   tenantScope: TenantScope,

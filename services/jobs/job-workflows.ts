@@ -20,30 +20,30 @@ import type { Context } from "../context";
 import type { WorkflowKind } from "../temporal/workflow-kind";
 import { isOpen, readWorkflow } from "../temporal/workflow-state";
 import { attemptEndOf, findAttempt } from "./attempts";
+import { findComparedJob, JOBS, listUnchangedJobs } from "./compared-jobs";
 import type { JobRow } from "./jobs";
-import { findComparedJob, JOBS, listStandingJobs } from "./standing-jobs";
-import { forgetStuckWrites } from "./stuck-writes";
+import { deleteStuckWrites } from "./stuck-writes";
 
-/** Jobs as the reconciler compares them. */
+/** How the reconciler compares jobs with their workflows. */
 export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],
   idOf: jobIdOfWorkflow,
-  listStanding: (forS, afterId, limit) => listStandingJobs(ctx.pool, forS, afterId, limit),
+  listUnchanged: (forS, afterId, limit) => listUnchangedJobs(ctx.pool, forS, afterId, limit),
   rows: JOBS,
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 
 type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
 
-/** Less than a whole call of Temporal may take: so much is left for the other connection. */
+/** Shorter than the deadline of the whole call, to leave time for a try on the other connection. */
 const EAGER_DEADLINE_MS = 2_000;
 
 /**
- * Starts a job's workflow. `first` never repeats one that ran; `again` repairs one that was closed
- * before its job ended. One that runs is left alone either way. A started one looks at its job's first
- * attempt before it waits, so it needs no telling of what was committed before the start.
+ * Starts a job's workflow. `first` does nothing if the job already had a workflow. `again` replaces a workflow that
+ * closed before its job ended. Neither changes a running workflow. A new workflow reads its job's first attempt before
+ * it waits, so an outcome committed before the start needs no delivery.
  *
- * @returns whether this call has started it.
+ * @returns whether this call started the workflow.
  */
 export async function startJobWorkflow(
   ctx: Context,
@@ -78,7 +78,7 @@ export async function startJobWorkflow(
   }
 }
 
-/** By this process's Temporal worker, where there is one: then that begins it at once. */
+/** Uses the connection of this process's Temporal worker, if there is one, so that the worker starts at once. */
 async function startNow(
   { temporal, workerTemporal: { client } }: Context,
   options: WorkflowStartOptions,
@@ -91,18 +91,18 @@ async function startNow(
       return;
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) throw error;
-      // The trouble may be that connection's own.
+      // The fault may be in that connection only: try the other one.
     }
   }
   await temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, options);
 }
 
 /**
- * Tells a job's workflow how an attempt ended.
+ * Delivers the end of an attempt to the job's workflow.
  *
- * @returns false where the workflow does not wait for that attempt: not yet, not any more, or there is none.
+ * @returns false if the workflow is not waiting for the attempt: not yet, no longer, or the workflow doesn't exist.
  */
-export async function tellOutcome(
+export async function deliverOutcome(
   { temporal }: Context,
   jobId: string,
   attempt: number,
@@ -119,11 +119,13 @@ export async function tellOutcome(
 }
 
 /**
- * Compares a job's workflow with what Postgres knows, and mends what has parted: a workflow that is gone
- * while its job goes on, one that waits for an attempt that has ended, and, after one of the two came back
- * with less than it had, one that waits for an attempt or a job that is not there.
+ * Compares a job's workflow with Postgres and repairs differences:
+ * - The workflow is missing or closed, but the job has not ended: starts it again.
+ * - The workflow waits for an attempt that has ended: delivers the outcome.
+ * - The workflow waits for an attempt or a job that is not in Postgres, after a restore: terminates it, and starts it
+ *   again if the job exists.
  *
- * @returns whether nothing is left to do: the job has ended, and its workflow as the job did.
+ * @returns whether nothing is left to do: job and workflow have ended with the same status.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
   const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));
@@ -131,18 +133,19 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
   const awaited = workflow.activities
     .map(({ id }) => attemptOfActivityId(id))
     .filter((attempt) => attempt !== undefined);
-  // Read after Temporal: an attempt is written before it is waited for, and a workflow closes after its job ended.
+  // Read Postgres after Temporal: an attempt is written before its workflow waits for it, and a workflow closes after
+  // its job has ended.
   const job = await findComparedJob(ctx.pool, jobId);
   if (!job) {
     if (awaited.length > 0) {
       await workflow.terminate("its job is not in the database");
       ctx.metrics.repairs.inc({ repair: "orphan" });
     }
-    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    await deleteStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     return false;
   }
   if (!isOpen(workflow)) {
-    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    await deleteStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     if (isFinal(job.status) && status === job.status.toUpperCase()) return true;
     ctx.logger.warn({ job_id: jobId, status }, "its workflow is gone; starting it again");
     ctx.metrics.repairs.inc({ repair: "gone" });
@@ -153,14 +156,14 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
     ctx.logger.warn({ job_id: jobId, awaited }, "its workflow is ahead of the database");
     ctx.metrics.repairs.inc({ repair: "ahead" });
     await workflow.terminate("waits for an attempt that is not in the database; started again");
-    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    await deleteStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     await startJobWorkflow(ctx, job, "again");
     return false;
   }
   for (const attempt of awaited) {
     const row = await findAttempt(ctx.pool, jobId, attempt);
     const end = row && attemptEndOf(row);
-    if (end) await tellOutcome(ctx, jobId, attempt, end);
+    if (end) await deliverOutcome(ctx, jobId, attempt, end);
   }
   return false;
 }

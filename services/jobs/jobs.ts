@@ -3,9 +3,11 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
+import { Parameters } from "../../platform/postgres/parameters";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { START_NUMBER } from "./outbox";
 
-/** What is odd about an accepted submission. */
+/** A warning about an accepted submission. */
 export interface JobWarning {
   code: string;
   param: string;
@@ -45,7 +47,7 @@ export interface JobRow {
   pipeline_id: string | null;
   pipeline_step: string | null;
   retried_from: string | null;
-  /** Of a job that places a deployment again: which one, and as which of its placements. */
+  /** Set if the job starts another server of a deployment: the deployment, and the number of the placement. */
   deployment_id: string | null;
   placement: number | null;
   created_at: Date;
@@ -53,24 +55,24 @@ export interface JobRow {
   completed_at: Date | null;
   cancel_requested_at: Date | null;
   cancelled_by: string | null;
-  /** In USD, as it was estimated at submission; null where no budget asked. */
+  /** In USD, as estimated at submission; null if no budget required an estimate. */
   expected_cost_usd: number | null;
-  /** What its workflow can't write; this and the next two only where one job or a page of them is read. */
+  /** A write of the workflow that keeps failing. Only reads with `DERIVED` set this and the next two fields. */
   stuck?: { activity: string; tries: number; since: string } | null;
   has_files?: boolean | null;
   bill?: { usd: number; state: "accruing" | "final" } | null;
 }
 
 /**
- * Columns of `jobs` that other tables give: the write that is stuck for longest, whether the artifact's files are
- * in our store (those of an artifact in a worker's own bucket may be in both), and its billing record.
+ * Columns of a job that come from other tables: the write that has been stuck longest, whether the artifact's files
+ * are in our store (files in a worker's own bucket may be in both), and the billing record.
  */
 export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
   from stuck_writes where workflow_id = 'job:' || job_id and status not in ('completed', 'failed')
   order by since limit 1) as stuck,
   case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else coalesce((
-    -- Not EXISTS, which is planned as a scan of all artifacts.
+    -- Not EXISTS: Postgres plans that as a scan of all artifacts.
     select r.manifest->'files'->0 is not null from artifacts r where r.job_id = jobs.job_id
     order by 1 desc limit 1), false)
   end as has_files,
@@ -93,76 +95,69 @@ export interface NewJob {
   timeoutS: number;
   maxAttempts: number;
   requirements: Requirements;
-  shape: string;
+  requirementGroup: string;
   rateCard: RateCard;
-  /** In USD; null where no budget asks. */
+  /** In USD; null if no budget requires an estimate. */
   expectedCostUsd: number | null;
   requestId: string;
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /**
-   * When the workflow starts if the first attempt has not ended before, in seconds from now; null where it
-   * is the workflow that inserts its job.
+   * Seconds until the workflow starts, if the first attempt does not end before. Null if the workflow itself
+   * inserts the job.
    */
   startAfterS: number | null;
-  /** Where the job is a pipeline's. */
+  /** Set if the job is a step of a pipeline. */
   step?: { pipelineId: string; name: string; run: number; reuseKey: string | null };
 }
 
 /**
- * Writes the job, its first attempt and the debt to start its workflow; claimable from here on. A second
- * time it changes nothing, and answers nothing.
+ * Inserts the job, its first attempt and the outbox entry that starts its workflow. The scheduler may assign
+ * the job once this is committed. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+  const { requirements, step } = job;
+  const parameters = new Parameters();
+  const columns = parameters.insert({
+    job_id: job.jobId,
+    user_id: job.userId,
+    created_by: job.createdBy,
+    job_type: job.jobType,
+    payload: job.payload,
+    resources: job.resources,
+    params: job.params,
+    tags: job.tags,
+    notes: job.notes,
+    warnings: JSON.stringify(job.warnings),
+    priority: job.priority,
+    timeout_s: job.timeoutS,
+    max_attempts: job.maxAttempts,
+    req_gpu_count: requirements.gpuCount,
+    req_gpu_tokens: requirements.gpuTokens,
+    req_memory_gb: requirements.memoryGb,
+    req_tags: requirements.tags,
+    rate_card: job.rateCard,
+    request_id: job.requestId,
+    retried_from: job.retriedFrom,
+    pipeline_id: step?.pipelineId ?? null,
+    pipeline_step: step?.name ?? null,
+    pipeline_run: step?.run ?? null,
+    reuse_key: step?.reuseKey ?? null,
+    expected_cost_usd: job.expectedCostUsd,
+  });
+  const startAfterS = parameters.add(job.startAfterS);
   return await maybeOne<JobRow>(
     db,
-    `with job as (
-       insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
-                         notes, warnings, priority, timeout_s, max_attempts, req_gpu_count,
-                         req_gpu_tokens, req_memory_gb, req_tags, rate_card,
-                         request_id, retried_from, pipeline_id, pipeline_step, pipeline_run,
-                         reuse_key, expected_cost_usd)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $23, $17,
-               $18, $22, $24, $25, $26, $27, $28)
-       on conflict (job_id) do nothing
-       returning *),
+    `with job as (insert into jobs ${columns} on conflict (job_id) do nothing returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
-       select job_id, 1, $19, priority, $20 from job),
-     owed as (
+       select job_id, 1, ${parameters.add(job.requirementGroup)}, priority, ${parameters.add(job.outputIds)} from job),
+     start as (
        insert into outbox (job_id, attempt, due_at)
-       select job_id, 0, now() + make_interval(secs => $21) from job where $21::float8 is not null)
+       select job_id, ${START_NUMBER}, now() + make_interval(secs => ${startAfterS}) from job
+       where ${startAfterS}::float8 is not null)
      select * from job`,
-    [
-      job.jobId,
-      job.userId,
-      job.createdBy,
-      job.jobType,
-      job.payload,
-      job.resources,
-      job.params,
-      job.tags,
-      job.notes,
-      JSON.stringify(job.warnings),
-      job.priority,
-      job.timeoutS,
-      job.maxAttempts,
-      job.requirements.gpuCount,
-      job.requirements.gpuTokens,
-      job.requirements.memoryGb,
-      job.rateCard,
-      job.requestId,
-      job.shape,
-      job.outputIds,
-      job.startAfterS,
-      job.retriedFrom,
-      job.requirements.tags,
-      job.step?.pipelineId ?? null,
-      job.step?.name ?? null,
-      job.step?.run ?? null,
-      job.step?.reuseKey ?? null,
-      job.expectedCostUsd,
-    ],
+    parameters.values,
   );
 }
 
@@ -178,14 +173,14 @@ export async function findJob(
   );
 }
 
-/** Takes the job's lock, always the first of a transaction (then attempt, then worker). */
+/** Locks the job. Every transaction locks in this order: job, attempt, worker. */
 export async function lockJob(db: Queryable, jobId: string): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(db, "select * from jobs where job_id = $1 for no key update", [
     jobId,
   ]);
 }
 
-/** A lost attempt of a job that has more goes back to `pending` at once, whatever Temporal does. */
+/** Sets a job whose attempt was lost to `pending` at once, without waiting for Temporal. */
 export async function returnToPending(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,
@@ -195,7 +190,7 @@ export async function returnToPending(db: Queryable, jobId: string): Promise<voi
   );
 }
 
-/** From now on the job ends `cancelled`; the worker that runs this attempt, if any, has the grace to stop. */
+/** Marks the job to end `cancelled`. A worker that runs this attempt has `graceS` seconds to stop. */
 export async function requestCancel(
   db: Queryable,
   jobId: string,
@@ -216,8 +211,8 @@ export async function requestCancel(
 }
 
 /**
- * The last write of a job that failed, with its last attempt's error unless there is another. False where the
- * job or that attempt is in another state: a job does not end under an attempt that goes on.
+ * The last write of a failed job. Without `error`, the job gets the attempt's error. Returns false if the job has
+ * already ended or the attempt is still live: a job does not end before its attempt.
  */
 export async function failJob(
   db: Queryable,
@@ -239,24 +234,24 @@ export async function failJob(
   return changed === 1;
 }
 
-/** Progress as workers tell it, of live attempts only. */
-export async function reportProgress(
+/** Records the progress that workers report. Skips jobs that do not run, and rows that are locked. */
+export async function recordProgress(
   db: Queryable,
-  told: { workerId: string; jobId: string; progress: number }[],
+  reports: { workerId: string; jobId: string; progress: number }[],
 ): Promise<void> {
   await execute(
     db,
-    `with told as (
-       select * from unnest($1::text[], $2::text[], $3::float8[]) told (job_id, worker_id, progress)),
+    `with reports as (
+       select * from unnest($1::text[], $2::text[], $3::float8[]) reports (job_id, worker_id, progress)),
      moved as (
-       select j.job_id, told.progress from jobs j join told using (job_id, worker_id)
-       where j.status = 'running' and j.progress is distinct from told.progress
+       select j.job_id, reports.progress from jobs j join reports using (job_id, worker_id)
+       where j.status = 'running' and j.progress is distinct from reports.progress
        order by j.job_id for no key update of j skip locked)
      update jobs j set progress = moved.progress from moved where j.job_id = moved.job_id`,
     [
-      told.map(({ jobId }) => jobId),
-      told.map(({ workerId }) => workerId),
-      told.map(({ progress }) => progress),
+      reports.map(({ jobId }) => jobId),
+      reports.map(({ workerId }) => workerId),
+      reports.map(({ progress }) => progress),
     ],
   );
 }

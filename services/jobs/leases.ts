@@ -2,16 +2,16 @@ import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool"
 import type { WorkerCall } from "../fleet/workers";
 import type { Dispatch } from "./dispatch";
 
-/** A running attempt in the hands of its worker, with what its job names. */
+/** A running attempt that a worker holds, with the fields of its job. */
 export interface Lease extends Omit<Dispatch, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
-  /** Where its log is; null as long as none is stored. */
+  /** Where its log is; null if no log is stored yet. */
   logs_uri: string | null;
-  /** Its job is to end: the worker should stop. */
+  /** The job is being cancelled: the worker should stop. */
   cancelled: boolean;
 }
 
-/** A file that an attempt leaves so that a later one need not begin anew. */
+/** A file from which a later attempt can resume. */
 export interface Checkpoint {
   attempt: number;
   name: string;
@@ -22,17 +22,17 @@ export interface Checkpoint {
 export interface LeaseClaim extends WorkerCall {
   jobId: string;
   attempt: number;
-  /** As the request shows it. */
+  /** The lease token that the request sent. */
   token: string | null;
 }
 
-/** What is known of a worker's claim on an attempt. */
+/** The result of checking a worker's claim on an attempt. */
 export interface ClaimedLease {
-  /** Null: the caller may not act for this worker. */
+  /** Null if the caller may not act for this worker. */
   worker_id: string | null;
-  /** The job is the tenant's, or the worker had it once. */
+  /** Whether the job belongs to the tenant, or the worker ran it once. */
   knows_job: boolean;
-  /** Null: the attempt is not running there, or another token is its own. */
+  /** Null if the attempt does not run on this worker, or has another token. */
   lease: Lease | null;
 }
 
@@ -58,13 +58,13 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
   return row;
 }
 
-/** Notes where the log of an attempt is, which is its job's while it runs. */
-export async function noteLog(
+/** Records where the log of an attempt is stored, on the attempt and on its running job. */
+export async function recordLog(
   db: Queryable,
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // The job first: the attempt says that both are done.
+  // The attempt last: its `logs_uri` means that both rows have it.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a
@@ -79,8 +79,8 @@ export async function noteLog(
   );
 }
 
-/** Notes an attempt's newest checkpoint; false when the attempt has ended meanwhile. */
-export async function noteCheckpoint(
+/** Records an attempt's newest checkpoint. Returns false if the attempt has ended. */
+export async function recordCheckpoint(
   db: Queryable,
   jobId: string,
   checkpoint: Checkpoint,
@@ -94,7 +94,7 @@ export async function noteCheckpoint(
   return changed === 1;
 }
 
-/** The newest checkpoint that an attempt before this one has left. */
+/** The newest checkpoint of the attempts before this one. */
 export async function findCheckpointBefore(
   db: Queryable,
   jobId: string,

@@ -1,31 +1,34 @@
 import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
-import type { OutboxRow } from "../../platform/signals";
+import type { OutcomeKey } from "../../platform/signals";
 import { lockWorker, type WorkerRow } from "../fleet/workers";
 import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "./attempts";
 import { endAttempt } from "./end-attempt";
 import { lockJob } from "./jobs";
 
-/** An attempt as it was, and how it ended: a cancelled job's as `cancelled`. */
+/** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
-/** What Temporal is to be told of it. */
-export const owedFor = ({ job_id: jobId, attempt, outcome }: LostAttempt): OutboxRow => ({
+/** The outbox entry of a lost attempt. */
+export const outboxEntryOf = ({ job_id: jobId, attempt, outcome }: LostAttempt): OutcomeKey => ({
+  topic: "outcome",
   jobId,
   attempt,
   outcome,
 });
 
-/** What the worker holds changed while we took the locks: a race, so the transaction runs again. */
+/** The worker's attempt changed while we took the locks. The code makes the transaction run again. */
 class HoldingChanged extends Error {
   override readonly name = "HoldingChanged";
   readonly code = "40001";
 }
 
 /**
- * Takes the worker's lock, last of the three, and makes sure that it holds what we think: the scheduler
- * may have assigned to it while we waited. Whatever writes its status comes after this, in a statement
- * of its own, whose snapshot is then no older than the lock.
+ * Locks the worker, last of the three locks, and checks that it still holds the expected job: the scheduler
+ * may have assigned another one while we waited. Write the worker's status after this call in a separate
+ * statement, so that its snapshot is not older than the lock.
+ *
+ * @throws HoldingChanged if the worker holds another job.
  */
 export async function lockWorkerHolding(
   db: Queryable,
@@ -39,11 +42,12 @@ export async function lockWorkerHolding(
 }
 
 /**
- * Takes from a worker the attempt that it holds: one that runs is lost, one that was never fetched
- * goes back to the queue uncounted. Locks job, then attempt, then (by the caller) the worker.
+ * Takes the attempt that a worker holds away from it: marks a running attempt lost, and returns one that
+ * was never fetched to the queue without counting it. Locks the job and the attempt; the caller then locks
+ * the worker.
  *
- * @param decide asked with job and attempt locked; false leaves everything as it is.
- * @returns the attempt that was lost, and the job that the worker keeps, if any.
+ * @param decide called with the job and the attempt locked. If it returns false, nothing changes.
+ * @returns the lost attempt, or the job that the worker keeps, if any.
  */
 export async function markHeldAttemptLost(
   db: Queryable,
@@ -54,7 +58,7 @@ export async function markHeldAttemptLost(
   if (!seen) return {};
   const job = await lockJob(db, seen.job_id);
   const held = await lockHeldAttempt(db, workerId);
-  // It ended between the look and the lock, and the worker took up another job since.
+  // The attempt ended before we had the lock, and the worker may have another job since.
   if (!job || held?.job_id !== seen.job_id) throw new HoldingChanged();
   if (!(await decide(held))) return { keeps: held.job_id };
   if (held.state === "assigned") {

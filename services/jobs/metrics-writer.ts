@@ -4,8 +4,8 @@ import type { Context } from "../context";
 import { type MetricsReport, writeMetrics } from "./job-metrics";
 
 /**
- * Keeps what running jobs report: the newest report of each is held in memory and written every few seconds, all
- * in one statement. No heartbeat waits for that.
+ * Stores the metrics that running jobs report. Keeps the newest report of each attempt in memory and writes all of
+ * them in one statement every few seconds, so no heartbeat waits for the write.
  */
 export class JobMetrics implements Component {
   readonly name = "job metrics";
@@ -25,14 +25,14 @@ export class JobMetrics implements Component {
     await this.loop.stop();
   }
 
-  /** Of a worker that holds the attempt. */
+  /** The caller has checked that the worker holds the attempt. */
   add(report: MetricsReport): void {
     this.newest.set(`${report.job_id}/${report.attempt}`, report);
   }
 
   private async write(): Promise<void> {
     const { newest } = this;
-    // Before the write: if it fails, memory stays bounded.
+    // Cleared before the write, so that memory stays bounded if the write fails.
     this.newest = new Map();
     if (newest.size > 0) await writeMetrics(this.ctx.pool, [...newest.values()]);
   }

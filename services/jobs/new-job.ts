@@ -11,28 +11,28 @@ import { findOwnArtifacts } from "../artifacts/artifacts";
 import type { Context } from "../context";
 import type { JobWarning, NewJob } from "./jobs";
 
-/** Whoever asks for a job: a request, or a pipeline's step. */
-interface Asked {
+/** A job requested by an API call or by a step of a pipeline. */
+interface JobRequest {
   type: JobType;
   submission: Submission;
   userId: string;
   createdBy: string;
   requestId: string;
   rateCard: RateCard;
-  /** In USD; null where no budget asks. */
+  /** In USD; null if no budget requires an estimate. */
   expectedCostUsd?: number | null;
 }
 
-/** A job as it is written, with an id of its own; whoever writes it adds what is special about it. */
-export function newJob({ config }: Context, asked: Asked): NewJob {
-  const { type, submission, userId } = asked;
+/** Builds a job with a new id. The caller may override fields before it inserts the job. */
+export function newJob({ config }: Context, request: JobRequest): NewJob {
+  const { type, submission, userId } = request;
   const { policy, timeoutS } = config.jobs;
   const requirements = requirementsOf(type, submission.resources, policy, submission.payload);
   const form = ARTIFACT_FORMS[type];
   return {
     jobId: newId("job"),
     userId,
-    createdBy: asked.createdBy,
+    createdBy: request.createdBy,
     jobType: type,
     payload: submission.payload,
     resources: submission.resources,
@@ -45,25 +45,26 @@ export function newJob({ config }: Context, asked: Asked): NewJob {
     timeoutS: submission.timeout_s ?? policy[type]?.timeout_s ?? timeoutS,
     maxAttempts: submission.max_attempts,
     requirements,
-    shape: requirementGroupOf(userId, requirements),
-    rateCard: asked.rateCard,
-    expectedCostUsd: asked.expectedCostUsd ?? null,
-    requestId: asked.requestId,
+    requirementGroup: requirementGroupOf(userId, requirements),
+    rateCard: request.rateCard,
+    expectedCostUsd: request.expectedCostUsd ?? null,
+    requestId: request.requestId,
     outputIds: { [form.idField]: newId(form.idPrefix) },
     startAfterS: null,
   };
 }
 
-/** Fields of a payload that name an artifact, and what a missing one is called. */
+/** Fields of a payload that name an artifact, with the noun that error messages use. */
 const REFERENCES = { dataset_id: "dataset", checkpoint_id: "checkpoint" } as const;
 
 /**
- * What is odd about what a payload names. A worker may know ids that the registry doesn't, so an unknown
- * one is told, unless we are strict.
+ * Checks the artifacts that a payload names. A worker may know ids that the registry doesn't, so an unknown id
+ * is only a warning.
  *
- * @throws InvalidRequest for a dataset_uri of no form that is known.
+ * @throws InvalidRequest if the form of `dataset_uri` is unknown.
+ * @throws NotFound for an unknown id if `strictReferences` is set.
  */
-export async function checkNames(
+export async function checkReferences(
   ctx: Context,
   userId: string,
   payload: Record<string, unknown>,

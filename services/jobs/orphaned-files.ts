@@ -1,18 +1,18 @@
 import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-/** An ended job, and where its attempts may have left files that are no artifact's. */
+/** An ended job whose attempts may have left files that belong to no artifact. */
 export interface SweepableJob {
   job_id: string;
   job_type: JobType;
-  /** Ids that were minted for its attempts or that its worker chose, and became nobody's artifact. */
-  lost_ids: string[];
+  /** Ids that were generated for its attempts, or chosen by a worker, and that belong to no artifact. */
+  orphaned_ids: string[];
 }
 
 /**
  * Jobs that ended more than `afterS` seconds ago and were not swept, the oldest first.
  *
- * @param after only those that come after this one: what can't be swept now is in nobody's way.
+ * @param after returns only jobs after this one, so that a job that can't be swept does not block the others.
  */
 export async function listJobsToSweep(
   db: Queryable,
@@ -28,7 +28,7 @@ export async function listJobsToSweep(
                     and not exists (select from artifacts r where r.artifact_id = id)
                   union
                   select artifact_id from artifacts r
-                  where r.job_id = j.job_id and r.registered_at is null) as lost_ids
+                  where r.job_id = j.job_id and r.registered_at is null) as orphaned_ids
      from jobs j
      where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
        and ($2::text is null or (j.completed_at, j.job_id) >
@@ -38,8 +38,8 @@ export async function listJobsToSweep(
   );
 }
 
-/** Its folders are gone: their ids may be used again. */
-export async function noteSwept(db: Queryable, jobId: string): Promise<void> {
+/** Records that the job's orphaned folders were removed, and frees their ids. */
+export async function markSwept(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,
     `with swept as (update jobs set swept_at = now() where job_id = $1 returning job_id)

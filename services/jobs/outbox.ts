@@ -1,42 +1,55 @@
 import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** A debt to Temporal, with what it takes to pay it. */
-export interface Debt {
+/**
+ * Value of column `attempt` in the entry that starts a job's workflow. Attempts count from 1.
+ * Column `topic` is generated from it, so a server of the previous release can write and read the same rows.
+ */
+export const START_NUMBER = 0;
+
+/** An outbox entry of a job, with the fields that its delivery needs. */
+export interface JobEntry {
   job_id: string;
+  /** The start of the job's workflow, or the outcome of an attempt. */
+  topic: "start" | "outcome";
+  /** Number of the attempt; `START_NUMBER` for a start. */
   attempt: number;
   tries: number;
   user_id: string;
   job_type: JobType;
   max_attempts: number;
   request_id: string;
-  /** A later attempt exists, so this one's outcome has been taken in. */
+  /** A later attempt exists, so the workflow already has this outcome. */
   superseded: boolean;
-  /** The start of the job's workflow is owed, by this debt or another one. */
+  /** The start of the job's workflow is not delivered yet, by this entry or another one of the job. */
   unstarted: boolean;
 }
 
-const DEBT = `o.job_id, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
-  o.attempt > 0 and exists (
+const ENTRY = `o.job_id, o.topic, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
+  o.topic = 'outcome' and exists (
     select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded,
-  exists (select from outbox s where s.job_id = o.job_id and s.attempt = 0) as unstarted`;
+  exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as unstarted`;
 
-/** One debt, for the process that just wrote it. */
-export async function findDebt(
+/** The entry of an outcome that this process just committed; undefined if it has been delivered. */
+export async function findOutcome(
   db: Queryable,
   jobId: string,
   attempt: number,
-): Promise<Debt | undefined> {
-  return await maybeOne<Debt>(
+): Promise<JobEntry | undefined> {
+  return await maybeOne<JobEntry>(
     db,
-    `select ${DEBT} from outbox o join jobs j using (job_id) where o.job_id = $1 and o.attempt = $2`,
+    `select ${ENTRY} from outbox o join jobs j using (job_id) where o.job_id = $1 and o.attempt = $2`,
     [jobId, attempt],
   );
 }
 
-/** Takes due debts for `leaseS` seconds: no lock is held while Temporal is called. */
-export async function claimDebts(db: Queryable, leaseS: number, limit: number): Promise<Debt[]> {
-  return await all<Debt>(
+/** Leases due entries for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
+export async function claimJobEntries(
+  db: Queryable,
+  leaseS: number,
+  limit: number,
+): Promise<JobEntry[]> {
+  return await all<JobEntry>(
     db,
     `with due as (
        select job_id, attempt from outbox where due_at <= now()
@@ -44,32 +57,36 @@ export async function claimDebts(db: Queryable, leaseS: number, limit: number): 
      update outbox o set due_at = now() + make_interval(secs => $1)
      from due, jobs j
      where o.job_id = due.job_id and o.attempt = due.attempt and j.job_id = o.job_id
-     returning ${DEBT}`,
+     returning ${ENTRY}`,
     [leaseS, limit],
   );
 }
 
-/** What was paid. */
-export type Paid = Pick<Debt, "job_id" | "attempt">;
-
-export async function settleDebts(db: Queryable, paid: Paid[]): Promise<void> {
+/**
+ * Removes delivered entries. A delivered outcome proves that the workflow was started, so its start entry is removed,
+ * too. Idempotent.
+ */
+export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
+  const rows = entries.flatMap(({ job_id, attempt, unstarted, superseded }) => {
+    const numbers = unstarted && !superseded ? [START_NUMBER, attempt] : [attempt];
+    return numbers.map((number) => ({ job_id, number }));
+  });
   await execute(
     db,
-    `delete from outbox o using unnest($1::text[], $2::int[]) paid (job_id, attempt)
-     where o.job_id = paid.job_id and o.attempt = paid.attempt`,
-    [paid.map(({ job_id }) => job_id), paid.map(({ attempt }) => attempt)],
+    `delete from outbox o using unnest($1::text[], $2::int[]) delivered (job_id, attempt)
+     where o.job_id = delivered.job_id and o.attempt = delivered.attempt`,
+    [rows.map(({ job_id }) => job_id), rows.map(({ number }) => number)],
   );
 }
 
-/** Nothing is owed for a job that has ended. */
-export async function settleAllDebts(db: Queryable, jobId: string): Promise<void> {
+/** Call when a job has ended: its workflow needs no further delivery. */
+export async function removeEntriesOfJob(db: Queryable, jobId: string): Promise<void> {
   await execute(db, "delete from outbox where job_id = $1", [jobId]);
 }
 
-export async function postponeDebt(
+export async function postponeJobEntry(
   db: Queryable,
-  jobId: string,
-  attempt: number,
+  { job_id: jobId, attempt }: JobEntry,
   forS: number,
   error: string,
 ): Promise<void> {

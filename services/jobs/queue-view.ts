@@ -1,7 +1,7 @@
 import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
 
-/** Every worker that is in the fleet, as the scheduler sees it. */
+/** All workers of the fleet, as the scheduler sees them. */
 export async function readFleet(db: Queryable): Promise<FleetMember[]> {
   return await all<FleetMember & Record<string, unknown>>(
     db,
@@ -9,31 +9,31 @@ export async function readFleet(db: Queryable): Promise<FleetMember[]> {
             w.job_types as "jobTypes", w.gpu_count as "gpuCount",
             w.gpu_tokens as "gpuTokens", w.gpu_memory_gb as "memoryGb", w.tags,
             w.gpu_name as "gpuName", w.status, w.status_reason as "statusReason", w.draining,
-            coalesce(w.available_until > now(), false) as asks, a.shared_for as serves
+            coalesce(w.available_until > now(), false) as polls, a.shared_for as serves
      from workers w left join attempts a
        on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
      where w.decommissioned_at is null`,
   );
 }
 
-/** Most jobs of one shape, and most shapes, that are looked at to tell a job its place. */
+/** Limits for computing a job's position: jobs per requirement group, and requirement groups. */
 const JOBS = 100;
-const SHAPES = 200;
+const GROUPS = 200;
 
-/** The front of the queue, shape by shape: bounded, however deep it is. */
+/** The front of the queue, by requirement group. Its size is bounded, whatever the length of the queue. */
 export async function readQueue(db: Queryable): Promise<QueuedGroup[]> {
   return await all<QueuedGroup & Record<string, unknown>>(
     db,
-    `with recursive shapes (shape, n) as (
+    `with recursive groups (shape, n) as (
        (select shape, 1 from attempts where state = 'queued' order by shape limit 1)
        union all
        select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
                order by a.shape limit 1), s.n + 1
-       from shapes s where s.shape is not null and s.n < ${SHAPES})
+       from groups s where s.shape is not null and s.n < ${GROUPS})
      select j.user_id as "userId", j.job_type as "jobType", j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
             j.req_memory_gb as "memoryGb", j.req_tags as tags,
             j.req_avoid as avoid, front.jobs, front.has_more as "hasMore"
-     from shapes s, lateral (
+     from groups s, lateral (
        select min(job_id) as any_job_id, count(*) > ${JOBS} as has_more,
               (json_agg(json_build_object('jobId', job_id, 'priority', priority,
                  'queuedAt', extract(epoch from queued_at)) order by priority desc, queued_at, job_id)
@@ -46,7 +46,7 @@ export async function readQueue(db: Queryable): Promise<QueuedGroup[]> {
   );
 }
 
-/** Of these jobs, those with an attempt in the queue, and since when (seconds since the epoch). */
+/** Which of these jobs have a queued attempt, and since when (seconds since the epoch). */
 export async function listQueued(
   db: Queryable,
   jobIds: string[],

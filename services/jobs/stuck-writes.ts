@@ -1,19 +1,19 @@
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-/** What a workflow has to write, can't, and tries again and again. */
+/** A write of a workflow that keeps failing and is retried. */
 export interface StuckWrite {
   workflow_id: string;
   activity: string;
   error: string;
   tries: number;
-  /** Its first try. */
+  /** Time of the first try. */
   since: Date;
   tried_at: Date;
 }
 
 type Failing = Pick<StuckWrite, "workflow_id" | "activity" | "error" | "tries" | "since">;
 
-export async function noteStuckWrite(db: Queryable, failing: Failing): Promise<void> {
+export async function recordStuckWrite(db: Queryable, failing: Failing): Promise<void> {
   await execute(
     db,
     `insert into stuck_writes (workflow_id, activity, error, tries, since) values ($1, $2, $3, $4, $5)
@@ -23,8 +23,8 @@ export async function noteStuckWrite(db: Queryable, failing: Failing): Promise<v
   );
 }
 
-/** It worked at last; or, where no activity is named, the workflow does not go on. */
-export async function forgetStuckWrites(
+/** Deletes the stuck write of an activity that succeeded. With `activity` null, deletes all of a closed workflow. */
+export async function deleteStuckWrites(
   db: Queryable,
   workflowId: string,
   activity: string | null,
@@ -36,8 +36,11 @@ export async function forgetStuckWrites(
   );
 }
 
-/** Of workflows that were ended or reset by hand; an activity may read files for a day before it fails again. */
-export async function forgetOldStuckWrites(db: Queryable): Promise<void> {
+/**
+ * Deletes stuck writes of workflows that were terminated or reset by hand. The age is two days because an activity
+ * may read files for a day before it fails again.
+ */
+export async function deleteOldStuckWrites(db: Queryable): Promise<void> {
   await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");
 }
 

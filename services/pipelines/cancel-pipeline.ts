@@ -3,11 +3,12 @@ import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { cancelJob } from "../jobs/cancel-job";
-import { askWorkflow, listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
+import { requestWorkflowWake } from "./due-wakes";
+import { listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
 
 /**
- * From now on no step of it is begun, and the jobs under way are cancelled as their user would. Its
- * workflow follows: it does the same once more, should this process end in between.
+ * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops
+ * before it has cancelled all jobs, the pipeline's workflow cancels the rest.
  */
 export async function cancelPipeline(
   ctx: Context,
@@ -15,21 +16,21 @@ export async function cancelPipeline(
   tenantScope: TenantScope,
   cancelledBy: string,
 ): Promise<"requested" | "over" | "unknown"> {
-  const answer = await transaction(ctx.pool, async (db) => {
+  const outcome = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) return "unknown";
     if (isOver(pipeline.status)) return "over";
     await requestPipelineCancel(db, pipelineId);
-    await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
+    await requestWorkflowWake(db, pipelineId, ctx.config.outbox.firstLeaseS);
     return "requested";
   });
-  if (answer !== "requested") return answer;
-  await cancelItsJobs(ctx, pipelineId, cancelledBy);
+  if (outcome !== "requested") return outcome;
+  await cancelPipelineJobs(ctx, pipelineId, cancelledBy);
   ctx.signals.emit("pipeline", pipelineId);
-  return answer;
+  return outcome;
 }
 
-export async function cancelItsJobs(
+export async function cancelPipelineJobs(
   ctx: Context,
   pipelineId: string,
   cancelledBy: string,

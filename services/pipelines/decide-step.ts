@@ -5,15 +5,17 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { type AuditEntry, recordAudit } from "../accounts/audit";
 import type { Context } from "../context";
+import { requestWorkflowWake } from "./due-wakes";
 import { listSteps } from "./pipeline-steps";
-import { askWorkflow, lockPipeline } from "./pipelines";
+import { lockPipeline } from "./pipelines";
 import { type Decision, decideStep as decide } from "./step-changes";
 
 /**
- * Writes somebody's word on a step that waits for it. The same word again is no fault.
+ * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an error.
  *
- * @param step may be left out where one step waits.
- * @param principal left out: it was said in Temporal's UI.
+ * @param step optional if exactly one step waits for approval.
+ * @param principal undefined if the decision was made in Temporal's UI.
+ * @returns the name of the step.
  */
 export async function decideStep(
   ctx: Context,
@@ -26,9 +28,9 @@ export async function decideStep(
   const decided = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) throw new NotFound("pipeline", pipelineId);
-    const name = await nameStep(db, pipelineId, step, decision);
+    const name = await resolveStepName(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {
-      await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
+      await requestWorkflowWake(db, pipelineId, ctx.config.outbox.firstLeaseS);
       if (principal) {
         await recordAudit(db, {
           userId: pipeline.user_id,
@@ -45,7 +47,7 @@ export async function decideStep(
   return decided;
 }
 
-async function nameStep(
+async function resolveStepName(
   db: Queryable,
   pipelineId: string,
   given: string | undefined,
@@ -55,10 +57,13 @@ async function nameStep(
   const waiting = steps.filter(({ status }) => status === "waiting_approval");
   if (given === undefined) {
     const [only, ...more] = waiting;
-    if (!only) throw new Conflict("no_step_waiting", "no step waits for an approval", "step");
+    if (!only) throw new Conflict("no_step_waiting", "no step is waiting for approval", "step");
     if (more.length === 0) return only.name;
     const names = waiting.map(({ name }) => name).join(", ");
-    throw new InvalidRequest(`several steps wait: ${names}; say which`, "step");
+    throw new InvalidRequest(
+      `several steps are waiting for approval: ${names}; name one of them`,
+      "step",
+    );
   }
   requireStep(
     given,
@@ -69,7 +74,7 @@ async function nameStep(
   if (step?.status === "waiting_approval" || step?.approved === approved) return given;
   const message =
     step?.approved === null
-      ? `step "${given}" is ${step.status}; it does not wait for an approval`
+      ? `step "${given}" is ${step.status}; it is not waiting for approval`
       : `step "${given}" was ${step?.approved ? "approved" : "rejected"} by ${step?.decided_by}`;
   throw new Conflict("step_not_waiting", message, "step");
 }

@@ -6,7 +6,7 @@ import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS } from "../artifacts/artifacts";
 import type { JobWarning } from "../jobs/jobs";
 
-/** A step and how it stands, without what may be large: a pipeline has many. */
+/** A step and its state, without payload and options, which may be large. */
 export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   pipeline_id: string;
   position: number;
@@ -24,26 +24,26 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   error_code: string | null;
   began_at: Date | null;
   ended_at: Date | null;
-  // Of its job, as far as that is.
+  // From here on: columns of its job; null while it has none.
   job_status: JobStatus | null;
   job_progress: number | null;
   job_attempts: number | null;
   job_worker_id: string | null;
-  /** For how long a worker has been at it, in seconds. */
+  /** Seconds since the job started; up to its end once it has ended. */
   job_elapsed_s: number | null;
   job_error: string | null;
   cost_usd: number | null;
 }
 
-/** Steps that it chooses from: of them some may have failed. */
+/** The names of the steps that this step chooses from. Some of them may have failed. */
 export const choosesFrom = ({ choose }: Pick<StepView, "choose">): string[] => choose?.from ?? [];
 
-/** All of one step. */
+/** A step with all its columns. */
 export interface StepRow extends StepView, Pick<PipelineStep, "payload" | "options"> {
   submission: Submission | null;
   warnings: JobWarning[];
   reuse_key: string | null;
-  /** It is to be done again, whatever there is from before. */
+  /** The step must run again and may not reuse an earlier artifact. */
   is_fresh: boolean;
   expected_cost_usd: number | null;
 }
@@ -52,18 +52,18 @@ const STEP = `s.pipeline_id, s.name, s.position, s.job_type, s.needs, s.choose, 
   s.needs_approval, s.status, s.run, s.job_id, s.reused, s.chosen, s.verdict, s.approved, s.decided_by,
   s.decided_at, s.decision_note, s.error, s.error_code, s.began_at, s.ended_at`;
 
-const ITS_JOB = `j.status as job_status, j.progress as job_progress, j.attempts as job_attempts,
+const JOB_COLUMNS = `j.status as job_status, j.progress as job_progress, j.attempts as job_attempts,
   j.worker_id as job_worker_id, j.error as job_error,
   greatest(0, extract(epoch from coalesce(j.completed_at, now()) - j.started_at))::float8 as job_elapsed_s,
   case when s.reused then 0 else b.total_cost_usd end as cost_usd
   from pipeline_steps s left join jobs j using (job_id)
   left join billing_records b on b.job_id = s.job_id`;
 
-/** The steps of pipelines, in their order. */
+/** The steps of these pipelines, each pipeline's in order of position. */
 export async function listSteps(db: Queryable, pipelineIds: string[]): Promise<StepView[]> {
   return await all<StepView>(
     db,
-    `select ${STEP}, ${ITS_JOB}
+    `select ${STEP}, ${JOB_COLUMNS}
      where s.pipeline_id = any($1) order by s.pipeline_id, s.position`,
     [pipelineIds],
   );
@@ -76,12 +76,12 @@ export async function findStep(
 ): Promise<StepRow | undefined> {
   return await maybeOne<StepRow>(
     db,
-    `select s.*, ${ITS_JOB} where s.pipeline_id = $1 and s.name = $2`,
+    `select s.*, ${JOB_COLUMNS} where s.pipeline_id = $1 and s.name = $2`,
     [pipelineId, name],
   );
 }
 
-/** What was submitted of each step, in their order. */
+/** What each step was submitted with, in order of position. */
 export async function listSubmitted(
   db: Queryable,
   pipelineId: string,
@@ -93,18 +93,18 @@ export async function listSubmitted(
   );
 }
 
-/** What a step's job has made, as other steps and gates speak of it. */
+/** What a step's job produced, as other steps and gates may reference it. */
 export interface StepWork {
   name: string;
   status: StepStatus;
   payload: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
   artifacts_uri: string | null;
-  /** Usage and the worker's own numbers of the attempt that won. */
+  /** Usage and reported metrics of the winning attempt; usage takes precedence. */
   metrics: Record<string, unknown>;
 }
 
-/** Of these steps only: a result may be large, and a pipeline has many. */
+/** Reads only the named steps, because a result may be large. */
 export async function listWork(
   db: Queryable,
   pipelineId: string,
@@ -121,16 +121,16 @@ export async function listWork(
   );
 }
 
-/** The step that a job is to be made for. */
+/** The step that this job was, or will be, created for. */
 export async function findStepOfJob(db: Queryable, jobId: string): Promise<StepRow | undefined> {
   return await maybeOne<StepRow>(
     db,
-    `select s.*, ${ITS_JOB} where s.job_id = $1 and not s.reused`,
+    `select s.*, ${JOB_COLUMNS} where s.job_id = $1 and not s.reused`,
     [jobId],
   );
 }
 
-/** How much is stored of the submissions of a pipeline's steps, in bytes. */
+/** Stored size of all submissions of a pipeline's steps, in bytes. */
 export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Promise<number> {
   const row = await maybeOne<{ bytes: number }>(
     db,
@@ -141,7 +141,7 @@ export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Prom
   return row?.bytes ?? 0;
 }
 
-/** Of the steps that one depends on, however far, those that took an earlier job's artifact. */
+/** The direct and transitive dependencies of a step that reused an earlier job's artifact. */
 export async function listReusedBefore(
   db: Queryable,
   pipelineId: string,

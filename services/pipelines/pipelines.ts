@@ -1,5 +1,6 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { PipelineDefinition } from "../../core/pipelines/definition";
 import type { PipelineStatus } from "../../core/pipelines/step";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
@@ -14,7 +15,7 @@ export interface PipelineRow {
   name: string | null;
   tags: string[];
   budget_usd: number | null;
-  /** From where on it warns; null: from 80 % of its budget on. */
+  /** Cost at which a warning starts, in USD; null: 80 % of the budget. */
   warning_usd: number | null;
   reuse: boolean;
   rate_card: RateCard;
@@ -34,13 +35,13 @@ export interface NewPipeline extends PipelineDefinition {
   createdBy: string;
   rateCard: RateCard;
   requestId: string;
-  /** For how long the inserting process alone may start the workflow, in seconds. */
+  /** Seconds during which only the inserting process starts the workflow. */
   leaseS: number;
 }
 
 const SHOWN_BYTES_PER_STEP = 1_000;
 
-/** Writes the pipeline with its steps; from here on its workflow is owed. */
+/** Inserts the pipeline with its steps. The start of its workflow is pending from then on. */
 export async function insertPipeline(db: Queryable, given: NewPipeline): Promise<PipelineRow> {
   const steps = given.steps.map((step, position) => ({ ...step, position }));
   const row = await maybeOne<PipelineRow>(
@@ -91,7 +92,7 @@ export async function findPipeline(
   );
 }
 
-/** Takes the pipeline's lock, before any of its steps or jobs. */
+/** Locks the pipeline's row. Lock it before any of its steps or jobs. */
 export async function lockPipeline(
   db: Queryable,
   pipelineId: string,
@@ -108,7 +109,7 @@ export async function lockPipeline(
 export interface PipelineFilter {
   statuses?: PipelineStatus[] | undefined;
   tags?: string[] | undefined;
-  /** The beginning of its id, or what is in its name or a tag. */
+  /** A prefix of its id, or a part of its name or of a tag. */
   text?: string | undefined;
 }
 
@@ -132,90 +133,6 @@ export async function listPipelines(
   return await listPage<PipelineRow>(db, list);
 }
 
-/** Something of it changed that its workflow should hear of. */
-export async function askWorkflow(
-  db: Queryable,
-  pipelineId: string,
-  leaseS: number,
-): Promise<void> {
-  await execute(
-    db,
-    `update pipelines set asked = asked + 1, tries = 0, due_at = now() + make_interval(secs => $2)
-     where pipeline_id = $1`,
-    [pipelineId, leaseS],
-  );
-}
-
-/** A pipeline's workflow that is to be told something, or started again. */
-export interface OwedPipeline {
-  pipeline_id: string;
-  user_id: string;
-  request_id: string;
-  asked: number;
-  tries: number;
-}
-
-const OWED = "pipeline_id, user_id, request_id, asked, tries";
-
-export async function findOwed(
-  db: Queryable,
-  pipelineId: string,
-): Promise<OwedPipeline | undefined> {
-  return await maybeOne<OwedPipeline>(
-    db,
-    `select ${OWED} from pipelines where pipeline_id = $1 and told < asked`,
-    [pipelineId],
-  );
-}
-
-const IS_OWED = "told < asked and due_at <= now()";
-
-/** Whether the one below would find anything. */
-export async function isAnyOwed(db: Queryable): Promise<boolean> {
-  const row = await maybeOne(db, `select where exists (select from pipelines where ${IS_OWED})`);
-  return row !== undefined;
-}
-
-/** Takes due ones for `leaseS` seconds: no lock is held while Temporal is called. */
-export async function claimOwed(
-  db: Queryable,
-  leaseS: number,
-  limit: number,
-): Promise<OwedPipeline[]> {
-  return await all<OwedPipeline>(
-    db,
-    `with due as (
-       select pipeline_id from pipelines where ${IS_OWED}
-       order by due_at limit $2 for no key update skip locked)
-     update pipelines p set due_at = now() + make_interval(secs => $1)
-     from due where p.pipeline_id = due.pipeline_id returning p.${OWED.replaceAll(", ", ", p.")}`,
-    [leaseS, limit],
-  );
-}
-
-/** It has heard of everything up to this question. */
-export async function recordWake(db: Queryable, pipelineId: string, asked: number): Promise<void> {
-  await execute(
-    db,
-    `update pipelines set told = greatest(told, $2), tries = 0, seen_at = now()
-     where pipeline_id = $1`,
-    [pipelineId, asked],
-  );
-}
-
-export async function postponeTelling(
-  db: Queryable,
-  pipelineId: string,
-  forS: number,
-): Promise<void> {
-  await execute(
-    db,
-    `update pipelines set due_at = now() + make_interval(secs => $2), tries = tries + 1
-     where pipeline_id = $1`,
-    [pipelineId, forS],
-  );
-}
-
 export async function requestPipelineCancel(db: Queryable, pipelineId: string): Promise<void> {
   await execute(
     db,
@@ -225,7 +142,7 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
   );
 }
 
-/** Jobs of a pipeline that have not ended. */
+/** Ids of the pipeline's jobs that are neither completed nor failed. */
 export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,
@@ -236,7 +153,7 @@ export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Pro
   return rows.map((row) => row.job_id);
 }
 
-/** The last write of a run. */
+/** Ends the pipeline's current run and the steps that have not ended. The last write of a run. */
 export async function closeRun(
   db: Queryable,
   pipelineId: string,
@@ -260,7 +177,7 @@ export async function closeRun(
   );
 }
 
-/** What a pipeline may cost from now on. */
+/** Sets the pipeline's budget and the cost at which a warning starts. */
 export async function setPipelineBudget(
   db: Queryable,
   pipelineId: string,
@@ -274,7 +191,7 @@ export async function setPipelineBudget(
   );
 }
 
-/** Another run: the pipeline is under way again, with the budget that is given. */
+/** Starts another run of the pipeline, with this budget. */
 export async function openRun(
   db: Queryable,
   pipelineId: string,
@@ -290,8 +207,8 @@ export async function openRun(
 }
 
 /**
- * What all jobs of pipelines have cost so far, in all their runs; none has no entry. What a deployment
- * costs while it lives is its own.
+ * The cost so far of each pipeline's jobs, over all runs. A pipeline without cost has no entry. The cost of
+ * deployments is not included: deployments are billed on their own.
  */
 export async function costsOfPipelines(
   db: Queryable,
@@ -301,7 +218,7 @@ export async function costsOfPipelines(
     db,
     `select j.pipeline_id, sum(b.total_cost_usd) as cost
      from jobs j join billing_records b using (job_id)
-     where j.pipeline_id = any($1) and j.job_type <> 'deploy' group by j.pipeline_id`,
+     where j.pipeline_id = any($1) and j.job_type <> '${DEPLOYMENT_TYPE}' group by j.pipeline_id`,
     [pipelineIds],
   );
   return new Map(rows.map((row) => [row.pipeline_id, row.cost]));

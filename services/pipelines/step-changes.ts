@@ -3,7 +3,7 @@ import { execute, type Queryable } from "../../platform/postgres/pool";
 import type { JobWarning } from "../jobs/jobs";
 import type { StepView } from "./pipeline-steps";
 
-/** A step waits for somebody's word; its pipeline shows it. Hold the pipeline's lock. */
+/** Sets a step, and its pipeline, to `waiting_approval`. The caller holds the pipeline's lock. */
 export async function waitForApproval(
   db: Queryable,
   pipelineId: string,
@@ -27,7 +27,7 @@ export interface Decision {
   note: string | null;
 }
 
-/** Somebody's word on a step that waits for it: it may begin, or has failed. */
+/** Approves or rejects a waiting step: it becomes `pending` or `failed`. False if the step is not waiting. */
 export async function decideStep(
   db: Queryable,
   pipelineId: string,
@@ -57,7 +57,7 @@ export async function decideStep(
   return true;
 }
 
-/** What a step is begun with. */
+/** What `beginStep` stores with a step. */
 export interface Beginning {
   jobId: string;
   submission: Submission;
@@ -65,13 +65,13 @@ export interface Beginning {
   reuseKey: string | null;
   reused: boolean;
   chosen: StepView["chosen"];
-  /** In USD; null where no budget asks. */
+  /** In USD; null if there is no budget. */
   expectedCostUsd: number | null;
 }
 
 /**
- * A step is begun once in a run: with the job that it will have, or with one that was there. Hold the
- * pipeline's lock, and see that it is in that run and goes on.
+ * Begins a step, at most once per run: with the id of a new job, or of the job whose artifact it reuses. The caller
+ * holds the pipeline's lock and has checked that the pipeline is active and in this run.
  */
 export async function beginStep(
   db: Queryable,
@@ -107,7 +107,7 @@ export interface StepEnding {
   verdict?: StepView["verdict"];
 }
 
-/** The end of a step that was begun with this job, once. */
+/** Ends a running step that was begun with this job. Idempotent. */
 export async function endStep(
   db: Queryable,
   { pipeline_id, name, job_id }: Pick<StepView, "pipeline_id" | "name" | "job_id">,
@@ -122,7 +122,7 @@ export async function endStep(
   );
 }
 
-/** A step that can't be begun. Hold the pipeline's lock. */
+/** Fails a pending step that can't begin. The caller holds the pipeline's lock. */
 export async function failStep(
   db: Queryable,
   pipelineId: string,
@@ -139,9 +139,9 @@ export async function failStep(
 }
 
 /**
- * Steps that are to be done again in the pipeline's next run, as if they had never been.
+ * Resets steps, so that the pipeline's next run does them again.
  *
- * @param fresh those of them that take nothing from before.
+ * @param fresh the steps among `names` that may not reuse earlier artifacts.
  */
 export async function resetSteps(
   db: Queryable,
@@ -162,8 +162,12 @@ export async function resetSteps(
   );
 }
 
-/** A step whose job stands, and is to be judged by another gate. */
-export async function judgeAgain(db: Queryable, pipelineId: string, name: string): Promise<void> {
+/** Sets a step to `running` again, so that its gate is evaluated again. Its job is kept. */
+export async function reevaluateGate(
+  db: Queryable,
+  pipelineId: string,
+  name: string,
+): Promise<void> {
   await execute(
     db,
     `update pipeline_steps set status = 'running', verdict = null, error = null, error_code = null,
@@ -186,8 +190,8 @@ export async function replaceGate(
   ]);
 }
 
-/** What a choice's candidates must pass from now on. */
-export async function replaceBar(
+/** Replaces the condition that the candidates of a choice must meet. */
+export async function replaceChoiceCondition(
   db: Queryable,
   pipelineId: string,
   name: string,

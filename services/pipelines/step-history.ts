@@ -1,8 +1,9 @@
 import type { Usage } from "../../core/billing/usage";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** What a tenant's jobs of a type took and cost lately: medians. */
+/** Median duration and cost of a tenant's most recent completed jobs of a type. */
 export interface TypeHistory {
   job_type: JobType;
   duration_s: number;
@@ -10,7 +11,8 @@ export interface TypeHistory {
   jobs: number;
 }
 
-const LATELY = 50;
+/** How many of the most recent jobs count. */
+const RECENT_JOBS = 50;
 
 export async function readHistory(
   db: Queryable,
@@ -23,20 +25,20 @@ export async function readHistory(
             percentile_cont(0.5) within group (
               order by extract(epoch from j.completed_at - j.started_at)) as duration_s,
             percentile_cont(0.5) within group (
-              order by case when t.job_type = 'deploy' then 0 else b.total_cost_usd::float8 end)
+              order by case when t.job_type = '${DEPLOYMENT_TYPE}' then 0 else b.total_cost_usd::float8 end)
               as cost_usd
      from unnest($2::text[]) as t (job_type)
      cross join lateral (
        select job_id, started_at, completed_at from jobs
        where user_id = $1 and job_type = t.job_type and status = 'completed'
-       order by completed_at desc limit ${LATELY}) j
+       order by completed_at desc limit ${RECENT_JOBS}) j
      join billing_records b using (job_id)
      group by t.job_type`,
     [userId, [...new Set(types)]],
   );
 }
 
-/** What a tenant's jobs of a type used lately, and what their payloads were. */
+/** Usage and payload of one of a tenant's most recent completed jobs of a type. */
 export interface UsageSample {
   usage: Usage;
   gpu_tokens: string[];
@@ -53,12 +55,12 @@ export async function readUsageHistory(
     `select b.metrics as usage, b.gpu_tokens, j.payload
      from jobs j join billing_records b using (job_id)
      where j.user_id = $1 and j.job_type = $2 and j.status = 'completed'
-     order by j.completed_at desc limit ${LATELY}`,
+     order by j.completed_at desc limit ${RECENT_JOBS}`,
     [userId, type],
   );
 }
 
-/** A job whose artifact may stand for one that would be made anew: it is still there. */
+/** The newest completed job with this reuse key whose artifact has not been deleted. */
 export async function findReusableJob(
   db: Queryable,
   userId: string,

@@ -6,23 +6,22 @@ import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { deploymentWorkflows } from "../deployments/deployment-workflows";
 import { jobWorkflows } from "../jobs/job-workflows";
-import { forgetOldStuckWrites } from "../jobs/stuck-writes";
+import { deleteOldStuckWrites } from "../jobs/stuck-writes";
 import { pipelineWorkflows } from "../pipelines/pipeline-workflows";
-import { listNotStanding } from "./standing";
+import { listFinishedOrMissing } from "./compared-rows";
 import type { WorkflowKind } from "./workflow-kind";
 
-/** Ids read at once, of either side. */
+/** Page size, for reading rows and for listing workflows. */
 const PAGE = 1_000;
-/** Workflows asked about one by one, at once. */
-const AT_ONCE = 8;
-/** Of the time, how much of it comparing takes at most. */
+/** The number of concurrent comparisons. */
+const CONCURRENCY = 8;
+/** The largest share of the time that sweeps take. */
 const BUSY_SHARE = 0.2;
 
 /**
- * Compares the open workflows that Temporal lists with the rows that they work for, as two sets, and looks only
- * at what is in one of them: a job, pipeline or deployment that Temporal forgot, a workflow that outlived its
- * row, or whose row is not there. And at rows that are due: there is something to do, and the workflow does
- * nothing.
+ * Compares the set of open workflows in Temporal with the set of unfinished rows, and repairs the differences: a job,
+ * pipeline or deployment whose workflow is missing, and a workflow whose row is finished or missing. It also checks
+ * rows that are due: their workflow has something to do.
  */
 export class Reconciler implements Component {
   readonly name = "reconciler";
@@ -47,27 +46,27 @@ export class Reconciler implements Component {
 
   private async sweep(): Promise<void> {
     const { clock, pool } = this.ctx;
-    const began = clock.nowMs();
+    const startedMs = clock.nowMs();
     const open = await this.listOpen();
     const compareKind = async (kind: WorkflowKind): Promise<void> =>
       await this.compareAll(kind, await this.listDifferent(kind, open.get(kind) ?? new Set()));
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
-      () => forgetOldStuckWrites(pool),
+      () => deleteOldStuckWrites(pool),
     ]);
-    // With very many open workflows a sweep takes long: the next one then waits longer too.
-    const restMs = (clock.nowMs() - began) * (1 / BUSY_SHARE - 1);
+    // With very many open workflows a sweep takes long. The next one then waits longer, too.
+    const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
     await sleep(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 
-  /** Ids of rows whose workflows are open, as Temporal's index has it: it lags, so each is looked at again. */
+  /** Ids of rows whose workflows are open by Temporal's visibility index. It lags, so `compare` checks each again. */
   private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
     const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
-    // Another Forge may share the namespace: its rows are in a database of its own.
+    // The task queue excludes the workflows of another Forge in the same namespace: it has its own database.
     const { taskQueue } = this.ctx.config.temporal;
     const types = this.kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
-    const ours = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
-    const query = `${ours} AND ExecutionStatus = 'Running'`;
+    const own = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
+    const query = `${own} AND ExecutionStatus = 'Running'`;
     const workflows = this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
     for await (const { workflowId } of workflows) {
       for (const [kind, ids] of open) {
@@ -78,34 +77,35 @@ export class Reconciler implements Component {
     return open;
   }
 
+  /** Ids whose row and workflow may differ. */
   private async listDifferent(kind: WorkflowKind, open: Set<string>): Promise<string[]> {
     const afterS = this.ctx.config.reconcileAfterS;
     const different: string[] = [];
     for (let afterId = ""; ; ) {
-      const standing = await kind.listStanding(afterS, afterId, PAGE);
-      for (const { id, is_due: isDue } of standing) {
+      const unchanged = await kind.listUnchanged(afterS, afterId, PAGE);
+      for (const { id, is_due: isDue } of unchanged) {
         if (isDue || !open.has(id)) different.push(id);
       }
-      if (standing.length < PAGE) break;
-      afterId = standing.at(-1)?.id ?? "";
+      if (unchanged.length < PAGE) break;
+      afterId = unchanged.at(-1)?.id ?? "";
     }
     const ids = [...open];
     for (let from = 0; from < ids.length; from += PAGE) {
       const page = ids.slice(from, from + PAGE);
-      different.push(...(await listNotStanding(this.ctx.pool, kind.rows, page, afterS)));
+      different.push(...(await listFinishedOrMissing(this.ctx.pool, kind.rows, page, afterS)));
     }
     return different;
   }
 
   private async compareAll(kind: WorkflowKind, ids: string[]): Promise<void> {
     const queue = ids.values();
-    const lane = async (): Promise<void> => {
+    const work = async (): Promise<void> => {
       for (const id of queue) {
         if (this.stopping.signal.aborted) return;
         await this.compare(kind, id);
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    await Promise.all(Array.from({ length: CONCURRENCY }, work));
   }
 
   private async compare(kind: WorkflowKind, id: string): Promise<void> {
@@ -114,7 +114,10 @@ export class Reconciler implements Component {
         kind.compare(id),
       );
     } catch (error) {
-      this.ctx.logger.warn({ workflow_of: id, err: reasonOf(error) }, "cannot compare yet");
+      this.ctx.logger.warn(
+        { workflow_of: id, err: reasonOf(error) },
+        "comparison failed; the next sweep retries it",
+      );
     }
   }
 }

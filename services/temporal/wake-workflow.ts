@@ -3,7 +3,7 @@ import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../../platform/tempor
 import type { Context } from "../context";
 
 interface WakeTarget {
-  /** The name that it is registered under. */
+  /** The registered workflow type. */
   workflow: string;
   workflowId: string;
   input: object;
@@ -11,9 +11,9 @@ interface WakeTarget {
   summary: string;
 }
 
-/** Tells a workflow that there is something to look at in Postgres; one that does not run is started. */
-export async function wakeWorkflow(ctx: Context, woken: WakeTarget): Promise<void> {
-  const { workflow, workflowId, input, userId, summary } = woken;
+/** Signals a workflow to read Postgres again. Starts the workflow if it does not run. */
+export async function wakeWorkflow(ctx: Context, target: WakeTarget): Promise<void> {
+  const { workflow, workflowId, input, userId, summary } = target;
   const { taskQueue, taskTimeoutMs } = ctx.config.temporal;
   await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
     ctx.temporal.workflow.signalWithStart(workflow, {

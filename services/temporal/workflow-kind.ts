@@ -1,14 +1,17 @@
-import type { ComparedRows, Standing } from "./standing";
+import type { ComparedRows, UnchangedRow } from "./compared-rows";
 
-/** Workflows of one kind and the rows that they work for, as the reconciler compares the two. */
+/** One kind of workflow and its rows. The reconciler compares the two. */
 export interface WorkflowKind {
-  /** The names that these workflows are registered under. */
+  /** The registered workflow types. */
   types: readonly string[];
   rows: ComparedRows;
-  /** The id of the row that a workflow works for; undefined for a workflow of another kind. */
+  /** The id of the workflow's row; undefined for a workflow of another kind. */
   idOf(workflowId: string): string | undefined;
-  /** A page of rows, by id, after `afterId`: those that owe Temporal nothing and have not moved for `forS` seconds. */
-  listStanding(forS: number, afterId: string, limit: number): Promise<Standing[]>;
-  /** Compares one workflow with its row, and repairs what differs. Idempotent. */
+  /**
+   * A page of unfinished rows without a pending delivery that have been unchanged for `forS` seconds, ordered by id,
+   * after `afterId`.
+   */
+  listUnchanged(forS: number, afterId: string, limit: number): Promise<UnchangedRow[]>;
+  /** Compares one workflow with its row and repairs differences. Idempotent. */
   compare(id: string): Promise<unknown>;
 }

@@ -1,24 +1,24 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Context } from "../context";
 
-/** An activity that a workflow waits for. */
+/** A pending activity of a workflow. */
 export interface PendingActivity {
   id: string;
   type: string;
-  /** Of its last failed try. */
+  /** The failure of its last try. */
   failure: { type: string; message: string } | undefined;
 }
 
-/** What Temporal knows of a workflow's latest run. */
+/** The state of a workflow's latest run in Temporal. */
 export interface WorkflowState {
-  /** Undefined: Temporal does not know it. */
+  /** Undefined if Temporal does not know the workflow. */
   status: string | undefined;
   activities: PendingActivity[];
-  /** Ids of child workflows that it waits for; empty for one that is about to start. */
+  /** Ids of pending child workflows. The id is "" for a child that is about to start. */
   children: string[];
-  /** Its code is about to run. */
+  /** A workflow task is pending. */
   hasTask: boolean;
-  /** Ends this run, and no later one. */
+  /** Terminates this run, but no later one. Does nothing if the run has closed. */
   terminate(reason: string): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ const UNKNOWN: WorkflowState = {
 
 export const isOpen = ({ status }: WorkflowState): boolean => status === "RUNNING";
 
-/** It waits for nothing but signals. */
+/** Whether the workflow waits only for signals. */
 export const isIdle = ({ activities, children, hasTask }: WorkflowState): boolean =>
   !hasTask && activities.length === 0 && children.length === 0;
 
@@ -75,7 +75,7 @@ async function endRun(
   try {
     await temporal.workflow.getHandle(workflowId, runId).terminate(reason);
   } catch (error) {
-    // It has closed meanwhile.
+    // The run has already closed.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }

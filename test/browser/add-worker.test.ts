@@ -1,11 +1,14 @@
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
-import { inBrowser, lookAt } from "../support/browser";
+import { checkPage, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import { Machine } from "../support/machine";
 
-/** A machine is added over SSH, by its plan, and takes a job. What pip installs is in test/e2e/bootstrap.test.ts. */
+/**
+ * Adds a machine over SSH: plan, setup, first job. test/e2e/bootstrap.test.ts covers what pip
+ * installs.
+ */
 const machine = new Machine();
 
 const stage = browserStage({
@@ -17,7 +20,7 @@ const stage = browserStage({
 });
 
 inBrowser("adding a machine", () => {
-  test("what is wrong is said at its field, before there is a plan", async () => {
+  test("an invalid value is reported at its field, before the plan", async () => {
     const { page } = stage.at;
     await page.getByRole("link", { name: "Add by SSH" }).click();
     await page.getByLabel("Host", { exact: true }).fill("169.254.169.254");
@@ -27,14 +30,14 @@ inBrowser("adding a machine", () => {
     await page.getByText(/does not allow connections/).waitFor();
     await page.getByLabel("GPU type").fill("cpu\u202e");
     await page.getByRole("button", { name: "Show the plan" }).click();
-    // The field's label says which one it is.
+    // The label names the field, so the message does not.
     const refused = "Must not have characters that turn the direction of text.";
     await page.getByText(refused, { exact: true }).waitFor();
     await page.getByLabel("GPU type").fill("cpu");
     expect(await page.getByRole("button", { name: "Set it up" }).count()).toBe(0);
   });
 
-  test("its plan is shown, its steps are done one by one, and it becomes idle", async () => {
+  test("the plan is shown, the steps run one by one, and the worker becomes idle", async () => {
     const { page } = stage.at;
     machine.authorizeKey();
     machine.fakePackages();
@@ -47,7 +50,7 @@ inBrowser("adding a machine", () => {
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.getByText("installs the Python requirements").waitFor();
     await page.getByText("Writes bootstrap.sh").waitFor();
-    expect(await lookAt(page, "add-worker-plan-light")).toEqual([]);
+    expect(await checkPage(page, "add-worker-plan-light")).toEqual([]);
     const { status } = await stage.forge.user.call("GET", `/api/workers/${machine.id}`);
     expect(status).toBe(404);
     await page.getByRole("button", { name: "Set it up" }).click();
@@ -65,15 +68,15 @@ inBrowser("adding a machine", () => {
     const steps = page.getByRole("list", { name: "Steps" }).getByRole("listitem");
     expect(await steps.count()).toBe(7);
     expect(await steps.getByLabel("completed").count()).toBe(7);
-    // A machine says in its log what it did.
+    // The machine writes its actions to a log.
     await steps.nth(3).getByRole("button", { name: "Log" }).click();
-    await page.getByText("as the server brought it").waitFor();
-    expect(await lookAt(page, "worker-set-up-light")).toEqual([]);
+    await page.getByText("sent by the server").waitFor();
+    expect(await checkPage(page, "worker-set-up-light")).toEqual([]);
     expect((await untilEnded(stage.forge.user, job_id)).status).toBe("completed");
     await page.getByRole("link", { name: job_id }).first().waitFor();
   }, 90_000);
 
-  test("one whose key is refused says at which step, and is set up again", async () => {
+  test("a machine that refuses the key shows the failed step, and can be set up again", async () => {
     const { page } = stage.at;
     const id = "refused";
     const { status } = await machine.register({ worker_id: id, ssh_port: 1 });

@@ -3,14 +3,14 @@ import { ApiClient } from "../../dev/api-client";
 import { accessibilityProblems, inBrowser, openSignedIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Keys are made, used, and end, with what they made. */
+/** Creates, uses and revokes keys, and the keys created with them. */
 const stage = browserStage({ path: "/keys" });
 
 const withKey = (key: string): ApiClient => new ApiClient(stage.forge.stack.apiUrl, key);
 const pingStatus = async (key: string): Promise<number> =>
   (await withKey(key).call("GET", "/api/auth/ping")).status;
 
-/** Makes a key in the page. @returns its text. */
+/** Creates a key in the page. @returns its text. */
 async function create(page: Page, name: string, scope: "user" | "worker"): Promise<string> {
   await page.getByRole("button", { name: "Create a key" }).click();
   const dialog = page.getByRole("dialog");
@@ -24,12 +24,12 @@ async function create(page: Page, name: string, scope: "user" | "worker"): Promi
 const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });
 
 inBrowser("API keys", () => {
-  test("a key is shown once, works over HTTP, and opens nothing once it is revoked", async () => {
+  test("a key is shown once, works over HTTP, and is refused once it is revoked", async () => {
     const { page } = stage.at;
     const key = await create(page, "ci", "user");
     expect(key).toMatch(/^forge_user_/);
     expect(await accessibilityProblems(page)).toEqual([]);
-    // A slip does not lose it.
+    // Escape does not close the dialog.
     await page.keyboard.press("Escape");
     await page.mouse.click(5, 5);
     await page.getByRole("tab", { name: "forge" }).click();
@@ -58,7 +58,7 @@ inBrowser("API keys", () => {
     await row(page, "child").getByText("revoked").waitFor();
   });
 
-  test("a worker key is for a machine, with the agent's line", async () => {
+  test("a worker key shows the agent's command", async () => {
     const { page } = stage.at;
     const key = await create(page, "gpu-box-1", "worker");
     await page
@@ -70,7 +70,7 @@ inBrowser("API keys", () => {
     expect((await withKey(key).call("GET", "/api/jobs")).status).toBe(403);
   });
 
-  test("a name is required, and said so at its field", async () => {
+  test("a missing name is reported at its field", async () => {
     const { page } = stage.at;
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("n");
@@ -81,7 +81,7 @@ inBrowser("API keys", () => {
     await page.keyboard.press("Escape");
   });
 
-  test("revoking the key one is signed in with warns, and leads to the sign-in", async () => {
+  test("revoking the key of this sign-in warns first, then shows the sign-in", async () => {
     const { page } = stage.at;
     const own = await stage.forge.user.post<{ key: string }>("/api/auth/api-keys", {
       name: "mine",

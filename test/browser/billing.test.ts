@@ -4,7 +4,7 @@ import { accessibilityProblems, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { AUDIT } from "../support/jobs";
 
-/** The month's bill: the page's numbers are the API's. */
+/** The billing page shows the API's numbers. */
 const stage = browserStage({ path: "/billing" }, async ({ forge }) => {
   const worker = await forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
   const party = { user: forge.user, worker };
@@ -68,7 +68,7 @@ inBrowser("billing", () => {
     expect(await accessibilityProblems(page)).toEqual([]);
   });
 
-  test("the chart tells a day's costs by the keyboard", async () => {
+  test("the chart shows a day's costs with the keyboard", async () => {
     const { page } = stage.at;
     await open(page);
     await page.getByRole("group", { name: /^Cost per day of/ }).focus();
@@ -99,7 +99,7 @@ inBrowser("billing", () => {
     await dialog.waitFor({ state: "detached" });
   });
 
-  test("a cap is set, shown with its state, and holds", async () => {
+  test("a cap is set, shown with its state, and enforced", async () => {
     const { page } = stage.at;
     await open(page);
     await page.getByRole("button", { name: "Set a cap" }).click();
@@ -110,7 +110,7 @@ inBrowser("billing", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Used up: submissions are refused").waitFor();
     expect((await readSummary(stage.forge.user)).budget).toMatchObject({ cap_usd: 1 });
-    // "Never" stays what it is when the form is opened again.
+    // "Never" is kept when the form is opened again.
     const warns = page.getByLabel("Warn before the cap is reached");
     await page.getByRole("button", { name: "Change" }).click();
     await warns.uncheck();

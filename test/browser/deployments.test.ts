@@ -1,13 +1,13 @@
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execute } from "../../platform/postgres/pool";
-import { FORMS, inBrowser, lookAtAll, openSignedIn } from "../support/browser";
+import { checkPages, FORMS, inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { type Deployment, deploy, read, servingWorker } from "../support/deployments";
 import { answerByKeys } from "../support/keyboard";
 import type { ServingWorker } from "../support/serving-worker";
 
-/** A deployment: asked by the page through the proxy, scaled, and stopped. */
+/** Sends prompts to a deployment through the proxy, scales it, and stops it. */
 const stage = browserStage();
 let worker: ServingWorker;
 let deployment: Deployment;
@@ -23,7 +23,7 @@ inBrowser("deployments", () => {
     worker = await servingWorker(stage.forge, "box");
     deployment = await deploy(stage.forge.user);
     const [model] = worker.served.values();
-    if (!model) throw new Error("nothing is served");
+    if (!model) throw new Error("no model is served");
     model.answering = async (request, response) => {
       asked = await text(request);
       response.setHeader("content-type", "text/event-stream");
@@ -39,7 +39,7 @@ inBrowser("deployments", () => {
     await worker?.die();
   });
 
-  test("is listed, and answers a question with its streamed words", async () => {
+  test("is listed, and streams the answer to a prompt", async () => {
     const { page } = stage.at;
     await page.getByRole("link", { name: deployment.deployment_id }).click();
     await page.getByText("1 server answers.").waitFor();
@@ -47,7 +47,7 @@ inBrowser("deployments", () => {
     await page.keyboard.press("t");
     await page.getByLabel("Question to the model").fill("What is 2 + 2?");
     await page.keyboard.press("Enter");
-    // What a model says is text, whatever it is.
+    // A model's answer is shown as text, even if it contains markup.
     await page.getByText("Two and two make <b>four</b>.").waitFor();
     await page.getByText(/^First word after/).waitFor();
     expect(JSON.parse(asked)).toMatchObject({
@@ -60,7 +60,7 @@ inBrowser("deployments", () => {
   test("its requests, latency and tokens become curves", async () => {
     const { page } = stage.at;
     await page.getByRole("tab", { name: "Requests" }).click();
-    // The question above, before the server has written its counts.
+    // Includes the prompt above, before the server has written its counts.
     await page.getByText("none failed").waitFor({ timeout: 4_000 });
     const buckets = `
       insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)
@@ -69,7 +69,7 @@ inBrowser("deployments", () => {
       from generate_series(1, 60) n, date_trunc('minute', now() - make_interval(mins => 10 * n)) at`;
     await execute(stage.forge.ctx.pool, buckets, [deployment.deployment_id]);
     await page.reload();
-    // The ten minutes under way, with their one question so far, are not the curve's end.
+    // The current ten minutes, with one request so far, are not the end of the curve.
     await page.getByRole("img", { name: /^Requests: from \d\d to \d\d,/ }).waitFor();
     await page.getByRole("img", { name: /^p99 latency: from/ }).waitFor();
     await page.getByRole("img", { name: /^Tokens written: from/ }).waitFor();
@@ -77,7 +77,7 @@ inBrowser("deployments", () => {
     await page.getByRole("tab", { name: "Try it" }).click();
   });
 
-  test("what its server refuses is said", async () => {
+  test("an error of its server is shown", async () => {
     const { page } = stage.at;
     worker.unhealthy.add(deployment.deployment_id);
     await page.getByText("No server answers", { exact: false }).first().waitFor();
@@ -101,7 +101,7 @@ inBrowser("deployments", () => {
 
   test.each(FORMS)("pages in $name", async (form) => {
     const path = `/deployments/${deployment.deployment_id}`;
-    const seen = await lookAtAll(stage.browser, stage.forge.user, form, {
+    const seen = await checkPages(stage.browser, stage.forge.user, form, {
       deployments: ["/deployments", "Serving"],
       deployment: [path, "Enter sends."],
       "deployment-code": [`${path}?tab=code`, "from openai import OpenAI"],
@@ -112,7 +112,7 @@ inBrowser("deployments", () => {
     expect(seen).toEqual({ problems: [], complaints: [] });
   });
 
-  test("is scaled, then stopped after a question that says what it ends", async () => {
+  test("is scaled, then stopped after a confirmation that lists the effects", async () => {
     const { page } = stage.at;
     await page.keyboard.press("e");
     await page.getByLabel("At most").fill("2");

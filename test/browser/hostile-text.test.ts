@@ -5,7 +5,7 @@ import { untilEnded } from "../support/jobs";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** What tenants and workers write is shown as text, wherever it stands. */
+/** Text from tenants and workers is always shown as text. */
 const CORPUS = [
   "<script>alert(1)</script>",
   "<img src=x onerror=alert(2)>",
@@ -19,10 +19,16 @@ const CORPUS = [
 ] as const;
 const [SCRIPT, IMAGE, SVG] = CORPUS;
 const TEXT = CORPUS.join(" ");
-/** Turns the text after it around. The API refuses it in names and tags of tenants (test/contract); workers may report it. */
+/**
+ * Reverses the text after it. The API refuses it in names and tags of tenants (test/contract), but
+ * workers may report it.
+ */
 const TURNED = "\u202ednuora\u2066";
 
-/** Texts that could turn others around: a direction mark beside what is not of the same text. */
+/**
+ * Texts that could reverse other text: a direction mark in an element that also contains other
+ * text.
+ */
 const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
   if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;
   const isOpen = (element) => {
@@ -53,7 +59,7 @@ inBrowser("hostile text", () => {
         version: SCRIPT,
       },
     );
-    // A host's name is checked where it comes in; the page must not rely on that.
+    // The API validates host names; the page must not rely on that.
     await execute(stage.forge.ctx.pool, "update workers set ssh_host = $1", [SVG]);
     failed = (await runJob(fail)).job_id;
     made = (await runJob(complete)).output_ids.dataset_id ?? "";
@@ -130,7 +136,7 @@ inBrowser("hostile text", () => {
     return ((await answer.json()) as { dataset_id: string }).dataset_id;
   }
 
-  test("runs nowhere, and turns no other text around", async () => {
+  test("is never run, and reverses no other text", async () => {
     const { page } = stage.at;
     await openSignedIn(page, stage.forge.user, "/ui/");
     const query = encodeURIComponent;
@@ -160,12 +166,12 @@ inBrowser("hostile text", () => {
       ["/billing?by=tag", "alert(1)"],
     ];
     for (const [path, text] of visits) {
-      // Loaded anew: the page before may show the same text.
+      // Loads the page: the page before may show the same text.
       await page.goto(`${stage.forge.stack.apiUrl}/ui${path}`);
       const shown = page.locator("#main").getByText(text).first();
       await shown.waitFor({ state: "attached" }).catch(async (cause: Error) => {
         const seen = await page.locator("#main").innerText();
-        throw new Error(`${path} does not show ${text}, but: ${seen}`, { cause });
+        throw new Error(`${path} does not show ${text}, but shows: ${seen}`, { cause });
       });
       const elements = await page.evaluate(
         'document.querySelectorAll("iframe, main img, main script, [onerror], [onload]").length',

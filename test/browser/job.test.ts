@@ -2,7 +2,9 @@ import type { Page } from "playwright-core";
 import { inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** One job from its submission to its bill, with the real agent; and one that is cancelled. */
+/**
+ * Follows one job from its submission to its bill, with the real agent, and cancels another one.
+ */
 
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
 
@@ -53,7 +55,7 @@ inBrowser("a job", () => {
     await page.getByLabel("the manifest", { exact: true }).getByText('"verified": true').waitFor();
   });
 
-  test("is cancelled by its key, and retried", async () => {
+  test("is cancelled with the keyboard shortcut, and retried", async () => {
     const { page } = stage.at;
     const needs = { gpu: 8, gpu_type: "H100" };
     const { job_id } = await stage.forge.user.submit("generate", {
@@ -75,7 +77,7 @@ inBrowser("a job", () => {
     await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await stage.forge.user.job(job_id)).error_code).toBe("cancelled");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    // A key that is held is one retry.
+    // Holding a key retries once.
     for (let times = 0; times < 3; times++) await page.keyboard.down("r");
     await page.keyboard.up("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));
@@ -87,7 +89,7 @@ inBrowser("a job", () => {
     await stage.forge.user.post(`/api/jobs/${retried}/cancel`, {});
   });
 
-  test("of another tenant, or none, is not shown", async () => {
+  test("of another tenant, or unknown, is not shown", async () => {
     await stage.at.page.goto(`${stage.forge.stack.apiUrl}/ui/jobs/job_nothing`);
     await stage.at.page.getByText("There is no job with this id").waitFor();
   });

@@ -7,7 +7,7 @@ import { answerByKeys, focused, tabTo } from "../support/keyboard";
 import { BYO_DATA, startPipeline } from "../support/pipelines";
 import { seedJobs } from "../support/seeded-jobs";
 
-/** Everything by the keyboard: shortcuts, and Tab, Enter and Escape alone. To a worker by clicks, too. */
+/** Uses only the keyboard: shortcuts, Tab, Enter and Escape. For workers, also clicks. */
 const stage = browserStage({ path: "/" });
 
 const button = (name: string | RegExp): Locator => stage.at.page.getByRole("button", { name });
@@ -73,7 +73,7 @@ inBrowser("keys", () => {
   test("? shows the keys of the page, Esc closes them", async () => {
     const { page } = stage.at;
     await page.getByRole("button", { name: "Cancel" }).waitFor();
-    // Keys do nothing in a dialog, and the palette is one until it has faded.
+    // Shortcuts are off in a dialog, and the palette counts as one until it has faded.
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Cancel the job").waitFor();
@@ -106,7 +106,7 @@ inBrowser("lists", () => {
     await button(/^Remove ended from/).click();
     await page.waitForURL("**/ui/jobs");
     await stage.open("/");
-    // The jobs that a number of the last day counts.
+    // The jobs that the 24 h figure counts.
     const failed = page.getByRole("link", { name: "Failed in 24 h" });
     expect(await failed.getAttribute("href")).toMatch(/\?status=failed&ended_after=/);
     const { x, y, width } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 };
@@ -122,9 +122,9 @@ inBrowser("lists", () => {
     expect((hours[0] ?? 0) - (hours[1] ?? 0)).toBeGreaterThan(10);
   });
 
-  test("more new rows than a page has: the list begins anew, and none is missing", async () => {
+  test("more new rows than fit on a page: the list is reloaded, and no row is missing", async () => {
     const { forge } = stage;
-    // What is new when a page is opened is shown at once: this is about what comes later.
+    // Rows that are new when the page opens are shown at once. This test is about later ones.
     const first = stage.at.page.waitForResponse(/\/api\/jobs\?/);
     const page = await stage.open("/jobs?q=job_");
     await (await first).finished();
@@ -154,14 +154,15 @@ inBrowser("actions", () => {
     const { forge } = stage;
     const { job_id } = await forge.user.submit("generate", { domain: "law", num_samples: 5 });
     const page = await stage.open(`/jobs/${job_id}`);
-    // Opened by its key while nothing has the focus, the dialog gives it to the key's button.
+    // The dialog was opened by its shortcut while nothing had the focus, so the focus goes to the
+    // button with that shortcut.
     await button("Cancel").waitFor();
     await page.evaluate("document.activeElement.blur()");
     await page.keyboard.press("c");
     await focused(page, button("Keep it"));
     await page.keyboard.press("Escape");
     await focused(page, button("Cancel"));
-    // Else to where it was.
+    // Otherwise the focus returns to where it was.
     await tabTo(page, button("Retry"));
     await page.keyboard.press("c");
     await focused(page, button("Keep it"));

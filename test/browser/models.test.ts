@@ -1,11 +1,11 @@
 import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../platform/postgres/pool";
-import { accessibilityProblems, FORMS, inBrowser, lookAtAll } from "../support/browser";
+import { accessibilityProblems, checkPages, FORMS, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Models: how they are trained, how good they are, what tells one from another, and their end. */
+/** Models: their training, scores, comparison and deletion. */
 const stage = browserStage({ env: { FORGE_JOB_METRICS_S: "0.2" }, path: "/jobs" });
 
 const lossAt = (step: number): number => 3 * Math.exp(-step / 40) + 0.6 + 0.05 * Math.sin(step);
@@ -21,7 +21,7 @@ inBrowser("models", () => {
     worker = await stage.forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
     for (const epochs of [1, 3]) {
       const job = await submit("train", { dataset_id: "ds_x", model: "llama-3-8b", epochs });
-      // The first has as many points as a call can't take arguments.
+      // The first has more points than a function call can take arguments.
       const steps = epochs === 1 ? 150_000 : 60 * epochs;
       const loss_curve = Array.from({ length: steps }, (_, step) => [
         step,
@@ -51,7 +51,7 @@ inBrowser("models", () => {
     return await worker.take();
   }
 
-  test("a running job's curves grow; one that reported nothing says how to", async () => {
+  test("a running job's curves grow; a job without metrics explains how to report them", async () => {
     const { job_id, attempt } = running;
     const page = await stage.open(`/jobs/${training}?tab=metrics`);
     await page.getByText("The worker reported no numbers while it ran.").waitFor();
@@ -66,7 +66,7 @@ inBrowser("models", () => {
       });
     await report(0.1, 3.5);
     await page.getByRole("img", { name: /^loss: from 3.5 to 3.5/ }).waitFor();
-    // A point is kept each 10 s.
+    // A point is kept every 10 s.
     await execute(stage.forge.ctx.pool, "update job_metrics set at = at - interval '11 seconds'");
     await report(0.2, 2.25);
     const curve = page.getByRole("img", { name: /^loss: from 3.5 to 2.25/ });
@@ -88,7 +88,7 @@ inBrowser("models", () => {
     await page.getByText("No evaluation of this model yet.").waitFor();
   });
 
-  test("two are compared, by what differs, at an address of its own", async () => {
+  test("two models are compared at their own address, which shows the differences", async () => {
     const page = await stage.open(`/artifacts/${models[0]}`);
     await page.getByRole("link", { name: "Compare" }).click();
     await page.getByLabel("Second artifact").fill(models[1] ?? "");
@@ -110,7 +110,7 @@ inBrowser("models", () => {
   });
 
   test.each(FORMS)("pages in $name", async (form) => {
-    const seen = await lookAtAll(stage.browser, stage.forge.user, form, {
+    const seen = await checkPages(stage.browser, stage.forge.user, form, {
       "job-metrics": [`/jobs/${running.job_id}?tab=metrics`, "eval/acc"],
       "artifact-training": [`/artifacts/${models[1]}?tab=training`, "law-bench"],
       compare: [`/artifacts/compare?a=${models[0]}&b=${models[1]}`, "heldout_loss"],
@@ -118,7 +118,7 @@ inBrowser("models", () => {
     expect(seen).toEqual({ problems: [], complaints: [] });
   });
 
-  test("its files are deleted after a question, and its manifest stays", async () => {
+  test("its files are deleted after a confirmation, and its manifest stays", async () => {
     const page = await stage.open(`/artifacts/${models[0]}`);
     await page.getByRole("button", { name: "Delete files" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete the files of this artifact?" });

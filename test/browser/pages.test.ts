@@ -1,12 +1,15 @@
 import { runJob } from "../support/agent-jobs";
-import { FORMS, inBrowser, lookAt, show, signIn, visit } from "../support/browser";
+import { checkPage, FORMS, inBrowser, show, signIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Each page in both themes, wide and on a phone: no serious problem for axe, and nothing refused by the policy. */
+/**
+ * Each page in both themes, wide and on a phone: axe finds no serious problem, and nothing violates
+ * the content security policy.
+ */
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
 const ids = { job: "", failed: "", waiting: "", artifact: "" };
 
-/** A page's path, and a text that is there when it has loaded. */
+/** A page's path, and a text that appears when it has loaded. */
 const PAGES: Record<string, () => [path: string, text: string | RegExp]> = {
   overview: () => ["/", "no worker fits"],
   jobs: () => ["/jobs", ids.job],
@@ -59,12 +62,12 @@ inBrowser("pages", () => {
       const { page, context, complaints } = await visit(stage.browser, { dark, phone });
       await page.goto(`${stage.forge.stack.apiUrl}/ui/`);
       await page.getByRole("heading", { name: "Sign in" }).waitFor();
-      const problems = await lookAt(page, `sign-in-${form}`);
+      const problems = await checkPage(page, `sign-in-${form}`);
       await signIn(page, stage.forge.user.key);
       for (const name of Object.keys(PAGES)) {
         const [path, text] = PAGES[name]?.() ?? ["", ""];
         await show(page, path, text);
-        problems.push(...(await lookAt(page, `${name}-${form}`)));
+        problems.push(...(await checkPage(page, `${name}-${form}`)));
       }
       expect(problems).toEqual([]);
       expect(complaints).toEqual([]);

@@ -1,4 +1,4 @@
-import { FORMS, inBrowser, lookAt, lookAtAll } from "../support/browser";
+import { checkPage, checkPages, FORMS, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import {
   BYO_DATA,
@@ -10,7 +10,7 @@ import {
   usualWork,
 } from "../support/pipelines";
 
-/** Pipelines: watched, approved, resumed, cancelled, and submitted by the form. */
+/** Pipelines are watched, approved, resumed, cancelled, and submitted with the form. */
 const stage = browserStage({ path: "/pipelines" }, async ({ forge }) => {
   crew = await new Crew(forge).start(2);
 });
@@ -34,7 +34,7 @@ inBrowser("pipelines", () => {
     await crew?.stop();
   });
 
-  test("one waits for its approval, is approved by its key, and goes on to its end", async () => {
+  test("a pipeline waits for its approval, is approved with the keyboard shortcut, and completes", async () => {
     const { page } = stage.at;
     await page.getByText("Pipelines that you submit appear here.").waitFor();
     const id = await startPipeline(stage.forge.user, GATED);
@@ -45,7 +45,7 @@ inBrowser("pipelines", () => {
     await page.getByText("Waits for your approval").waitFor();
     await page.keyboard.press("a");
     const dialog = page.getByRole("dialog", { name: "Approve deploy?" });
-    // The numbers that the decision stands on.
+    // The numbers for the decision.
     await dialog.getByText("Gate passed").waitFor();
     await dialog.getByText("0.9", { exact: true }).waitFor();
     await dialog.getByLabel("Note").fill("looks good");
@@ -71,7 +71,7 @@ inBrowser("pipelines", () => {
     await page.waitForURL(`**/ui/pipelines/${id}?step=train`);
   });
 
-  test("one whose gate did not hold says its numbers, and is resumed with another gate", async () => {
+  test("a failed gate shows its numbers, and the pipeline is resumed with another gate", async () => {
     const { page } = stage.at;
     crew.work = (job) =>
       job.job_type === "evaluate" ? { result: { scores: { overall: 0.5 } } } : usualWork(job);
@@ -96,7 +96,7 @@ inBrowser("pipelines", () => {
     await page.getByText(/rejected step deploy/).waitFor({ timeout: 30_000 });
   });
 
-  test("the form submits one; what is wrong is said at its field", async () => {
+  test("the form submits a pipeline; an invalid value is reported at its field", async () => {
     const { page } = stage.at;
     await stage.open("/pipelines/new?template=synthetic");
     const step = (type: string) => page.locator(`[data-step="${type}"]`);
@@ -121,7 +121,7 @@ inBrowser("pipelines", () => {
     for (const name of ["generate", "train", "evaluate", "deploy"]) {
       await estimate.getByRole("row", { name: new RegExp(`^${name}`) }).waitFor();
     }
-    expect(await lookAt(page, "pipeline-new-filled-light")).toEqual([]);
+    expect(await checkPage(page, "pipeline-new-filled-light")).toEqual([]);
     await page.getByText('"skip": [').waitFor();
     await page.getByRole("tab", { name: "Python" }).click();
     await page.getByText("client.pipelines.run(").waitFor();
@@ -153,7 +153,7 @@ inBrowser("pipelines", () => {
   test.each(FORMS)("pages in $name", async (form) => {
     const { pipelines } = await stage.forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
-    const seen = await lookAtAll(stage.browser, stage.forge.user, form, {
+    const seen = await checkPages(stage.browser, stage.forge.user, form, {
       pipelines: ["/pipelines", "by form"],
       "pipeline-new": ["/pipelines/new", "The same without this form"],
       pipeline: [`/pipelines/${completed}`, "React Flow"],

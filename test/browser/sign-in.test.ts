@@ -1,9 +1,9 @@
 import type { Route } from "playwright-core";
 import { ApiClient } from "../../dev/api-client";
 import {
+  checkPage,
   goTo,
   inBrowser,
-  lookAt,
   openSignedIn,
   signIn,
   TWO_FRAMES,
@@ -12,7 +12,7 @@ import {
 } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Signing in and out, keys that end meanwhile, and a server that does. */
+/** Signing in and out, keys that end during a session, and a server that restarts. */
 
 const stage = browserStage({ own: ["server"] });
 
@@ -33,7 +33,7 @@ inBrowser("sign-in", () => {
     await at.page.getByRole("button", { name: "Sign in" }).click();
   };
 
-  test("a key that is none, and a worker's, are refused with a sentence", async () => {
+  test("an invalid key and a worker's key are refused with a message", async () => {
     await at.page.goto(`${stage.forge.stack.apiUrl}/ui/`);
     await paste("forge_user_nothing");
     await at.page.getByText("Forge does not accept this key.").waitFor();
@@ -41,7 +41,7 @@ inBrowser("sign-in", () => {
     await at.page.getByText("This is a worker key").waitFor();
   });
 
-  test("a good one leads to the page of the address, and is kept in this tab only", async () => {
+  test("a valid key opens the page of the address, and is kept in this tab only", async () => {
     const { page, context } = at;
     await openSignedIn(page, stage.forge.user, "/ui/jobs?status=running&status=failed");
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
@@ -51,9 +51,9 @@ inBrowser("sign-in", () => {
     );
     expect(kept).not.toContain("forge_");
     const stored = await page.evaluate<string>('sessionStorage.getItem("forge.session") ?? ""');
-    // The pasted key was exchanged for a session's.
+    // The pasted key was exchanged for a session key.
     expect(stored).not.toContain(stage.forge.user.key);
-    // A second tab gets it from the first one.
+    // A second tab gets the session from the first one.
     const second = await context.newPage();
     await second.goto(`${stage.forge.stack.apiUrl}/ui/workers`);
     await second.getByRole("heading", { name: "Workers" }).waitFor();
@@ -64,7 +64,7 @@ inBrowser("sign-in", () => {
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
-  test("nonsense in an address is left out of it, and the page is shown", async () => {
+  test("invalid parameters are dropped from the address, and the page is shown", async () => {
     const { page } = at;
     await openSignedIn(page, stage.forge.user, "/ui/jobs?status=nope&from=2026-99-99&other=1");
     for (const [path, heading] of [
@@ -79,7 +79,7 @@ inBrowser("sign-in", () => {
     }
   });
 
-  test("a revoked key leads to the sign-in, and a new one back to where that was", async () => {
+  test("a revoked key leads to the sign-in, and a new one back to the same page", async () => {
     const { page } = at;
     const made = await stage.forge.user.post<{ key: string; key_id: string }>(
       "/api/auth/api-keys",
@@ -99,7 +99,7 @@ inBrowser("sign-in", () => {
   });
 });
 
-/** What one tab learns of its session, the others know too. */
+/** All tabs share the state of the session. */
 inBrowser("tabs", () => {
   const expired = "Your key has expired or was revoked.";
 
@@ -111,7 +111,7 @@ inBrowser("tabs", () => {
     return { api: new ApiClient(stack.apiUrl, key), id: key_id };
   };
 
-  test("a session ends in all of them, and they take the next one", async () => {
+  test("a session ends in all tabs, and they adopt the next one", async () => {
     const { page, context } = await visit(stage.browser);
     const { user, stack } = stage.forge;
     const { api, id } = await newKey("of three tabs");
@@ -121,11 +121,11 @@ inBrowser("tabs", () => {
       await tab.goto(`${stack.apiUrl}/ui/workers`);
       await tab.getByRole("heading", { name: "Workers" }).waitFor();
     }
-    // One can't learn it from the server, and one does not listen.
+    // One tab can't learn it from the server, and one does not listen.
     await silent.route("**/api/**", (route) => route.abort());
     await away.goto(`${stack.apiUrl}/docs/`);
     await user.call("DELETE", `/api/auth/api-keys/${id}`);
-    // It asks at once.
+    // Sends a request at once.
     await goTo(page, "/ui/pipelines");
     await page.getByText(expired).waitFor();
     await silent.getByText(expired).waitFor();
@@ -138,7 +138,7 @@ inBrowser("tabs", () => {
     await context.close();
   });
 
-  test("a late refusal of an earlier session does not end the present one", async () => {
+  test("a late refusal of an earlier session does not end the current one", async () => {
     const { page, context, complaints } = await visit(stage.browser);
     const { user } = stage.forge;
     await openSignedIn(page, user, "/ui/workers");
@@ -161,7 +161,7 @@ inBrowser("tabs", () => {
 });
 
 inBrowser("an admin", () => {
-  test("is warned, and each page says whose things it shows", async () => {
+  test("is warned, and each page says whose data it shows", async () => {
     const { page, context, complaints } = await visit(stage.browser);
     const { admin, stack } = stage.forge;
     const { user_id } = await admin.get<{ user_id: string }>("/api/auth/ping");
@@ -173,7 +173,7 @@ inBrowser("an admin", () => {
     await page.getByText(`This month (UTC), only ${user_id}`).waitFor();
     await page.getByText("All tenants", { exact: true }).waitFor();
     await page.getByText(/^Forecast/).waitFor();
-    expect(await lookAt(page, "overview-admin-light")).toEqual([]);
+    expect(await checkPage(page, "overview-admin-light")).toEqual([]);
     await page.getByRole("button", { name: "Understood" }).click();
     for (const path of ["billing", "keys"]) {
       await goTo(page, `/ui/${path}`);
@@ -186,7 +186,7 @@ inBrowser("an admin", () => {
 });
 
 inBrowser("addresses and code", () => {
-  test("an address that can't be decoded is a page that is not there", async () => {
+  test("an address that can't be decoded shows the not-found page", async () => {
     const { page, context, complaints } = await visit(stage.browser);
     await openSignedIn(page, stage.forge.user, "/ui/");
     for (const path of ["%E0%A4%A", "jobs/%zz"]) {
@@ -197,7 +197,7 @@ inBrowser("addresses and code", () => {
     await context.close();
   });
 
-  test("a page whose code is gone, as after an upgrade, has the tab loaded again once", async () => {
+  test("a page whose code is gone, as after an upgrade, reloads the tab once", async () => {
     const { page, context, complaints } = await visit(stage.browser);
     await openSignedIn(page, stage.forge.user, "/ui/");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -218,9 +218,9 @@ inBrowser("addresses and code", () => {
   });
 });
 
-/** The server ends under an open page, and comes back. */
+/** The server stops while a page is open, and restarts. */
 inBrowser("recovery", () => {
-  test("what is on the screen stays, and is patched again when the server is back", async () => {
+  test("the screen stays as it is, and is updated again when the server is back", async () => {
     const { page } = stage.at;
     const { job_id } = await stage.forge.user.submit("generate", { domain: "law", num_samples: 5 });
     await openSignedIn(page, stage.forge.user, "/ui/jobs");

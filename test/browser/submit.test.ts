@@ -3,7 +3,7 @@ import { accessibilityProblems, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 
-/** The form that submits jobs: its checks, its estimate, one job for one form, clones, uploads. */
+/** The form that submits jobs: validation, estimate, idempotency, clones, uploads. */
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" }, path: "/submit?type=generate" });
 
 interface Listed {
@@ -33,7 +33,7 @@ inBrowser("the form that submits jobs", () => {
     await stage.forge.proveInvariants();
   });
 
-  test("a job is submitted, and seen to complete without a reload", async () => {
+  test("a job is submitted, and its completion is shown without a reload", async () => {
     const { page } = stage.at;
     await page.getByLabel("Described by").selectOption({ label: "Domain, number of samples" });
     await page.getByLabel("Domain").fill("law");
@@ -58,7 +58,7 @@ inBrowser("the form that submits jobs", () => {
     await page.getByText(/^Worker box completed the job in/).waitFor({ timeout: 45_000 });
   });
 
-  test("what is wrong is said at its field, and nothing is sent", async () => {
+  test("an invalid value is reported at its field, and nothing is sent", async () => {
     const { page } = stage.at;
     await openForm(page, "type=train");
     const before = (await jobs()).length;
@@ -74,7 +74,7 @@ inBrowser("the form that submits jobs", () => {
     expect((await jobs()).length).toBe(before);
   });
 
-  test("what the server refuses is said at its field", async () => {
+  test("a server error is reported at its field", async () => {
     const { page } = stage.at;
     await openForm(page, "type=deploy");
     await page.getByRole("combobox", { name: "Checkpoint ID" }).fill("llama-3-8b");
@@ -86,7 +86,7 @@ inBrowser("the form that submits jobs", () => {
     await page.getByText(/is more than "max_replicas"/).waitFor({ state: "detached" });
   });
 
-  test("a double click, and a lost answer, make one job", async () => {
+  test("a double click or a lost response creates only one job", async () => {
     const { page } = stage.at;
     await openForm(page, "type=generate");
     await fillGenerate(page, "medicine");
@@ -107,7 +107,7 @@ inBrowser("the form that submits jobs", () => {
     await untilEnded(stage.forge.user, made[0]?.job_id ?? "");
   });
 
-  test("a clone begins with the job's content", async () => {
+  test("a clone starts with the job's content", async () => {
     const { page } = stage.at;
     const { job_id } = await stage.forge.user.submit("train", {
       dataset_uri: "s3://team-data/sft.parquet",
@@ -133,11 +133,11 @@ inBrowser("the form that submits jobs", () => {
     for (const id of [job_id, cloned]) await stage.forge.user.post(`/api/jobs/${id}/cancel`, {});
   });
 
-  test("the same as curl makes the same job", async () => {
+  test("the curl snippet creates the same job", async () => {
     const { page } = stage.at;
     await openForm(page, "type=generate");
     await fillGenerate(page, "it's law");
-    // What stands above is as it stays, so that a click meets its tab.
+    // Wait until the content above has its final height, so that the click hits the tab.
     await page.getByText(/^Rate card/).waitFor();
     const code = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
     expect(code).toContain(`curl -sS ${stage.forge.stack.apiUrl}/api/jobs/generate`);
@@ -148,14 +148,14 @@ inBrowser("the form that submits jobs", () => {
     await page.getByText("--domain 'it'\\''s law'").waitFor();
   });
 
-  test("a dataset is uploaded where it is needed; one that arrives wrong is not stored", async () => {
+  test("a dataset is uploaded from the form; a corrupted one is not stored", async () => {
     const { page } = stage.at;
     await openForm(page, "type=distill");
     const rows = '{"question": "a", "answer": "b"}\n{"question": "c", "answer": "d"}\n';
     const file = { name: "tasks.jsonl", mimeType: "", buffer: Buffer.from(rows) };
     await page.getByRole("button", { name: "Upload" }).click();
     const dialog = page.getByRole("dialog", { name: "Upload a dataset" });
-    // The form's own key is not the dialog's.
+    // The form's shortcut does not apply inside the dialog.
     await page.keyboard.press("Control+Enter");
     await dialog.locator("input[type=file]").setInputFiles(file);
     expect(await page.getByText("This is required.").count()).toBe(0);
@@ -187,7 +187,7 @@ inBrowser("the form that submits jobs", () => {
   }
 });
 
-/** The error is tied to its input, so a screen reader says it there. */
+/** Expects an error that is linked to its input, so that a screen reader announces it. */
 async function expectError(page: Page, label: string, text: string | RegExp): Promise<void> {
   const input = page.getByLabel(label).and(page.locator("[aria-invalid]"));
   await input.waitFor();

@@ -5,8 +5,8 @@ import { type Forge, startForge } from "../support/forge";
 import { type Raw, WAYS } from "./bad-requests";
 
 /**
- * Every bad request is answered by a documented refusal that names the field, no job comes of it, and
- * the process lives on.
+ * Every bad request gets a documented error that names the field. It creates no job, and the
+ * process keeps running.
  */
 let forge: Forge;
 let document: OpenApiDocument;
@@ -20,7 +20,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Sends a request as it is, and reads the one answer. */
+/** Sends a raw request and reads the single response. */
 async function send({ method = "POST", path = "/api/jobs/audit", headers = [], body = "" }: Raw) {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const bytes = Buffer.from(body);
@@ -42,7 +42,7 @@ async function send({ method = "POST", path = "/api/jobs/audit", headers = [], b
     socket.on("data", (part) => parts.push(part));
     socket.on("error", (error) => (parts.length > 0 ? undefined : reject(error)));
     socket.on("close", () => resolve(Buffer.concat(parts).toString()));
-    socket.setTimeout(20_000, () => socket.destroy(new Error("no answer within 20 s")));
+    socket.setTimeout(20_000, () => socket.destroy(new Error("no response within 20 s")));
     socket.write(Buffer.concat([head, bytes]));
   });
   const [answerHead = "", ...rest] = text.split("\r\n\r\n");
@@ -56,7 +56,7 @@ async function send({ method = "POST", path = "/api/jobs/audit", headers = [], b
 const countJobs = async (): Promise<number | undefined> =>
   (await maybeOne<{ count: number }>(forge.ctx.pool, "select count(*) from jobs"))?.count;
 
-test("there are at least 60 ways", () => {
+test("there are at least 60 kinds of bad requests", () => {
   expect(WAYS.length).toBeGreaterThanOrEqual(60);
 });
 
@@ -69,7 +69,7 @@ test.each(WAYS)("%s", async (_what, request, refusal) => {
   expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
 });
 
-/** Refusals of requests that reach no operation: they have none to be documented by. */
+/** Statuses of requests that match no operation, and so have no documented responses. */
 const ANYWHERE = [400, 403, 404, 405, 408, 431];
 
 function isDocumented({ method = "POST", path = "/api/jobs/audit" }: Raw, status: number): boolean {
@@ -81,7 +81,7 @@ function isDocumented({ method = "POST", path = "/api/jobs/audit" }: Raw, status
     : ANYWHERE.includes(status);
 }
 
-test("after all that, a good request is as good as ever", async () => {
+test("a valid request still succeeds after all bad ones", async () => {
   expect(await forge.user.call("POST", "/audit", { dataset_uri: "s3://bucket/key" })).toMatchObject(
     {
       status: 201,

@@ -1,8 +1,8 @@
-/** A request as bytes: what a client library would refuse to send, an attacker sends. */
+/** A raw request: client libraries refuse to send most of these. */
 export interface Raw {
   method?: string;
   path?: string;
-  /** Beside Host, the key, the length and the type, which a header here replaces. */
+  /** In addition to Host, the key, the length and the type. A header here replaces one of those. */
   headers?: [name: string, value: string][];
   body?: string | Buffer;
 }
@@ -25,7 +25,7 @@ const invalid = (param?: string): Refusal => ({
 const MALFORMED: Refusal = { status: 400, code: "malformed_json" };
 const KEYLESS: Refusal = { status: 403, code: "invalid_api_key" };
 
-/** Ways of being wrong, each with the refusal that it must get. */
+/** Bad requests, each with the error that it must get. */
 export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
   ["cut-off JSON", { body: '{"dataset_uri": "s3:' }, MALFORMED],
   ["two JSON values", { body: `{${AUDIT}} {}` }, MALFORMED],
@@ -66,7 +66,7 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
   ["NUL", audit('"notes": "a\\u0000b"'), invalid("notes")],
   ["NUL in a name", audit('"params": {"a\\u0000": 1}'), invalid("params.a")],
   ["half a surrogate pair", audit('"tags": ["\\ud83d"]'), invalid("tags.0")],
-  ["a number beyond all", audit('"params": {"lr": 1e999}'), invalid("params.lr")],
+  ["an infinite number", audit('"params": {"lr": 1e999}'), invalid("params.lr")],
   ["too large a priority", audit('"priority": 101'), invalid("priority")],
   ["half a priority", audit('"priority": 0.5'), invalid("priority")],
   ["a priority in a text", audit('"priority": "1"'), invalid("priority")],
@@ -74,7 +74,7 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
   ["a negative time", audit('"timeout_s": -1'), invalid("timeout_s")],
   ["a time of 1e300 s", audit('"timeout_s": 1e300'), invalid("timeout_s")],
   ["33 tags", audit(`"tags": [${Array(33).fill('"t"').join()}]`), invalid("tags")],
-  ["a tag that turns text around", audit('"tags": ["a\\u202eb"]'), invalid("tags.0")],
+  ["a tag that reverses text", audit('"tags": ["a\\u202eb"]'), invalid("tags.0")],
   [
     "a worker's tag that does",
     audit('"resources": {"tags": ["\\u2066a"]}'),
@@ -99,7 +99,11 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
     { body: '{"dataset_uri": "s3://b/../../etc"}' },
     invalid("dataset_uri"),
   ],
-  ["an encoded way out", { body: '{"dataset_uri": "s3://b/%2e%2e/etc"}' }, invalid("dataset_uri")],
+  [
+    "an encoded path traversal",
+    { body: '{"dataset_uri": "s3://b/%2e%2e/etc"}' },
+    invalid("dataset_uri"),
+  ],
   [
     "a file of the server's",
     { body: '{"dataset_uri": "file:///etc/passwd"}' },
@@ -126,7 +130,7 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
     train('{"dataset_id": "d", "model": "m", "epochs": 9007199254740993}'),
     invalid("epochs"),
   ],
-  ["a type that is none", { path: "/api/jobs/trian", body: "{}" }, invalid("job_type")],
+  ["an unknown type", { path: "/api/jobs/trian", body: "{}" }, invalid("job_type")],
   [
     "a body of 2 MiB",
     { body: `"${"x".repeat(2 ** 21)}"` },
@@ -249,10 +253,10 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
     { status: 404, code: "artifact_not_found", param: "artifact_id" },
   ],
   ["an unknown filter", { method: "GET", path: "/api/jobs?statos=failed" }, invalid("statos")],
-  ["a status that is none", { method: "GET", path: "/api/jobs?status=done" }, invalid("status")],
+  ["an unknown status", { method: "GET", path: "/api/jobs?status=done" }, invalid("status")],
   ["a limit of 0", { method: "GET", path: "/api/jobs?limit=0" }, invalid("limit")],
   ["two limits", { method: "GET", path: "/api/jobs?limit=1&limit=2" }, invalid("limit")],
-  ["a cursor that is none", { method: "GET", path: "/api/jobs?after=xyz" }, invalid("after")],
+  ["an invalid cursor", { method: "GET", path: "/api/jobs?after=xyz" }, invalid("after")],
   [
     "yesterday",
     { method: "GET", path: "/api/jobs?created_after=yesterday" },

@@ -17,10 +17,10 @@ const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
   mkdirSync(join(keyDir, "local"));
-  // Of its ed25519 keys one in 400 is malformed (ssh2 1.17.0).
+  // ssh2 1.17.0 generates a malformed ed25519 key in one of 400 cases.
   const { private: key } = ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 });
   writeFileSync(join(keyDir, "local", "id_ed25519"), key);
-  // Every form of every row, one after the other, is no flood.
+  // Rate limits are off: the test sends every form of every row.
   forge = await startForge({
     FORGE_SSH_KEY_DIR: keyDir,
     FORGE_MAX_BOOTSTRAPS_PER_TENANT: "1000",
@@ -106,7 +106,7 @@ interface Dataset {
   dataset_uri: string;
 }
 
-/** With and without /api, with and without a trailing slash. */
+/** With and without /api, and with and without a trailing slash. */
 function formsOf(path: string): string[] {
   const [bare = "", query] = path.split("?");
   const other = bare.startsWith("/api/") ? bare.slice("/api".length) : `/api${bare}`;
@@ -157,7 +157,7 @@ test.each(ROWS.map((row) => [row.operations.join(), row] as const))(
   },
 );
 
-test("the document shows these rows and no other", async () => {
+test("the document contains exactly these rows", async () => {
   const { paths } = await forge.user.get<OpenApiDocument>("/openapi.json");
   const shown = Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),

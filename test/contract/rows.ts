@@ -2,7 +2,7 @@ import type { Scope } from "../../core/accounts/principal";
 import { METERED_RATE_CARD } from "../../core/billing/rate-card";
 import { AUDIT } from "../support/jobs";
 
-/** Ids that exist, for the paths. */
+/** Existing ids, for the paths. */
 export type Ids = Record<
   | "job_id"
   | "running_job_id"
@@ -22,18 +22,21 @@ export type Ids = Record<
   string
 >;
 
-/** A row of the contract, or one method of it. */
+/** A row of the contract, or one method of a row. */
 export interface Row {
-  /** As the contract has it: what the OpenAPI document must show. */
+  /** The operations in the contract, which the OpenAPI document must contain. */
   operations: string[];
   method: string;
-  /** Every form of spec.md section 4 and of the contract; each also with and without /api. */
+  /**
+   * Every form in section 4 of spec.md and in the contract. Each is also tested with and without
+   * /api.
+   */
   paths: (ids: Ids) => string[];
   scope: Scope | "open";
   status: number;
   body?: (ids: Ids) => unknown;
   headers?: Record<string, string>;
-  /** What the answer must have. */
+  /** Fields that the response must have. */
   answer?: object;
 }
 
@@ -46,7 +49,7 @@ const JOB_BODIES: Record<string, object> = {
   deploy: { checkpoint_id: "c" },
 };
 
-/** The field set of the SDK variant (spec.md 2.2), for the same routes. */
+/** The fields of the SDK variant (spec.md 2.2), for the same routes. */
 const SDK_BODIES: Record<string, object> = {
   generate: { domain: "law", num_samples: 10 },
   audit: AUDIT,
@@ -129,7 +132,7 @@ const pipelineAction = (
 
 const { name: _, version: __, ...PRICES } = METERED_RATE_CARD;
 
-/** The SSH form of spec.md 2.4, of a machine that nobody answers for. */
+/** The SSH form of spec.md 2.4, for a machine that does not answer. */
 export const OVER_SSH = {
   ssh_host: "192.0.2.1",
   ssh_user: "ubuntu",
@@ -158,7 +161,7 @@ const list = (name: string): object => ({
   has_more: expect.any(Boolean),
 });
 
-/** Every row that is built. */
+/** Every implemented row. */
 export const ROWS: Row[] = [
   ...submissions,
   get("/api/jobs/{job_id}", ({ job_id }) => [`/api/jobs/${job_id}`, `/status/${job_id}`], {
@@ -187,7 +190,7 @@ export const ROWS: Row[] = [
   {
     operations: ["POST /api/jobs/{job_id}/cancel"],
     method: "POST",
-    // Its worker is deaf to it: within the grace it is asked for again and again.
+    // Its worker ignores the cancel, so the request can be repeated within the grace period.
     paths: ({ running_job_id: id }) => [`/api/jobs/${id}/cancel`],
     scope: "user",
     status: 202,
@@ -264,7 +267,7 @@ export const ROWS: Row[] = [
     paths: () => workerForms("next_job"),
     scope: "worker",
     status: 200,
-    // A worker that has said it can't work: asked by every form, it never gets a job.
+    // This worker reports that it can't work, so it never gets a job from any form.
     body: () => ({ worker_id: "out-of-order" }),
     answer: { job_id: null },
   },
@@ -274,7 +277,7 @@ export const ROWS: Row[] = [
     paths: () => workerForms("job_result"),
     scope: "worker",
     status: 200,
-    // The very result that finished the job: it may be sent as often as it takes.
+    // The same result that finished the job: sending it again is idempotent.
     body: ({ finished_job_id, worker_id }) => ({
       worker_id,
       job_id: finished_job_id,
@@ -654,7 +657,7 @@ export const ROWS: Row[] = [
   {
     operations: ["POST /api/deployments/{deployment_id}/stop"],
     method: "POST",
-    // Its worker is deaf to it: within the grace it is asked for again and again.
+    // Its worker ignores the stop, so the request can be repeated within the grace period.
     paths: ({ leaving_deployment_id: id }) => [`/api/deployments/${id}/stop`],
     scope: "user",
     status: 202,

@@ -15,7 +15,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Of requests, in the document as it is kept. */
+/** Request examples in the stored document. */
 function countExamples(): number {
   const text = readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8");
   const { paths } = JSON.parse(text) as OpenApiDocument;
@@ -24,8 +24,8 @@ function countExamples(): number {
   return bodies.reduce((sum, { examples }) => sum + Object.keys(examples ?? {}).length, 0);
 }
 
-/** What the document itself shows; test/slow has the calls that are made up. */
-test("schemathesis finds nothing in the examples of the document", async () => {
+/** Tests the examples of the document. test/slow tests generated calls. */
+test("schemathesis finds no problem in the document's examples", async () => {
   const workers = await finishEverything(forge);
   const run = await runSchemathesis(forge, forge.stack.keys.userKey, ["--phases", "examples"]);
   await workers.stop();

@@ -7,17 +7,18 @@ import { createTenant, type Tenant } from "../support/tenants";
 import { PIPELINES } from "./rows";
 
 /**
- * Built from the OpenAPI document: for each operation, every id in its path, query or body is tried with
- * the ids of another tenant's things, which must answer as ids that never were. A new operation is
- * covered as soon as it is in the document, and a new kind of id as soon as a list shows it.
+ * Derived from the OpenAPI document. For each operation, every id in its path, query or body is
+ * replaced by the ids of another tenant's objects. The response must be the same as for an id that
+ * never existed. New operations are covered as soon as the document contains them, and new kinds of
+ * ids as soon as a list returns them.
  */
 let forge: Forge;
 let operations: NamedOperation[];
-/** Whose things are tried for. */
+/** The tenant that owns the objects. */
 let owner: Tenant;
-/** Who tries. */
+/** The tenant that tries to access them. */
 let stranger: Tenant;
-/** By name (`job_id`), every id that the owner has, and that the stranger has. */
+/** The ids of the owner and of the stranger, by field name (`job_id`). */
 let owned: Map<string, Set<string>>;
 let strange: Map<string, Set<string>>;
 
@@ -30,8 +31,8 @@ interface NamedOperation {
 const ID = /_id$|^id$/;
 
 let minted = 0;
-/** An id that nobody has, a new one each time: registering a worker by it makes it somebody's. */
-const nobodys = (): string => `never_${String(++minted).padStart(8, "0")}`;
+/** An id that does not exist. New each time, because registering a worker creates the id. */
+const unusedId = (): string => `never_${String(++minted).padStart(8, "0")}`;
 
 beforeAll(async () => {
   forge = await startForge({
@@ -49,10 +50,10 @@ beforeAll(async () => {
       operation,
     })),
   );
-  await liveA(owner, "owner-worker");
-  await liveA(stranger, "stranger-worker");
+  await createObjects(owner, "owner-worker");
+  await createObjects(stranger, "stranger-worker");
   owned = await harvest(owner.user);
-  // Only admins are shown it, and no list of the owner's.
+  // Only admins see it, so no list of the owner returns it.
   const customer = { payment_customer_id: "cus_of_the_owner" };
   await forge.admin.call("PUT", "/api/admin/users/owner/payment-customer", customer);
   owned.set("payment_customer_id", new Set([customer.payment_customer_id]));
@@ -63,8 +64,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Leaves one thing of each kind: jobs that ended and that wait, artifacts, bills, keys, a worker. */
-async function liveA({ user, worker }: Tenant, workerId: string): Promise<void> {
+/** Creates one object of each kind: ended and waiting jobs, artifacts, bills, keys, a worker. */
+async function createObjects({ user, worker }: Tenant, workerId: string): Promise<void> {
   const own = worker(workerId);
   await own.register();
   for (const type of ["audit", "distill", "evaluate", "deploy"]) {
@@ -79,10 +80,10 @@ async function liveA({ user, worker }: Tenant, workerId: string): Promise<void> 
   await startPipeline(user, PIPELINES.template);
 }
 
-/** The document, and what is no JSON. */
+/** The document itself, and responses that are not JSON. */
 const NO_LISTS = ["/openapi.json", "/api/billing/export", "/api/events"];
 
-/** Every id that a tenant's lists show, by the name of its field. */
+/** Every id that a tenant's lists return, by field name. */
 async function harvest(user: ApiClient): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>();
   const collect = (value: unknown): void => {
@@ -102,7 +103,10 @@ async function harvest(user: ApiClient): Promise<Map<string, Set<string>>> {
   return found;
 }
 
-/** Names of one kind of id: what a payload calls dataset_id, the registry calls artifact_id. */
+/**
+ * Different field names for the same kind of id: a payload's dataset_id is the registry's
+ * artifact_id.
+ */
 const ALSO: Record<string, string[]> = {
   dataset_id: ["artifact_id"],
   checkpoint_id: ["artifact_id"],
@@ -127,8 +131,10 @@ function placesOf({ path, operation }: NamedOperation): Map<string, (id: string)
     operation.requestBody?.content["application/json"]?.examples ?? {},
   ).map((example) => (example as { value: Record<string, unknown> }).value);
   const inQuery = parameters.filter((one) => one.in === "query");
-  const own = (name: string): string => idsOf(strange, name)[0] ?? nobodys();
-  /** The path, and what its query must have, with the stranger's own ids, but for one of them. */
+  const own = (name: string): string => idsOf(strange, name)[0] ?? unusedId();
+  /**
+   * Fills the path and the required query with the stranger's own ids, except for the chosen place.
+   */
   const fill = (chosen: string, id: string): string => {
     const filled = inPath.reduce(
       (known, name) =>
@@ -169,8 +175,12 @@ function withOwnIds(body: Record<string, unknown>): Record<string, unknown> {
 
 const isOwned = (id: string): boolean => [...owned.values()].some((ids) => ids.has(id));
 
-/** An answer without the ids that it was asked with or that are new in it, and without times. */
-async function shape(method: string, { path, body }: Attempt, id: string): Promise<string> {
+/** A response in a comparable form: without the requested id, new ids, and times. */
+async function comparableResponse(
+  method: string,
+  { path, body }: Attempt,
+  id: string,
+): Promise<string> {
   const withBody = method !== "GET" && method !== "DELETE" && body !== undefined;
   const response = await fetch(`${forge.stack.apiUrl}${path}`, {
     method,
@@ -189,37 +199,42 @@ async function shape(method: string, { path, body }: Attempt, id: string): Promi
   return `${response.status} ${response.headers.get("content-type")} ${text}`;
 }
 
-/** The one place where somebody else's id is told from nobody's: a name that can be taken once. */
+/**
+ * The only place that distinguishes another tenant's id from an unused one: a worker's name can be
+ * registered once.
+ */
 const EXCEPTION = "registerWorker body.worker_id";
 
-/** Filters by what nothing makes yet; the day that something does, its ids are tried. */
+/**
+ * Filters by objects that this test does not create yet. Once it creates one, its ids are tried.
+ */
 const NOT_YET = new Set(["?pipeline_id"]);
 
-test("no operation tells another tenant's id from one that never was", async () => {
-  const told: string[] = [];
+test("no operation distinguishes another tenant's id from one that never existed", async () => {
+  const revealed: string[] = [];
   const tried: string[] = [];
   for (const one of operations) {
     for (const [place, attempt] of placesOf(one)) {
       const name = `${one.operation.operationId} ${place}`;
       const ids = idsOf(owned, place.replace(/^(\?|body\.)/, ""));
       if (ids.length === 0 && NOT_YET.has(place)) continue;
-      if (ids.length === 0) throw new Error(`${name}: the owner has none to try`);
-      const never = nobodys();
-      const expected = await shape(one.method, attempt(never), never);
+      if (ids.length === 0) throw new Error(`${name}: the owner has no id to try`);
+      const never = unusedId();
+      const expected = await comparableResponse(one.method, attempt(never), never);
       for (const id of ids) {
-        const others = await shape(one.method, attempt(id), id);
+        const others = await comparableResponse(one.method, attempt(id), id);
         tried.push(name);
         if (others !== expected && name !== EXCEPTION)
-          told.push(`${name}:\n${others}\n${expected}`);
+          revealed.push(`${name}:\n${others}\n${expected}`);
         if (name === EXCEPTION) expect(others).toMatch(/^409 .*worker_id_taken/);
       }
     }
   }
-  expect(told).toEqual([]);
+  expect(revealed).toEqual([]);
   expect(new Set(tried).size).toBeGreaterThan(20);
 });
 
-test("nothing of the owner's has changed by it", async () => {
+test("these calls changed none of the owner's objects", async () => {
   const { jobs } = await owner.user.get<{
     jobs: { job_id: string; retried_from: string | null }[];
   }>("/api/jobs?limit=200");
@@ -232,7 +247,7 @@ test("nothing of the owner's has changed by it", async () => {
 
 test("no list shows another tenant's ids", () => {
   for (const [name, ids] of owned) {
-    // What a payload names without having it is the tenant's own word.
+    // A payload may contain any text that looks like an id.
     const seen = [...(strange.get(name) ?? [])].filter(
       (id) => ids.has(id) && !id.startsWith("unlisted"),
     );
@@ -240,7 +255,7 @@ test("no list shows another tenant's ids", () => {
   }
 });
 
-test("a reference to another tenant's artifact is the same warning, and resolves nothing", async () => {
+test("a reference to another tenant's artifact gets the same warning and is not resolved", async () => {
   const [id = ""] = idsOf(owned, "artifact_id");
   const body = { dataset_id: id, model: "m", resources: { gpu: 8 } };
   const job = await stranger.user.post<{ warnings: unknown; payload: object }>("/train", body);
@@ -257,23 +272,26 @@ describe("scopes", () => {
     for (const { operation } of operations) expect(LADDER).toContain(operation["x-forge-scope"]);
   });
 
-  test.each(["worker", "user"])("a %s key is refused by all that need more", async (scope) => {
-    const { workerKey, userKey } = forge.stack.keys;
-    const key = scope === "worker" ? workerKey : userKey;
-    const lacking = operations.filter(
-      ({ operation }) => LADDER.indexOf(operation["x-forge-scope"]) > LADDER.indexOf(scope),
-    );
-    expect(lacking.length).toBeGreaterThan(1);
-    const api = new ApiClient(forge.stack.apiUrl, key);
-    for (const { method, path } of lacking) {
-      const body = method === "GET" || method === "DELETE" ? undefined : {};
-      const answer = await api.call(method, path.replaceAll(/[{}]/g, ""), body);
-      expect([method, path, answer.status, answer.body]).toEqual([
-        method,
-        path,
-        403,
-        { error: expect.objectContaining({ code: "insufficient_scope" }) },
-      ]);
-    }
-  });
+  test.each(["worker", "user"])(
+    "a %s key is refused by every operation that needs more",
+    async (scope) => {
+      const { workerKey, userKey } = forge.stack.keys;
+      const key = scope === "worker" ? workerKey : userKey;
+      const lacking = operations.filter(
+        ({ operation }) => LADDER.indexOf(operation["x-forge-scope"]) > LADDER.indexOf(scope),
+      );
+      expect(lacking.length).toBeGreaterThan(1);
+      const api = new ApiClient(forge.stack.apiUrl, key);
+      for (const { method, path } of lacking) {
+        const body = method === "GET" || method === "DELETE" ? undefined : {};
+        const answer = await api.call(method, path.replaceAll(/[{}]/g, ""), body);
+        expect([method, path, answer.status, answer.body]).toEqual([
+          method,
+          path,
+          403,
+          { error: expect.objectContaining({ code: "insufficient_scope" }) },
+        ]);
+      }
+    },
+  );
 });

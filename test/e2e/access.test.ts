@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -31,8 +31,8 @@ describe("keys", () => {
       "a key with a typo",
       { "x-service-api-key": "forge_user_0123456789abcdef0123456789abcdef_00000000" },
     ],
-    ["a bearer that is none", { authorization: "Basic Zm9vOmJhcg==" }],
-  ])("%s is 403 everywhere but for the health", async (_name, headers) => {
+    ["a header without a bearer token", { authorization: "Basic Zm9vOmJhcg==" }],
+  ])("%s gets 403 everywhere except for the health checks", async (_name, headers) => {
     const anonymous = (path: string): Promise<Response> =>
       fetch(`${forge.stack.apiUrl}${path}`, { headers: headers as Record<string, string> });
     for (const path of ["/api/jobs/x", "/nowhere", "/api/auth/ping", "/workers"]) {
@@ -45,7 +45,7 @@ describe("keys", () => {
     for (const path of ["/healthz", "/readyz"]) expect((await anonymous(path)).status).toBe(200);
   });
 
-  test("what somebody on the way wants to know stands beside a key, and a second key does not", async () => {
+  test("another scheme's Authorization header is allowed next to a key, a second key is not", async () => {
     const { apiUrl, keys } = forge.stack;
     const ping = async (authorization: string): Promise<number> => {
       const headers = { "x-service-api-key": keys.userKey, authorization };
@@ -56,7 +56,7 @@ describe("keys", () => {
     for (const other of [keys.adminKey, "", "x y"]) expect(await ping(`Bearer ${other}`)).toBe(403);
   });
 
-  test("each scope may do its part and no more", async () => {
+  test("each scope allows its own operations and no others", async () => {
     const worker = new ApiClient(forge.stack.apiUrl, forge.stack.keys.workerKey);
     expect(codeOf(await worker.call("POST", "/api/jobs/audit", AUDIT))).toBe(
       "403 insufficient_scope",
@@ -72,14 +72,14 @@ describe("keys", () => {
     }
   });
 
-  test("two headers that differ are refused", async () => {
+  test("two headers with different keys are refused", async () => {
     const answer = await forge.user.call("GET", "/api/auth/ping", undefined, {
       authorization: `Bearer ${forge.stack.keys.adminKey}`,
     });
     expect(codeOf(answer)).toBe("403 invalid_api_key");
   });
 
-  test("another tenant's job is not there; an admin sees it", async () => {
+  test("another tenant's job is not found; an admin sees it", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     for (const path of ["", "/attempts", "/artifacts"]) {
       const answer = await other.user.call("GET", `/api/jobs/${job_id}${path}`);
@@ -150,7 +150,7 @@ describe("a submission", () => {
     expect((await send(`"${"x".repeat(2 ** 21)}"`, "application/json")).status).toBe(413);
   });
 
-  test("repeated with one Idempotency-Key makes one job", async () => {
+  test("repeated with the same Idempotency-Key creates one job", async () => {
     const headers = { "idempotency-key": "once" };
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => forge.user.call("POST", "/audit", AUDIT, headers)),

@@ -30,8 +30,8 @@ import { insertJob } from "../../services/jobs/jobs";
 import { type Database, openDatabase } from "../support/database";
 
 /**
- * What is billed of a deployment, whatever happens to it: the real statements, in random sequences and
- * side by side, on a real Postgres. No server runs, so that nothing else happens.
+ * A deployment's bill under random sequences and concurrency of the real statements, on a real
+ * Postgres. No server runs, so that nothing else happens.
  */
 let forge: Database;
 const USER = "local";
@@ -45,7 +45,8 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // As a server does when it starts: a first look at the clock compares it with nothing, and ends no placement.
+  // As at a server's start: the first look at the clock has nothing to compare with, and ends no
+  // placement.
   await forge.ctx.clockWatch.look();
 });
 
@@ -55,7 +56,7 @@ afterAll(async () => {
 
 type Action = { worker: string } & (
   | { does: "die" | "decommission" | "register" | "take" | "finish" | "stop" | "look" | "expire" }
-  | { does: "beat"; lists: boolean | null; isSick: boolean }
+  | { does: "heartbeat"; lists: boolean | null; isSick: boolean }
 );
 
 const worker = fc.constantFrom(...WORKERS);
@@ -75,7 +76,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      does: fc.constant("beat" as const),
+      does: fc.constant("heartbeat" as const),
       worker,
       lists: fc.constantFrom(true, false, null),
       isSick: fc.boolean(),
@@ -83,13 +84,16 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-/** One way to each end of a placement, so that every run goes them all; chance alone missed one at times. */
-const sighting = (lists: boolean, isSick: boolean): Action[] => [
-  { does: "beat", worker: "w0", lists, isSick },
+/**
+ * One way to each end of a placement, so that every run covers them all. Random sequences sometimes
+ * missed one.
+ */
+const heartbeatTwice = (lists: boolean, isSick: boolean): Action[] => [
+  { does: "heartbeat", worker: "w0", lists, isSick },
 ];
 const TO_EACH_OUTCOME: Action[][][] = [
-  [sighting(false, false), sighting(false, false)],
-  [sighting(true, true), sighting(true, true)],
+  [heartbeatTwice(false, false), heartbeatTwice(false, false)],
+  [heartbeatTwice(true, true), heartbeatTwice(true, true)],
   [[{ does: "die", worker: "w0" }]],
   [[{ does: "stop", worker: "w0" }]],
 ];
@@ -114,7 +118,7 @@ async function register(workerId: string): Promise<void> {
   });
 }
 
-/** A user's deploy job that completes on this worker; its deployment. */
+/** Completes a user's deploy job on this worker. @returns its deployment. */
 async function begin(workerId: string): Promise<string> {
   const { pool } = forge.ctx;
   const [jobId, artifactId] = [newId("job"), newId("dep")];
@@ -135,7 +139,7 @@ async function begin(workerId: string): Promise<string> {
     timeoutS: 60,
     maxAttempts: 1,
     requirements,
-    shape: requirementGroupOf(USER, requirements),
+    requirementGroup: requirementGroupOf(USER, requirements),
     rateCard: DEFAULT_RATE_CARD,
     expectedCostUsd: null,
     requestId: "r",
@@ -156,14 +160,14 @@ async function begin(workerId: string): Promise<string> {
   });
   await bill(jobId);
   const facts = await findCompletionFacts(pool, jobId, 1);
-  if (!facts) throw new Error("nothing to complete");
+  if (!facts) throw new Error("no job to complete");
   const manifest = { source_jobs: [], source_artifacts: [], created_at: facts.ended_at } as never;
   const made = { jobId, attempt: 1, storageId: artifactId, manifest, sizeBytes: 0, workerId };
   expect(await transaction(pool, (db) => completeDeployJob(db, made))).toBe(true);
   return artifactId;
 }
 
-/** The worker takes the job, and its result is accepted. */
+/** The worker gets the job, and its result is accepted. */
 async function run(jobId: string, workerId: string): Promise<boolean> {
   return await transaction(forge.ctx.pool, async (db) => {
     const taken = await execute(
@@ -187,7 +191,7 @@ async function bill(jobId: string): Promise<void> {
   await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
 }
 
-/** The job that places it, if one is under way. */
+/** The open job that places the deployment, if any. */
 async function placing(
   deploymentId: string,
 ): Promise<{ job_id: string; status: string } | undefined> {
@@ -240,12 +244,12 @@ async function act(deploymentId: string, one: Action): Promise<void> {
         else await markDead(db, workerId, known?.heartbeat_seq ?? 0, "silent");
         await endPlacementsOfLostWorker(db, workerId);
       });
-    case "beat": {
-      const told = { workerId, userId: USER, util: null, memUsed: null, memTotal: null };
-      const beat = { ...told, boundKeyId: null, errorReason: null };
-      const [heard] = await recordHeartbeats(ctx.pool, [beat], ctx.config.deployments);
-      if (!heard) return;
-      await compareDeploymentHealth(ctx, heard, {
+    case "heartbeat": {
+      const reported = { workerId, userId: USER, util: null, memUsed: null, memTotal: null };
+      const heartbeat = { ...reported, boundKeyId: null, errorReason: null };
+      const [state] = await recordHeartbeats(ctx.pool, [heartbeat], ctx.config.deployments);
+      if (!state) return;
+      await compareDeploymentHealth(ctx, state, {
         ...(one.lists === null ? {} : { deployments: one.lists ? [deploymentId] : [] }),
         unhealthy_deployments: one.isSick ? [deploymentId] : [],
       });
@@ -261,7 +265,7 @@ async function violations(): Promise<string[]> {
   return [...found, ...(await recomputeAccruals(forge.ctx.pool))];
 }
 
-test("one interval from the first result to the stop, and no placement overlaps or outlives it", async () => {
+test("the bill is one interval from the first result to the stop; no placement overlaps another or outlives it", async () => {
   const outcomes = new Set<string>();
   await fc.assert(
     fc.asyncProperty(
@@ -278,14 +282,14 @@ test("one interval from the first result to the stop, and no placement overlaps 
             "select stop_requested_at, active_at from deployments where deployment_id = $1",
             [deploymentId],
           );
-          // What has ended stays ended, and when.
+          // An ended row keeps its state and its time.
           if (ended !== undefined) expect(row).toEqual(ended);
           else if (row?.stop_requested_at) ended = row;
         }
         await stopDeployment(forge.ctx, deploymentId, null, "test");
         await act(deploymentId, { does: "finish", worker: "w0" });
         for (const id of WORKERS) {
-          await act(deploymentId, { does: "beat", worker: id, lists: false, isSick: false });
+          await act(deploymentId, { does: "heartbeat", worker: id, lists: false, isSick: false });
         }
         await act(deploymentId, { does: "expire", worker: "w0" });
         await act(deploymentId, { does: "look", worker: "w0" });
@@ -306,11 +310,11 @@ test("one interval from the first result to the stop, and no placement overlaps 
     ),
     { numRuns: SEQUENCES, examples: TO_EACH_OUTCOME.map((steps) => [steps]) },
   );
-  // The sequences go where something happens.
+  // The sequences reach every outcome.
   expect([...outcomes].sort()).toEqual(["missing", "stopped", "unhealthy", "worker_lost"]);
 }, 300_000);
 
-test("models that were deployed before live on where their worker does, and are over where not", async () => {
+test("models deployed before the migration stay active if their worker is alive, and end if not", async () => {
   const name = `before_${randomBytes(6).toString("hex")}`;
   await forge.ctx.pool.query(`create database ${name}`);
   const url = new URL(forge.databaseUrl);
@@ -353,7 +357,7 @@ test("models that were deployed before live on where their worker does, and are 
   );
   const signed = files.find((file) => file.endsWith("_signed_clock_steps.sql")) ?? "";
   for (const file of files.filter((one) => one > own && one < signed)) await apply(file);
-  // The clock was set forward before they began, and by a day while both lived.
+  // The clock was set forward before both began, and by a day while both were active.
   await client.query(
     "insert into clock_steps (seen_at, by_s) values ('2025-12-31', 3600), ('2026-01-05', 86400)",
   );
@@ -363,7 +367,7 @@ test("models that were deployed before live on where their worker does, and are 
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // What they did not tell is nothing, so that their stop adds numbers.
+  // Unreported metrics count as zero, so that the stop can add numbers.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

@@ -11,7 +11,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
-/** The real agent, under the real control plane. */
+/** The real agent with the real control plane. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ test.each(["rows.parquet", "rows.jsonl"])("audits %s", async (name) => {
     quality: Record<string, number>;
     duplicate_rows: number;
   };
-  // The generator makes about one answer in twenty wrong and one row in fifty a copy.
+  // The generator gives about one wrong answer in twenty, and one copied row in fifty.
   expect(quality.correctness_mean).toBeGreaterThan(0.92);
   expect(quality.correctness_mean).toBeLessThan(0.98);
   expect(duplicate_rows).toBeGreaterThan(20);
@@ -84,7 +84,7 @@ test.each([
   ["of broken JSON", "forge://artifacts/samples/broken.jsonl", /line 2 .* not JSON/, '{"a":1}\n{'],
   ["without the columns", "forge://artifacts/samples/odd.jsonl", /none of the columns/, '{"a":1}'],
   ["that is empty", "forge://artifacts/samples/empty.jsonl", /no rows/, ""],
-])("a dataset %s fails the job, and says why", async (_what, uri, message, content) => {
+])("a dataset %s fails the job with the reason", async (_what, uri, message, content) => {
   if (content !== undefined) {
     const directory = join(forge.stack.storeDir, "artifacts", "samples");
     mkdirSync(directory, { recursive: true });
@@ -96,7 +96,7 @@ test.each([
   expect(job.error).toMatch(message);
 });
 
-test("another tenant's dataset reads as one that never was", async () => {
+test("another tenant's dataset looks like one that never existed", async () => {
   const other = await createTenant(forge, "other");
   const upload = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
@@ -132,14 +132,15 @@ test("idle it takes under 1 % of a core and under 60 MB", async () => {
   const before = cpuTicks();
   const measuredS = 8;
   await sleep(measuredS * 1000);
-  // The kernel counts in hundredths of a second; it heartbeats ten times as often here as it would.
+  // The kernel counts in hundredths of a second. The agent sends heartbeats ten times as often here
+  // as normally.
   const percent = (cpuTicks() - before) / measuredS;
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   expect(percent).toBeLessThan(1);
   expect(rssKb).toBeLessThan(60_000);
 });
 
-test("status tells what it does, also from another process", async () => {
+test("status shows its work, also from another process", async () => {
   const python = await pythonEnvironment(saySilently);
   const shown = execFileSync(python, ["-m", "forge_agent", "status"], {
     encoding: "utf8",
@@ -152,7 +153,7 @@ test("status tells what it does, also from another process", async () => {
   expect(shown).toMatch(/^running as process \d+ since .*\n {2}box \(cpu\): idle since .*\n$/);
 });
 
-test("SIGTERM lets it finish its job and leave", async () => {
+test("after SIGTERM it finishes its job and exits", async () => {
   const python = await pythonEnvironment(saySilently);
   const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
   const out = join(forge.stack.storeDir, "artifacts", "samples", "more.parquet");

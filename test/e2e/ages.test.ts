@@ -2,17 +2,17 @@ import fc from "fast-check";
 import { isOlder } from "../../platform/postgres/clock";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { forgetOldKeys } from "../../services/accounts/idempotency-keys";
+import { deleteOldIdempotencyKeys } from "../../services/accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "../../services/accounts/tenant-events";
 import { markExpiredDeleted } from "../../services/artifacts/artifact-deletion";
-import { listAbandoned } from "../../services/artifacts/dataset-uploads";
+import { listAbandonedUploads } from "../../services/artifacts/dataset-uploads";
 import { deleteOldMetrics } from "../../services/jobs/job-metrics";
 import { type Database, openDatabase } from "../support/database";
 
-/** What is removed for its age, by clocks that were set; in seconds. */
+/** Finds data by age although the clock was set. Times are in seconds. */
 const DAY = 86_400;
 const AGE = 10 * DAY;
-/** Off by this at most: how long a step may go unrecorded. */
+/** The maximum error: how long a step may be unrecorded. */
 const PRECISE = 15;
 
 let forge: Database;
@@ -25,10 +25,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Some time passes, in which something is written; then the clock is set, which is recorded later. */
+/** Some time with writes; then the clock is set, and the step is recorded later. */
 interface Segment {
   lasts: number;
-  /** When it is written, as shares of that time. */
+  /** When data is written, as shares of that time. */
   writes: number[];
   by: number;
   recordedAfter: number;
@@ -53,11 +53,11 @@ const either = fc.oneof(
 
 interface History {
   steps: { seen: number; by: number }[];
-  /** What the clock said when each thing was written, and how long ago that was. */
+  /** The clock's time at each write, and the real age of the data. */
   written: { at: number; age: number }[];
 }
 
-/** By the clock as it is at the end: 0 is then. Right after the last step nothing is written. */
+/** In the clock's time at the end, which is 0. Nothing is written right after the last step. */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];
   const steps: History["steps"] = [];
@@ -78,7 +78,7 @@ function historyOf(life: Segment[]): History {
   };
 }
 
-/** Which of these are older than AGE. */
+/** Which of these are found to be older than AGE. */
 async function findOlder({ steps, written }: History): Promise<boolean[]> {
   return await transaction(forge.ctx.pool, async (db) => {
     await all(db, "delete from clock_steps");
@@ -100,7 +100,7 @@ async function findOlder({ steps, written }: History): Promise<boolean[]> {
   });
 }
 
-test("of clocks that are set forward and back, only what is old is older; and all is, in time", async () => {
+test("if clocks are set forward and back, only old data is found; and eventually all of it", async () => {
   await fc.assert(
     fc.asyncProperty(segments(either), async (life) => {
       const history = historyOf(life);
@@ -115,7 +115,7 @@ test("of clocks that are set forward and back, only what is old is older; and al
   );
 });
 
-test("of clocks that are set forward, all that is old is older", async () => {
+test("if clocks are only set forward, all old data is found", async () => {
   await fc.assert(
     fc.asyncProperty(segments(forward), async (life) => {
       const history = historyOf(life);
@@ -130,7 +130,10 @@ test("of clocks that are set forward, all that is old is older", async () => {
 
 const RULE = { user_id: "u", kind: "raw_dataset", keep_days: 10 };
 
-/** How Postgres would run the statements of `work`, by indexes if it can: the tables are empty. */
+/**
+ * How Postgres would run the statements of `work`, with indexes if possible, as the tables are
+ * empty.
+ */
 async function explain(work: (db: Queryable) => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];
   await transaction(forge.ctx.pool, async (db) => {
@@ -148,16 +151,16 @@ async function explain(work: (db: Queryable) => Promise<unknown>): Promise<strin
 }
 
 test.each<[string, string, (db: Queryable) => Promise<unknown>]>([
-  ["idempotency keys", "idempotency_by_age", (db) => forgetOldKeys(db, 1)],
+  ["idempotency keys", "idempotency_by_age", (db) => deleteOldIdempotencyKeys(db, 1)],
   ["events", "change_events_by_age", (db) => deleteOldChangeEvents(db, 1)],
   ["metrics of jobs", "job_metrics_by_age", (db) => deleteOldMetrics(db, 1)],
-  ["unfinished uploads", "artifacts_unregistered", (db) => listAbandoned(db, undefined, 1)],
+  ["unfinished uploads", "artifacts_unregistered", (db) => listAbandonedUploads(db, undefined, 1)],
   [
     "artifacts under a rule",
     "artifacts_by_kind",
     (db) => markExpiredDeleted(db, RULE, undefined, 1),
   ],
-])("old %s are found by their index, whatever is recorded of the clock", async (_, index, work) => {
+])("old %s are found by their index, whatever steps are recorded", async (_, index, work) => {
   const plan = await explain(work);
   const at = plan.findIndex((line) => line.includes(`using ${index} `));
   expect(plan[at + 1]).toMatch(/Index Cond: .*\b(created_at|at) < .*InitPlan/);

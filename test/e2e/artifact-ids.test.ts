@@ -13,8 +13,8 @@ import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
 /**
- * A worker may name what it makes, so two tenants' workers may choose the same id. Neither may keep the
- * other from its id, learn that the other has it, or reach what lies under it.
+ * A worker may choose the id of its artifact, so workers of two tenants may choose the same one.
+ * Neither tenant may block the other's id, learn that it exists, or access the other's files.
  */
 let forge: Forge;
 let alice: Owner;
@@ -31,7 +31,7 @@ beforeAll(async () => {
   [alice, bob] = [await owner("alice"), await owner("bob")];
 });
 
-afterEach(async () => await forge.settle());
+afterEach(async () => await forge.endTest());
 
 afterAll(async () => {
   await forge?.stop();
@@ -46,7 +46,7 @@ async function owner(userId: string): Promise<Owner> {
 
 const rowsOf = ({ userId }: Owner): string => `{"text":"made for ${userId}"}\n`;
 
-/** A job whose worker gives its artifact this id, and uploads one file. */
+/** Runs a job whose worker chooses this id for its artifact and uploads one file. */
 async function make(
   { user, worker }: Owner,
   job: { type?: string; body?: object; idField?: string },
@@ -55,9 +55,12 @@ async function make(
 ): Promise<Job> {
   const { type = "audit", body = AUDIT, idField = "dataset_id" } = job;
   const { job_id } = await user.submit(type, body);
-  const handed = await worker.take();
-  expect(await worker.upload(handed, "scored.jsonl", content)).toBe(201);
-  const answer = await worker.complete(handed, { artifacts_uri: null, result: { [idField]: id } });
+  const dispatched = await worker.take();
+  expect(await worker.upload(dispatched, "scored.jsonl", content)).toBe(201);
+  const answer = await worker.complete(dispatched, {
+    artifacts_uri: null,
+    result: { [idField]: id },
+  });
   expect(answer.status).toBe(200);
   return await untilEnded(user, job_id);
 }
@@ -79,7 +82,7 @@ test.each([
     },
   ],
   ["report", { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" }],
-])("two tenants give the same id to a %s, and each has its own", async (what, job) => {
+])("two tenants choose the same id for a %s, and each has its own", async (what, job) => {
   const id = `squad.${what.replace(" ", "-")}`;
   const first = await make(alice, job, id, rowsOf(alice));
   expect(first).toMatchObject({ status: "completed", result: { [job.idField]: id } });
@@ -101,55 +104,57 @@ test.each([
   }
 });
 
-test("an id that another tenant has is answered as one that nobody has", async () => {
+test("an id of another tenant gets the same response as an unused one", async () => {
   await make(alice, {}, "taken", rowsOf(alice));
   const [taken, free] = [
     await make(bob, {}, "taken", rowsOf(bob)),
     await make(bob, {}, "free", rowsOf(bob)),
   ];
-  /** All that is said of a job and its artifact, without what differs between any two. */
-  const told = async (job: Job, id: string): Promise<unknown> => {
+  /**
+   * Everything the API returns about a job and its artifact, without what differs between any two.
+   */
+  const responses = async (job: Job, id: string): Promise<unknown> => {
     const said = { job, artifact: await bob.user.get<Artifact>(`/api/artifacts/${id}`) };
     const plain = JSON.stringify(said)
       .replaceAll(job.job_id, "JOB")
-      // The one thing that tells: folders are named by ids, and all tenants share the store.
+      // The one exception: folders are named by ids, and all tenants share the store.
       .replaceAll(/artifacts\/datasets\/[^/"]+/g, "FOLDER")
       .replaceAll(id, "ID")
       .replaceAll(/(?:ds|att|req)_[0-9a-hjkmnp-tv-z]{26}/g, "MINTED")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
     return JSON.parse(plain);
   };
-  expect(await told(taken, "taken")).toEqual(await told(free, "free"));
+  expect(await responses(taken, "taken")).toEqual(await responses(free, "free"));
 });
 
-test("an id that looks minted is refused, whether or not anybody has it", async () => {
+test("an id in the format of generated ids is refused, whether or not it exists", async () => {
   const { job_id } = await alice.user.submit("audit", AUDIT);
-  const handed = await alice.worker.take();
-  const minted = String(handed.output_ids.dataset_id);
-  await alice.worker.complete(handed);
+  const dispatched = await alice.worker.take();
+  const minted = String(dispatched.output_ids.dataset_id);
+  await alice.worker.complete(dispatched);
   await untilEnded(alice.user, job_id);
-  const nobodys = `ds_${"0".repeat(26)}`;
-  expect([minted, nobodys].every((id) => MINTED_ID.test(id))).toBe(true);
+  const unusedId = `ds_${"0".repeat(26)}`;
+  expect([minted, unusedId].every((id) => MINTED_ID.test(id))).toBe(true);
   const [known, unknown] = [
     await make(bob, {}, minted, rowsOf(bob)),
-    await make(bob, {}, nobodys, rowsOf(bob)),
+    await make(bob, {}, unusedId, rowsOf(bob)),
   ];
   expect(known).toMatchObject({ status: "failed", error_code: "artifact_conflict" });
-  expect(known.error?.replace(minted, nobodys)).toBe(unknown.error);
+  expect(known.error?.replace(minted, unusedId)).toBe(unknown.error);
 });
 
-test("within a tenant an id is still taken once", async () => {
+test("within a tenant an id is still unique", async () => {
   await make(alice, {}, "once", rowsOf(alice));
   expect(await make(alice, {}, "once", rowsOf(alice))).toMatchObject({
     status: "failed",
     error_code: "artifact_conflict",
   });
-  // Nor for another kind of artifact.
+  // This also holds for another kind of artifact.
   const report = { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" };
   expect((await make(alice, report, "once", "{}")).error_code).toBe("artifact_conflict");
 });
 
-test("nobody chooses the id of an upload", async () => {
+test("a client can't choose the id of an upload", async () => {
   const upload = async (query: string) => {
     const response = await fetch(`${bob.user.baseUrl}/api/datasets${query}`, {
       method: "POST",
@@ -165,7 +170,7 @@ test("nobody chooses the id of an upload", async () => {
   expect(ids.every((id) => MINTED_ID.test(id))).toBe(true);
 });
 
-test("a folder has its artifact's id, but where another tenant has that folder", async () => {
+test("a folder has its artifact's id, unless another tenant has that folder", async () => {
   const folderOf = async ({ user }: Owner, id: string): Promise<string | undefined> =>
     (await user.get<Artifact>(`/api/artifacts/${id}`)).uri.split("/").at(-2);
   await make(alice, {}, "layout", rowsOf(alice));
@@ -197,7 +202,7 @@ describe("references", () => {
     files?: { path: string; sha256: string }[];
   }
 
-  test("an id, and a URI with either id, lead to the tenant's own artifact", async () => {
+  test("an id, and a URI with either id, resolve to the tenant's own artifact", async () => {
     const made = await make(alice, {}, "corpus", rowsOf(alice));
     const ofBob = await make(bob, {}, "corpus", rowsOf(bob));
     const { uri } = await artifactOf(alice.user, made.job_id);
@@ -213,19 +218,19 @@ describe("references", () => {
       expect(input?.files).toMatchObject([{ path: ofAlice.path }]);
       if (input?.files?.[0]?.sha256) expect(input.files[0].sha256).toBe(ofAlice.sha256);
     }
-    // What Alice's folder is called leads Bob to his own.
+    // The name of Alice's folder resolves to Bob's own artifact.
     for (const dataset_uri of [uri, `${uri}scored.jsonl`]) {
       const [input] = await inputsOf(bob, { dataset_uri });
       expect(input?.files).toMatchObject([{ size_bytes: rowsOf(bob).length }]);
     }
-    // And Bob's, which was minted, gives Alice nothing.
+    // Bob's generated folder name resolves to nothing for Alice.
     const { uri: minted } = await artifactOf(bob.user, ofBob.job_id);
     for (const dataset_uri of [minted, `${minted}scored.jsonl`]) {
       expect(await inputsOf(alice, { dataset_uri })).toMatchObject([{ withheld: true }]);
     }
   });
 
-  test("what is made from it, its lineage and its end are the tenant's own", async () => {
+  test("derived artifacts, lineage and deletion stay within the tenant", async () => {
     const made = await make(alice, {}, "source", rowsOf(alice));
     await make(bob, {}, "source", rowsOf(bob));
     const { uri } = await artifactOf(alice.user, made.job_id);
@@ -245,7 +250,7 @@ describe("references", () => {
       status: 409,
       body: { error: { code: "artifact_in_use", details: { dependents: [{ id: "derived" }] } } },
     });
-    // A job under way that names the folder needs it as well.
+    // An unfinished job that names the folder depends on it as well.
     const { job_id: waiting } = await alice.user.submit("train", {
       dataset_uri: `${uri}scored.jsonl`,
       model: "m",
@@ -266,7 +271,7 @@ describe("references", () => {
     );
   });
 
-  test("a preview shows the tenant's own table, even where the same bytes were seen before", async () => {
+  test("a preview shows the tenant's own table, even if the same bytes were read before", async () => {
     const same = '{"text":"the same"}\n';
     for (const each of [alice, bob]) {
       await make(each, {}, "seen", same);
@@ -277,18 +282,18 @@ describe("references", () => {
 });
 
 describe("a deployment", () => {
-  /** The worker serves a model by an id of its own. */
+  /** The worker serves a model under an id that it chose. */
   async function deploy({ user, worker }: Owner, id: string): Promise<ModelServer> {
     const { job_id } = await user.submit("deploy", { checkpoint_id: "c" });
-    const handed = await worker.take();
+    const dispatched = await worker.take();
     const model = await ModelServer.start(worker.id);
     const result = { deployment_id: id, inference_url: model.url };
-    expect((await worker.complete(handed, { artifacts_uri: null, result })).status).toBe(200);
+    expect((await worker.complete(dispatched, { artifacts_uri: null, result })).status).toBe(200);
     expect(await untilEnded(user, job_id)).toMatchObject({ status: "completed", result });
     return model;
   }
 
-  test("of one id is two tenants' at once; each asks, sees and stops its own", async () => {
+  test("with the same id exists for two tenants at once; each calls, sees and stops its own", async () => {
     const models: ModelServer[] = [];
     try {
       for (const each of [alice, bob]) {
@@ -335,7 +340,7 @@ describe("a deployment", () => {
   }, 60_000);
 });
 
-test("an admin names the tenant, or the folder, of an id that several have", async () => {
+test("for an ambiguous id an admin names the tenant or the folder", async () => {
   const made = await make(alice, {}, "shared-name", rowsOf(alice));
   expect(await contentOf(forge.admin, "shared-name")).toBe(rowsOf(alice));
   const ofBob = await make(bob, {}, "shared-name", rowsOf(bob));

@@ -9,16 +9,16 @@ import {
   type Artifact,
   artifactOf,
   download,
-  faultsOfManifest,
   type Lineage,
+  manifestErrors,
   sha256,
 } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** The registry: what is measured, what leads where, and how artifacts go. */
+/** The registry: measurements, lineage, and deletion of artifacts. */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const ROWS = '{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n{"a":3,"b":"z"}\n';
 
-/** A job of one attempt that uploads these files and says this. */
+/** Runs a job of one attempt that uploads these files and reports this result. */
 async function make(
   type: string,
   body: object,
@@ -54,7 +54,7 @@ async function make(
   return await artifactOf(forge.user, job_id);
 }
 
-/** Uploads a dataset; its id. */
+/** Uploads a dataset. @returns its id. */
 async function upload(tenant: ApiClient): Promise<string> {
   const response = await fetch(`${tenant.baseUrl}/api/datasets`, {
     method: "POST",
@@ -73,7 +73,7 @@ const remove = (id: string): Promise<{ status: number; body: unknown }> =>
 const folderOf = (artifact: Artifact): string =>
   join(forge.stack.storeDir, artifact.uri.replace("forge://", ""));
 
-describe("the URIs of a job have addresses of this API beside them", () => {
+describe("a job's URIs come with download URLs of this API", () => {
   const BUCKET = "s3://bucket/somewhere/";
   interface Shown {
     job_id: string;
@@ -96,25 +96,28 @@ describe("the URIs of a job have addresses of this API beside them", () => {
     return one;
   };
 
-  test.each([null, BUCKET])("files that are here, also where the worker says %s", async (uri) => {
-    const job = await shown({ "rows.jsonl": ROWS }, uri);
-    expect(job.artifacts_uri).toMatch(uri ?? /^forge:/);
-    const listed = await forge.user.get<{ files: object[] }>(String(job.artifacts_url));
-    expect(listed.files).toMatchObject([{ path: "rows.jsonl" }]);
-    const { bytes } = await download(forge.user, `${job.artifacts_url}/rows.jsonl`);
-    expect(bytes.toString()).toBe(ROWS);
-    const log = await download(forge.user, job.logs_url);
-    expect(log.bytes.toString()).toBe("one line\n");
-  });
+  test.each([null, BUCKET])(
+    "files in Forge's store, also if the worker reports %s",
+    async (uri) => {
+      const job = await shown({ "rows.jsonl": ROWS }, uri);
+      expect(job.artifacts_uri).toMatch(uri ?? /^forge:/);
+      const listed = await forge.user.get<{ files: object[] }>(String(job.artifacts_url));
+      expect(listed.files).toMatchObject([{ path: "rows.jsonl" }]);
+      const { bytes } = await download(forge.user, `${job.artifacts_url}/rows.jsonl`);
+      expect(bytes.toString()).toBe(ROWS);
+      const log = await download(forge.user, job.logs_url);
+      expect(log.bytes.toString()).toBe("one line\n");
+    },
+  );
 
-  test("files that are in the worker's bucket only have none", async () => {
+  test("files that are only in the worker's bucket have none", async () => {
     const job = await shown({}, BUCKET);
     expect(job).toMatchObject({ artifacts_uri: BUCKET, artifacts_url: null });
   });
 });
 
 describe("a manifest", () => {
-  test("has what was measured, and lists what the worker said against it", async () => {
+  test("has the measured values, and lists the worker's contradicting reports", async () => {
     const { manifest } = await make(
       "audit",
       AUDIT,
@@ -127,7 +130,7 @@ describe("a manifest", () => {
         git_commit: 7,
       },
     );
-    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifestErrors(manifest)).toEqual([]);
     const columns = [
       { name: "a", dtype: "int64" },
       { name: "b", dtype: "string" },
@@ -153,11 +156,11 @@ describe("a manifest", () => {
     ]);
   });
 
-  test("of an honest worker lists nothing; a table that is none is said", async () => {
+  test("of an honest worker lists no contradiction; an unreadable table is listed", async () => {
     const honest = await make("audit", AUDIT, { "scored.csv": "a,b\n1,2\n" }, { num_rows: 1 });
     expect(honest.manifest).toMatchObject({ num_rows: 1, contradictions: [] });
     const { manifest } = await make("audit", AUDIT, { "scored.parquet": "PAR1 not at all PAR1" });
-    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifestErrors(manifest)).toEqual([]);
     expect(manifest).toMatchObject({
       verified: false,
       num_rows: null,
@@ -167,7 +170,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("of a worker whose files nobody sees claims, and is not verified", async () => {
+  test("of files outside Forge's store has the reported values, and is not verified", async () => {
     const { manifest } = await make(
       "train",
       { dataset_id: "d", model: "m", params: { lr: 0.1 } },
@@ -178,7 +181,7 @@ describe("a manifest", () => {
         training_steps: -1,
       },
     );
-    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifestErrors(manifest)).toEqual([]);
     expect(manifest).toMatchObject({
       verified: false,
       files: [],
@@ -190,7 +193,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("its files follow the id that the worker gave it, and are what was uploaded last", async () => {
+  test("its files follow the id that the worker chose, and are the latest uploads", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     await worker.upload(job, "scored.jsonl", "{}\n");
@@ -211,7 +214,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("its name is the control plane's, however it is written", async () => {
+  test("the name manifest.json belongs to the control plane, in any spelling", async () => {
     await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     for (const path of ["manifest.json", "MANIFEST.json", "Manifest.JSON"]) {
@@ -224,10 +227,10 @@ describe("a manifest", () => {
 });
 
 test.each([
-  ["a text that is cut in the middle of a pair", "generate", { num_rows: "😀".repeat(700) }],
-  ["numbers that are none", "evaluate", { scores: { x: "😀".repeat(600), toString: 1 } }],
+  ["a text that is cut inside a surrogate pair", "generate", { num_rows: "😀".repeat(700) }],
+  ["values that are no numbers", "evaluate", { scores: { x: "😀".repeat(600), toString: 1 } }],
   [
-    "names that every object has",
+    "names of properties that every object has",
     "audit",
     { num_rows: 9, quality: { constructor: 1, toString: {} } },
   ],
@@ -236,23 +239,23 @@ test.each([
     "audit",
     { schema: [1], num_rows: {}, git_commit: [], quality: 7 },
   ],
-  ["a URI that is none", "audit", { dataset_uri: "forge://%ff", num_rows: -1e308 }],
-])("%s keeps no job from its end", async (_what, type, result) => {
+  ["an invalid URI", "audit", { dataset_uri: "forge://%ff", num_rows: -1e308 }],
+])("%s does not keep a job from ending", async (_what, type, result) => {
   const bodies: Record<string, object> = {
     generate: { task: "t", size: 3, teacher: "t" },
     audit: AUDIT,
     evaluate: { checkpoint_id: "c" },
   };
   const { manifest } = await make(type, bodies[type] ?? {}, { "raw.jsonl": ROWS }, result);
-  expect(faultsOfManifest(manifest)).toEqual([]);
+  expect(manifestErrors(manifest)).toEqual([]);
   expect(manifest.contradictions).not.toEqual([]);
 });
 
-test("columns that no manifest can name make an unreadable table, not a job without end", async () => {
+test("columns that a manifest can't name make the table unreadable, and the job still ends", async () => {
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`c${n}`, 1]));
   for (const row of [{ "a\u0000b": 1 }, many]) {
     const { manifest } = await make("audit", AUDIT, { "scored.jsonl": JSON.stringify(row) });
-    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifestErrors(manifest)).toEqual([]);
     expect(manifest).toMatchObject({
       verified: false,
       measured: ["files", "cost_estimate_usd"],
@@ -262,7 +265,7 @@ test("columns that no manifest can name make an unreadable table, not a job with
   }
 });
 
-test("an id that was minted for another attempt is not to be had", async () => {
+test("an id generated for another attempt is refused", async () => {
   const first = await forge.user.submit("audit", AUDIT);
   const lost = await worker.take();
   await worker.upload(lost, "scored.jsonl", ROWS);
@@ -278,7 +281,7 @@ test("an id that was minted for another attempt is not to be had", async () => {
   });
 });
 
-test("what an attempt that lost has left never shows, and is swept", async () => {
+test("files of a lost attempt are never shown, and are removed", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const lost = await worker.take();
   await worker.upload(lost, "scored.jsonl", "{}\n");
@@ -297,11 +300,11 @@ test("what an attempt that lost has left never shows, and is swept", async () =>
   expect(readdirSync(datasets)).toContain(minted(won));
 });
 
-test("a file that is being put in its place is waited for, and is what is there then", async () => {
+test("registration waits for a file that is being moved, and uses its final content", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   await worker.upload(job, "scored.jsonl", "{}\n");
-  // As a server has it that is about to move another upload of the file there.
+  // As if a server is about to move another upload of the file there.
   await execute(
     forge.ctx.pool,
     `update attempt_files set sha256 = null, movers = 1, moving_until = now() + interval '1 hour'
@@ -309,7 +312,7 @@ test("a file that is being put in its place is waited for, and is what is there 
     [job_id],
   );
   await worker.complete(job, { artifacts_uri: null });
-  await untilPutOff(forge, job_id);
+  await untilRetried(forge, job_id);
   expect((await forge.user.job(job_id)).status).toBe("running");
   const folder = join(
     forge.stack.storeDir,
@@ -325,7 +328,7 @@ test("a file that is being put in its place is waited for, and is what is there 
   });
 });
 
-test("what the attempts of a failed job have left is swept", async () => {
+test("files of a failed job's attempts are removed", async () => {
   await forge.user.submit("train", { dataset_id: "d", model: "m" });
   const job = await worker.take();
   await worker.upload(job, "model.pt", "half");
@@ -337,7 +340,7 @@ test("what the attempts of a failed job have left is swept", async () => {
   });
 });
 
-test("a lineage is the whole way there and on, and nobody else's", async () => {
+test("a lineage has all ancestors and descendants, and nothing of other tenants", async () => {
   const raw = await make(
     "generate",
     { task: "t", size: 3, teacher: "some-teacher" },
@@ -389,8 +392,8 @@ test("a lineage is the whole way there and on, and nobody else's", async () => {
   expect((await other.call("GET", path)).status).toBe(404);
 });
 
-describe("an artifact goes", () => {
-  test("when nothing depends on it, and leaves a tombstone", async () => {
+describe("an artifact is deleted", () => {
+  test("when nothing depends on it, and stays listed as deleted", async () => {
     const raw = await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS });
     const scored = await make("audit", { dataset_uri: raw.uri }, { "scored.jsonl": ROWS });
     expect(await remove(raw.artifact_id)).toMatchObject({
@@ -431,7 +434,7 @@ describe("an artifact goes", () => {
     await untilEnded(forge.user, unresolved.job_id);
   });
 
-  test("not while a job under way names it, nor by another tenant's word", async () => {
+  test("not while an unfinished job names it, nor by another tenant", async () => {
     const raw = await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS });
     const { job_id } = await forge.user.submit("audit", { dataset_uri: `${raw.uri}raw.jsonl` });
     expect(await remove(raw.artifact_id)).toMatchObject({
@@ -445,7 +448,7 @@ describe("an artifact goes", () => {
     expect((await remove(raw.artifact_id)).status).toBe(200);
   });
 
-  test("not as a live deployment", async () => {
+  test("not while it is a live deployment", async () => {
     const deployed = await make(
       "deploy",
       { checkpoint_id: "c" },
@@ -454,14 +457,14 @@ describe("an artifact goes", () => {
         inference_url: "http://box:1/v1",
       },
     );
-    expect(faultsOfManifest(deployed.manifest)).toEqual([]);
+    expect(manifestErrors(deployed.manifest)).toEqual([]);
     expect(await remove(deployed.artifact_id)).toMatchObject({
       status: 409,
       body: { error: { code: "deployment_active" } },
     });
   });
 
-  test("by its tenant's rules, and no other's", async () => {
+  test("by the rules of its own tenant only", async () => {
     const [old, used, young] = [
       await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS }),
       await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS }),
@@ -481,7 +484,7 @@ describe("an artifact goes", () => {
       "update artifacts set created_at = now() - interval '31 days' where artifact_id = $1",
       [theirs],
     );
-    // More than one page of them, all of one moment.
+    // More than one page of them, all with the same time.
     await execute(
       forge.ctx.pool,
       `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by, created_at,
@@ -518,7 +521,7 @@ describe("an artifact goes", () => {
   });
 });
 
-test("storage is what is there now, and for how long it was", async () => {
+test("storage shows the current bytes, and the byte-time of the past", async () => {
   const { user: tenant } = await createTenant(forge, "storage");
   const id = await upload(tenant);
   interface Usage {
@@ -529,7 +532,7 @@ test("storage is what is there now, and for how long it was", async () => {
   }
   const usage = await tenant.get<Usage>("/api/storage?period=2020-02");
   expect(usage).toMatchObject({ artifacts: 0, gb_months: 0 });
-  // One that was there for half of a past February, of 29 days.
+  // One that existed for half of a past February with 29 days.
   await execute(
     forge.ctx.pool,
     `update artifacts set created_at = '2020-01-15', deleted_at = '2020-02-15T12:00:00Z',
@@ -562,7 +565,7 @@ test("a download is the file, a range of it, or all of them as an archive", asyn
   expect(whole.bytes.equals(big)).toBe(true);
   const part = await download(forge.user, file, { range: "bytes=1000000-1000004" });
   expect([part.status, part.bytes.toString()]).toEqual([206, "01234"]);
-  // A local store gives no addresses: then it is read through us.
+  // A local store has no signed URLs, so the server sends the file itself.
   expect((await download(forge.user, `${file}?signed=true`)).status).toBe(200);
   const own = await download(forge.user, `/api/artifacts/${id}/files/manifest.json`);
   expect(JSON.parse(own.bytes.toString())).toEqual((await get(id)).manifest);
@@ -585,7 +588,7 @@ test("a download is the file, a range of it, or all of them as an archive", asyn
   }
 });
 
-test("an archive of an artifact that is not whole any more breaks off", async () => {
+test("an archive of an incomplete artifact breaks off", async () => {
   const artifact = await make(
     "train",
     { dataset_id: "d", model: "m" },
@@ -599,7 +602,7 @@ test("an archive of an artifact that is not whole any more breaks off", async ()
     await expect(download(forge.user, path)).rejects.toThrow();
   }
   writeFileSync(file, bytes);
-  // Nobody else notices.
+  // Other requests are not affected.
   expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
   expect((await forge.user.call("GET", "/readyz")).status).toBe(200);
 });

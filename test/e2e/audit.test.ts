@@ -36,7 +36,7 @@ interface Entry {
 const entriesOf = async (api = forge.admin): Promise<Entry[]> =>
   (await api.get<{ entries: Entry[] }>("/api/audit-log?limit=200")).entries;
 
-test("what a tenant does to keys, workers, artifacts, rules and steps is told, with by whom", async () => {
+test("a tenant's actions on keys, workers, artifacts, rules and steps are logged with their actor", async () => {
   const ann = await createTenant(forge, "audited");
   const key = await ann.user.post<{ key_id: string }>("/api/auth/api-keys", { name: "box" });
   await ann.user.call("DELETE", `/api/auth/api-keys/${key.key_id}`);
@@ -49,13 +49,13 @@ test("what a tenant does to keys, workers, artifacts, rules and steps is told, w
   await ann.user.call("PUT", "/api/retention", { rules: [{ kind: "raw_dataset", keep_days: 9 }] });
   await ann.user.post("/api/workers/audited-1/drain", {});
   await ann.user.call("DELETE", "/api/workers/audited-1");
-  const told = (await entriesOf(ann.user)).map(({ action, subject, created_by, scope }) => [
+  const logged = (await entriesOf(ann.user)).map(({ action, subject, created_by, scope }) => [
     action,
     subject,
     created_by,
     scope,
   ]);
-  expect(told).toEqual([
+  expect(logged).toEqual([
     ["worker_decommissioned", "audited-1", "user", "user"],
     ["worker_drained", "audited-1", "user", "user"],
     ["retention_set", "audited", "user", "user"],
@@ -63,14 +63,14 @@ test("what a tenant does to keys, workers, artifacts, rules and steps is told, w
     ["key_revoked", key.key_id, "user", "user"],
     ["key_created", key.key_id, "user", "user"],
   ]);
-  // Nobody else's entries, and no key's text.
+  // Contains no other tenant's entries, and no key's text.
   const other = await createTenant(forge, "not-audited");
   expect(await entriesOf(other.user)).toEqual([]);
   expect(JSON.stringify(await entriesOf())).not.toContain("forge_user_");
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("every change that an admin's key asks for is told, also one that is refused", async () => {
+test("every change requested with an admin key is logged, also a refused one", async () => {
   await forge.admin.call("DELETE", "/api/workers/nobody?x=forge_secret");
   await forge.admin.call("GET", "/api/jobs");
   const [last] = await entriesOf();
@@ -82,7 +82,7 @@ test("every change that an admin's key asks for is told, also one that is refuse
   });
 });
 
-test("entries made at once are one chain, and verify says so", async () => {
+test("concurrent entries form one chain, and verify confirms it", async () => {
   const ann = await createTenant(forge, "at-once");
   const before = (await entriesOf())[0]?.entry_id ?? 0;
   await Promise.all(
@@ -96,7 +96,7 @@ test("entries made at once are one chain, and verify says so", async () => {
   expect(out).toContain(entries[0]?.hash);
 });
 
-test("an entry is neither changed nor removed; what is, behind the database's back, shows", async () => {
+test("an entry can't be changed or removed; verify detects it if the triggers are bypassed", async () => {
   const { pool } = forge.ctx;
   const [last, , third] = await entriesOf();
   for (const sql of [
@@ -125,13 +125,13 @@ test("an entry is neither changed nor removed; what is, behind the database's ba
   await tamper("delete from audit_entries where entry_id = $1", third?.entry_id);
   const removed = await verifyAudit(forge);
   expect([removed.code, removed.stdout]).toEqual([1, expect.stringContaining("does not follow")]);
-  // What is taken off the end shows against a hash that was noted elsewhere.
+  // A removed last entry is detected with a hash that was stored elsewhere.
   await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
   const cut = await verifyAudit(forge, "--expect", last?.hash ?? "");
   expect([cut.code, cut.stdout]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);
 });
 
-test("entries of a release without hashes are chained when the database is brought up to date", async () => {
+test("entries of a release without hashes are chained by the migration", async () => {
   const admin = new pg.Client({ connectionString: forge.ctx.config.database.url });
   await admin.connect();
   const name = `audit_before_${process.pid}`;

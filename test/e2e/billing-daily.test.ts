@@ -49,7 +49,7 @@ interface Bill {
   usd: string;
 }
 
-/** Records and lines as a bill is written, with the triggers of that. */
+/** Writes records and lines like a bill, with the triggers on. */
 async function seedBills(userId: string, bills: Bill[]): Promise<void> {
   await seedJobs(
     forge.ctx.pool,
@@ -78,7 +78,7 @@ async function seedBills(userId: string, bills: Bill[]): Promise<void> {
 
 const bill = fc.record({
   job_type: fc.constantFrom("audit", "train", "generate"),
-  // The edges of days and months are where a time zone would show.
+  // A wrong time zone would show at the edges of days and months.
   at: fc.oneof(
     fc.date({ min: new Date("2026-01-30"), max: new Date("2026-03-02"), noInvalidDate: true }),
     fc.constantFrom(
@@ -121,7 +121,7 @@ test("days are the sums of their records, and add up to the summary", async () =
   );
 });
 
-test("a deployment is spread over the days that it lived, while it lives and after", async () => {
+test("a deployment is spread over the days of its lifetime, while it is active and after", async () => {
   const one = await deploy(forge.user);
   const other = await deploy(forge.user);
   const move = async (id: string, at: string): Promise<void> => {
@@ -137,7 +137,7 @@ test("a deployment is spread over the days that it lived, while it lives and aft
       expect(byType(daily)).toEqual(summary.by_job_type);
       expect(daily.total_cost_usd).toBe(summary.total_cost_usd);
     }
-    // This month goes on between the two calls.
+    // This month's cost grows between the two calls.
     const [daily, summary] = [await readDaily(), await readSummary(forge.user)];
     expect(daily.total_cost_usd).toBeCloseTo(summary.total_cost_usd, 4);
   };
@@ -157,13 +157,13 @@ test("a deployment is spread over the days that it lived, while it lives and aft
   expect((await readDaily("2026-02")).days).toEqual(february.days);
 });
 
-test("this month ends today, and one to come has no days", async () => {
+test("the current month ends today, and a future month has no days", async () => {
   const now = await readDaily();
   expect(now.days.at(-1)?.day).toBe(new Date().toISOString().slice(0, 10));
   expect(await readDaily("2999-01")).toMatchObject({ total_cost_usd: 0, days: [] });
 });
 
-test("another tenant's days are its own; an admin names one", async () => {
+test("a tenant sees only its own days; an admin names the tenant", async () => {
   const { user } = await createTenant(forge, "no-bills");
   expect(await readDaily("2026-02", user)).toMatchObject({ total_cost_usd: 0 });
   const path = "/api/billing/daily?period=2026-02&user_id=daily-1";
@@ -173,8 +173,8 @@ test("another tenant's days are its own; an admin names one", async () => {
   expect(unknown).toMatchObject({ status: 404, body: { error: { code: "user_not_found" } } });
 });
 
-test("the check finds a day that is wrong, and recomputing repairs it", async () => {
-  // The records above have no metrics that they could be computed from: it tells of these, too.
+test("the check finds a wrong day, and recomputing repairs it", async () => {
+  // The records above have no metrics to compute them from: the check reports them, too.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

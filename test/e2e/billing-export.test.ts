@@ -57,7 +57,7 @@ test("a line is one event: its id, its customer, its time, and millionths of a d
   expect(String(headers?.["x-stripe-client-user-agent"])).not.toMatch(/platform|telemetry_id/);
 });
 
-test("what costs nothing is not told", async () => {
+test("a line without a cost is not exported", async () => {
   await addLine(forge, "free", { costUsd: "0" });
   await addLine(forge, "after-free");
   await untilExported(forge, "after-free");
@@ -68,8 +68,8 @@ const faults: [string, Fault[]][] = [
   ["a rate limit", [429]],
   ["a failure of Stripe's", [500, 500]],
   ["a connection cut before", ["cut-before", "cut-before"]],
-  ["a connection cut after the event was taken", ["cut-after"]],
-  ["one cut so, and its repetition", ["cut-after", "cut-after"]],
+  ["a connection cut after the event was accepted", ["cut-after"]],
+  ["one cut after it, and one cut at its repetition", ["cut-after", "cut-after"]],
   ["a gateway's page", ["gateway", "gateway"]],
   ["a gateway's JSON, which the library takes for success", ["gateway-json", "gateway-json"]],
 ];
@@ -81,7 +81,7 @@ test.each(faults)("after %s the line arrives once", async (what, queue) => {
   expect(stripe.taken(`fault:${what}`)).toBe(1);
 });
 
-test("a refused line holds up nobody, and arrives when its customer is put right", async () => {
+test("a refused line blocks no other line, and arrives when its customer is corrected", async () => {
   await createTenant(forge, "typo");
   await setCustomer("typo", "cus_typo");
   stripe.unknownCustomers.add("cus_typo");
@@ -109,7 +109,7 @@ test("lines of a user without a customer id wait for it", async () => {
   for (const n of [1, 2]) await untilExported(forge, `waits:${n}`);
 });
 
-test("what Stripe would not take, or could take twice, is left to a person", async () => {
+test("a line that Stripe would refuse or might count twice needs an operator", async () => {
   const before = stripe.headers.length;
   await addLine(forge, "old", { ageS: 36 * 86_400 });
   await addLine(forge, "in-doubt", { ageS: 2 * 86_400, askedS: 86_400 });
@@ -118,12 +118,12 @@ test("what Stripe would not take, or could take twice, is left to a person", asy
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Looked at again, in case it was a wrong clock that said so.
+  // Checked again later, in case a wrong clock was the cause.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });
 
-test("what a server of an earlier release gave up for good by its age is looked at again", async () => {
+test("lines that an earlier release gave up because of their age are checked again", async () => {
   await execute(
     forge.ctx.pool,
     `insert into billing_lines (line_id, user_id, month, cost_usd, export_due_at)
@@ -132,10 +132,10 @@ test("what a server of an earlier release gave up for good by its age is looked 
   await untilExported(forge, "given-up");
 });
 
-test("a line that may have arrived stays in doubt, whatever is answered later; no other is", async () => {
+test("a line that may have arrived stays in doubt, whatever the later responses; other lines don't", async () => {
   const { key } = stripe;
   stripe.key = "sk_test_rotated";
-  // The library repeats it once by itself.
+  // The library repeats the request once by itself.
   stripe.faults.push("cut-before", "cut-before");
   await addLine(forge, "cut");
   const failed = (lineId: string) => async () => {
@@ -149,10 +149,10 @@ test("a line that may have arrived stays in doubt, whatever is answered later; n
   for (const lineId of ["cut", "clear"]) await untilExported(forge, lineId);
 });
 
-test("a wrong key is no line's fault: all arrive once it is put right", async () => {
+test("a wrong key marks no line as failed: all arrive once it is corrected", async () => {
   const { key } = stripe;
   const failing = /"loop":"billing-export","err":"Error: key_refused: 401/g;
-  // Now, for the first line may be refused before the last is there.
+  // Counted now, as the first line may be refused before the last one is inserted.
   const before = logs().match(failing)?.length ?? 0;
   stripe.key = "sk_test_rotated";
   for (let n = 0; n < 10; n++) await addLine(forge, `locked-out:${n}`);
@@ -164,7 +164,7 @@ test("a wrong key is no line's fault: all arrive once it is put right", async ()
   expect(logs().match(failing)).toHaveLength(before + 1);
 });
 
-test("a server that is killed between delivery and mark bills nothing twice", async () => {
+test("a server killed between delivery and its mark bills nothing twice", async () => {
   let answer = (): void => undefined;
   stripe.answering = new Promise((resolve) => {
     answer = resolve;
@@ -176,7 +176,7 @@ test("a server that is killed between delivery and mark bills nothing twice", as
   stripe.answering = undefined;
   expect(await lineState(forge, "killed")).toMatchObject({ exported_at: null });
   await forge.stack.startServer();
-  // As if its lease had run out.
+  // As if its lease had expired.
   await execute(
     forge.ctx.pool,
     "update billing_lines set export_due_at = now() where line_id = 'killed'",
@@ -196,7 +196,8 @@ test("two servers deliver each of many lines once, with faults among them", asyn
   const kinds = faults.flatMap(([, queue]) => queue);
   stripe.faults.push(...kinds, ...kinds);
   const ids = Array.from({ length: 240 }, (_, n) => `many:${n}`);
-  // One of each tenant at a time: more would wait for the same totals, each with a connection.
+  // One of each tenant at a time: more would wait for the same totals, each with its own
+  // connection.
   for (let from = 0; from < ids.length; from += users.length) {
     await Promise.all(users.map((userId, n) => addLine(forge, ids[from + n] ?? "", { userId })));
   }
@@ -204,7 +205,7 @@ test("two servers deliver each of many lines once, with faults among them", asyn
   expect(ids.filter((id) => stripe.taken(id) !== 1)).toEqual([]);
 });
 
-test("who a user is at the processor is the admin's to say, and is written down", async () => {
+test("an admin sets a user's customer id, and the change is logged", async () => {
   const { user } = await createTenant(forge, "audited");
   const path = "/api/admin/users/audited/payment-customer";
   const body = { payment_customer_id: "cus_1" };
@@ -239,7 +240,7 @@ test("who a user is at the processor is the admin's to say, and is written down"
   ]);
 });
 
-test("the key is in no log, no row and no list of the configuration", async () => {
+test("the key is in no log, no row and no configuration output", async () => {
   const program = join(checkoutRoot(), "dist", "bin", "forge-server.js");
   const env = { ...process.env, FORGE_BILLING_EXPORT: "stripe", FORGE_STRIPE_API_KEY: KEY };
   const listed = execFileSync(process.execPath, [program, "config"], { env, encoding: "utf8" });
@@ -253,7 +254,7 @@ test("the key is in no log, no row and no list of the configuration", async () =
   }
 });
 
-test("files: a line each in the store, written again without becoming two", async () => {
+test("files: one per line in the store; writing one again creates no second one", async () => {
   await Promise.all([forge.stack.server, ...forge.stack.otherServers].map((one) => one?.stop()));
   const { ctx } = forge;
   await addJobLine("job_of_file", "=line,1");
@@ -263,7 +264,7 @@ test("files: a line each in the store, written again without becoming two", asyn
     const part = new BillingExporter({ ...ctx, config });
     await part.start();
     await untilExported(forge, "=line,1");
-    // As if it had been killed between writing and noting it.
+    // As if it had been killed between writing the file and marking it.
     const again = "update billing_lines set exported_at = null, export_due_at = now()";
     await execute(ctx.pool, `${again} where line_id = '=line,1'`);
     await untilExported(forge, "=line,1");

@@ -1,6 +1,6 @@
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { closeMonths } from "../../services/billing/close-months";
-import { StandingMetrics } from "../../services/metrics/standing-metrics";
+import { DatabaseMetrics } from "../../services/metrics/database-metrics";
 import { billed, readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
@@ -9,8 +9,8 @@ import type { ServingWorker } from "../support/serving-worker";
 import { createTenant, type Tenant } from "../support/tenants";
 
 /**
- * Months, prices that change, and what is kept in them. The database and the server live in a time zone
- * that changes its clocks: nothing may show of it.
+ * Months, price changes, and storage. The database and the server use a time zone with daylight
+ * saving time, which must not matter.
  */
 let forge: Forge;
 let serving: ServingWorker;
@@ -24,7 +24,7 @@ beforeAll(async () => {
     "select current_database() as database",
   )) ?? { database: "" };
   await forge.ctx.pool.query(`alter database "${database}" set timezone = '${ZONE}'`);
-  // Whoever connects from now on has it: the server anew, and this test.
+  // Applies to new connections: those of the restarted server and of this test.
   await forge.stack.server?.stop();
   await forge.stack.startServer();
   await all(
@@ -39,7 +39,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** As if it had begun then. */
+/** A deployment that pretends to have started at that time. */
 async function deployedSince(at: string, api = forge.user): Promise<Deployment> {
   const one = await deploy(api);
   await execute(forge.ctx.pool, "update deployments set active_at = $2 where deployment_id = $1", [
@@ -66,11 +66,11 @@ const micros = (usd: number): number => Math.round(usd * 1e6);
 const sumOf = (amounts: number[]): number =>
   amounts.reduce((sum, usd) => sum + micros(usd), 0) / 1e6;
 
-test("a deployment is borne by the months that it lived in, leap day and clock changes included", async () => {
+test("a deployment is billed in the months of its lifetime, with leap day and daylight saving time", async () => {
   const one = await deployedSince("2024-01-16T12:00:00Z");
   const thisMonth = (await readSummary(forge.user)).period;
 
-  // Before its months are closed they accrue.
+  // Before its months are closed, they accrue.
   expect(await readSummary(forge.user, "2024-02")).toMatchObject({
     accruing_usd: 1.933334,
     total_cost_usd: 1.933334,
@@ -80,7 +80,7 @@ test("a deployment is borne by the months that it lived in, leap day and clock c
   expect((await readSummary(forge.user, "2023-12")).accruing_usd).toBe(0);
   while ((await closeMonths(forge.ctx)) > 0);
   const closed = await linesOf(one.job_id);
-  // 15.5 days of January, 29 of February, 31 of March, whose clocks go forward.
+  // 15.5 days of January, 29 of February, 31 of March with its clock change.
   expect(closed).toMatchObject({ "2024-01": 1.033333, "2024-02": 1.933334, "2024-03": 2.066666 });
   expect(closed).toMatchObject({ "2024-11": 2, "2025-02": expect.any(Number) });
   expect(closed[thisMonth]).toBeUndefined();
@@ -98,7 +98,7 @@ test("a deployment is borne by the months that it lived in, leap day and clock c
   expect(live.forecast_usd).toBeGreaterThanOrEqual(live.accruing_usd);
   expect(await readRecord(forge.user, one.job_id)).toMatchObject({ state: "accruing" });
 
-  // Its stop writes the rest, and changes nothing that is written.
+  // Its stop writes the remaining lines, and changes no existing one.
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
   const stopped = await linesOf(one.job_id);
   expect(stopped).toMatchObject(closed);
@@ -112,7 +112,7 @@ test("a deployment is borne by the months that it lived in, leap day and clock c
   expect(await closeMonths(forge.ctx)).toBe(0);
 });
 
-test("one that is stopped before its months are closed bears the same", async () => {
+test("a deployment stopped before its months are closed costs the same", async () => {
   const one = await deployedSince("2024-01-16T12:00:00Z");
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
   expect(await linesOf(one.job_id)).toMatchObject({ "2024-01": 1.033333, "2024-02": 1.933334 });
@@ -121,14 +121,14 @@ test("one that is stopped before its months are closed bears the same", async ()
 });
 
 test.each([200, -200])(
-  "closed months stay, and add up, if the clock is set by %i days after",
+  "closed months stay, and add up, if the clock is set by %i days afterwards",
   async (days) => {
     const one = await deployedSince("2025-01-16T12:00:00Z");
     while ((await closeMonths(forge.ctx)) > 0);
     const closed = await linesOf(one.job_id);
     const set = async (by: number): Promise<unknown> =>
       await execute(forge.ctx.pool, "insert into clock_steps (by_s) values ($1)", [by * 86_400]);
-    // As if a server had seen it.
+    // As if a server had recorded it.
     await set(days);
     await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
     await set(-days);
@@ -139,7 +139,7 @@ test.each([200, -200])(
   },
 );
 
-test("months that are closed by many at once, while it is stopped, are written once", async () => {
+test("months closed by many at once, during its stop, are written once", async () => {
   const one = await deployedSince("2025-12-31T23:59:59Z");
   await Promise.all([
     ...Array.from({ length: 8 }, () => closeMonths(forge.ctx)),
@@ -176,7 +176,7 @@ describe("rate cards", () => {
       ...more,
     });
 
-  test("have versions, from a date on; a job keeps the one it was submitted under", async () => {
+  test("have versions with a start date; a job keeps the version of its submission", async () => {
     expect(await newCard({})).toMatchObject({ status: 201, body: { version: 1 } });
     const assign = (body: object) =>
       forge.admin.call("PUT", "/api/admin/users/research/rate-card", body);
@@ -195,14 +195,14 @@ describe("rate cards", () => {
     const { user, worker } = await ours("priced");
     const { job_id } = await user.submit("audit", AUDIT);
     const job = await worker.take();
-    // Twice as dear from now on, and for nothing from next year on.
+    // Twice as expensive from now on, and free from 2099 on.
     expect(await newCard({ outputPer1mTokens: "60" })).toMatchObject({ body: { version: 2 } });
     const future = { effective_from: "2099-01-01T00:00:00Z" };
     expect(await newCard({ outputPer1mTokens: "0" }, future)).toMatchObject({
       body: { version: 3 },
     });
     const used = { tokens_used: 3_000, tokens_generated: 1_000, gpu_hours: 0 };
-    // Each number within its bounds, and 30 billion USD together.
+    // Each number is within its bounds, but the total is 30 billion USD.
     expect(await worker.complete(job, { metrics: { output_tokens: 1e15 } })).toMatchObject({
       ...{ status: 400, body: { error: { code: "invalid_request", param: "metrics" } } },
     });
@@ -229,7 +229,7 @@ describe("rate cards", () => {
   test("never change the past", async () => {
     const past = await newCard({}, { effective_from: "2020-01-01T00:00:00Z" });
     expect(past).toMatchObject({ status: 409, body: { error: { param: "effective_from" } } });
-    // What was announced for 2099 is taken back by the next version, from 2098 on.
+    // The next version, from 2098 on, revokes what was announced for 2099.
     const taken = await newCard({}, { effective_from: "2098-01-01T00:00:00Z" });
     expect(taken).toMatchObject({ status: 201, body: { version: 4 } });
     expect(await tenant.user.get("/api/billing/rates")).toMatchObject({ version: 2 });
@@ -241,7 +241,7 @@ describe("rate cards", () => {
     const { entries } = await forge.admin.get<{ entries: { action: string; subject: string }[] }>(
       "/api/audit-log",
     );
-    // Beside these, that an admin asked for each of them.
+    // In addition to the log entries of the admin's requests.
     const changes = entries.filter(({ action }) => action !== "admin_request");
     expect(changes.map(({ action, subject }) => [action, subject])).toEqual([
       ["rate_card_added", "research:4"],
@@ -252,7 +252,7 @@ describe("rate cards", () => {
     ]);
   });
 
-  test("with a price for storage bill what is kept, for as long as it is", async () => {
+  test("with a price for storage bill the stored bytes by time", async () => {
     const body = Buffer.alloc(2_000_000, "{}\n");
     const upload = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
       method: "POST",
@@ -261,7 +261,7 @@ describe("rate cards", () => {
     });
     expect(upload.status).toBe(201);
     const { artifact_id: id } = (await upload.json()) as { artifact_id: string };
-    // As if it had been there since the middle of February 2024, and the card too.
+    // As if the artifact and the card had existed since the middle of February 2024.
     const { pool } = forge.ctx;
     await execute(pool, "delete from storage_changes where user_id = 'research'");
     const since =
@@ -294,12 +294,12 @@ describe("rate cards", () => {
       const artifacts = period === undefined ? 7 : 9;
       expect(summary.storage.gb_months).toBeCloseTo(await plain(summary.period), artifacts);
     }
-    // Half of February's 29 days, of 2 MB at 1,000 USD a GB-month.
+    // Half of February's 29 days, 2 MB, at 1,000 USD per GB-month.
     expect((await readSummary(tenant.user, "2024-02")).storage.amount_usd).toBe(1);
     expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
 
     const behind = /^forge_billing_months_behind\{of="storage"\} (\d+)$/m;
-    const metrics = await new StandingMetrics(forge.ctx).text();
+    const metrics = await new DatabaseMetrics(forge.ctx).text();
     expect(Number(behind.exec(metrics)?.[1])).toBeGreaterThan(1);
     while ((await closeMonths(forge.ctx)) > 0);
     const march = await readSummary(tenant.user, "2024-03");
@@ -307,22 +307,22 @@ describe("rate cards", () => {
     expect(march.estimated_invoice).toMatchObject({
       ...{ total_usd: 2, lines: [{ kind: "storage", job_type: null, amount_usd: 2 }] },
     });
-    // What is closed stays, whatever becomes of the artifact and the prices.
+    // A closed month stays, even if the artifact and the prices change.
     await forge.ctx.pool.query("update storage_changes set bytes = 0, byte_seconds = 0");
     expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
-    // Those who pay by work pay nothing for it.
+    // Tenants with a per-job rate card don't pay for storage.
     expect((await readSummary(forge.user)).storage.amount_usd).toBe(0);
   });
 });
 
-test("a month before all rate cards is empty", async () => {
+test("a month before the first rate card is empty", async () => {
   for (const period of ["1000-01", "1969-12"]) {
     const summary = await forge.user.get(`/api/billing/summary?period=${period}`);
     expect(summary).toMatchObject({ period, total_cost_usd: 0 });
   }
 });
 
-test("the operator's check finds no difference, and finds one that is made", async () => {
+test("the operator's check finds no difference, and finds one that the test creates", async () => {
   expect((await recomputeCheck(forge)).code).toBe(0);
   await forge.ctx.pool.query(
     "update billing_totals set cost_usd = cost_usd + 1 where month = '2024-02-01' and dimension = 'job_type'",

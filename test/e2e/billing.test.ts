@@ -10,11 +10,11 @@ import {
   recomputeCheck,
 } from "../support/billing";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, haveRun, untilEnded } from "../support/jobs";
+import { AUDIT, backdateStart, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
-/** What is billed of what workers say, do, and fail to do. */
+/** Bills for what workers report, do, and fail to do. */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -41,7 +41,7 @@ const fileOf = (jobId: string): unknown =>
 const ours = () => ({ user: forge.user, worker });
 
 describe("a worker that lies", () => {
-  test("about its GPU hours is billed what was measured, and flagged", async () => {
+  test("about its GPU hours is billed as measured, and flagged", async () => {
     const record = await billed(forge, ours(), TRAIN, { gpu_hours: 20 }, 2);
     const [attempt] = record.attempts;
     expect(attempt?.gpu_hours_measured).toBeGreaterThanOrEqual(2);
@@ -53,7 +53,7 @@ describe("a worker that lies", () => {
     });
     expect(record.flags).toEqual(["gpu_hours_over_measured"]);
     expect(record.total_cost_usd).toBeCloseTo((attempt?.gpu_hours_measured ?? 0) * 2.5, 6);
-    // Its manifest has the number that was billed.
+    // Its manifest has the billed number.
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
       `/api/jobs/${record.job_id}/artifacts`,
     );
@@ -61,7 +61,7 @@ describe("a worker that lies", () => {
     expect(manifest.metrics.gpu_hours).toBe(attempt?.gpu_hours_measured);
   });
 
-  test("by saying nothing is billed what was measured, and flagged", async () => {
+  test("by reporting nothing is billed as measured, and flagged", async () => {
     const record = await billed(forge, ours(), TRAIN, {}, 1);
     expect(record.metrics.gpu_hours).toBe(record.metrics.gpu_hours_measured);
     expect(record.flags).toEqual(["gpu_hours_not_reported"]);
@@ -76,14 +76,14 @@ describe("a worker that lies", () => {
     );
   });
 
-  test("about nothing is billed what it says", async () => {
+  test("about nothing is billed as reported", async () => {
     const record = await billed(forge, ours(), TRAIN, { gpu_hours: 1.5 }, 2);
     expect(record).toMatchObject({ total_cost_usd: 3.75, flags: [] });
     expect(record.formula).toBe("1.5 GPU hours x 2.50 = 3.75 USD");
     expect(fileOf(record.job_id)).toEqual(record);
   });
 
-  test("with numbers that are none is refused, and may still tell the truth", async () => {
+  test("with invalid numbers is refused, and may send correct ones", async () => {
     const { job_id } = await forge.user.submit(...TRAIN);
     const job = await worker.take();
     const body = (number: string): string =>
@@ -105,14 +105,14 @@ describe("a worker that lies", () => {
       ]).toContainEqual([error.code, error.param]);
     }
     expect((await forge.user.job(job_id)).status).toBe("running");
-    await haveRun(forge, job, 1);
+    await backdateStart(forge, job, 1);
     await worker.complete(job, { metrics: { gpu_hours: 0.5 } });
     await untilEnded(forge.user, job_id);
     expect((await readRecord(forge.user, job_id)).total_cost_usd).toBe(1.25);
   });
 });
 
-describe("a worker that claims the world", () => {
+describe("a worker that reports implausible numbers", () => {
   let user: ApiClient;
   let liar: TestWorker;
 
@@ -135,7 +135,7 @@ describe("a worker that claims the world", () => {
     ["distill", { dataset_id: "theirs", teacher: "t" }, "tokens_generated", 1e15, 300],
     ["audit", AUDIT, "rows_processed", 1e12, 2_000],
     ["evaluate", { checkpoint_id: "c" }, "samples_evaluated", 1e12, 1_000],
-  ])("for a %s job of a moment is billed what is plausible", async (...given) => {
+  ])("for a short %s job is billed up to the plausible maximum", async (...given) => {
     const [type, body, field, lie, usd] = given;
     const record = await recordOf(type, body, { [field]: lie });
     expect(record).toMatchObject({ total_cost_usd: usd, flags: ["usage_over_plausible"] });
@@ -156,7 +156,7 @@ describe("a worker that claims the world", () => {
   });
 });
 
-test("of results that come many times at once, and contradict each other, one is billed once", async () => {
+test("of many contradicting results at once, one is billed once", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   const answers = await Promise.all(
@@ -180,17 +180,17 @@ test("of results that come many times at once, and contradict each other, one is
   expect([0.2, 0.4, 0.6]).toContain(record.total_cost_usd);
 });
 
-test("attempts that came to nothing are shown; billed are those that the operator says", async () => {
+test("failed attempts are shown; those that the operator configured are billed", async () => {
   const before = await readSummary(forge.user);
   const { job_id } = await forge.user.submit(...TRAIN);
   for (const hours of [1, 2]) {
     const job = await worker.take();
-    await haveRun(forge, job, hours);
+    await backdateStart(forge, job, hours);
     const metrics = { gpu_hours: hours, tokens_generated: "nonsense" };
     await worker.fail(job, { retryable: true, metrics });
   }
   const last = await worker.take();
-  await haveRun(forge, last, 4);
+  await backdateStart(forge, last, 4);
   await worker.complete(last, { metrics: { gpu_hours: 4 } });
   await untilEnded(forge.user, job_id);
   const record = await readRecord(forge.user, job_id);
@@ -204,10 +204,10 @@ test("attempts that came to nothing are shown; billed are those that the operato
     "1 GPU hours x 2.50 + 2 GPU hours x 2.50 + 4 GPU hours x 2.50 = 17.5 USD",
   );
 
-  // A cancelled one isn't among them.
+  // A cancelled one is not billed.
   const cancelled = await forge.user.submit(...TRAIN);
   const job = await worker.take();
-  await haveRun(forge, job, 3);
+  await backdateStart(forge, job, 3);
   await forge.user.post(`/api/jobs/${cancelled.job_id}/cancel`, {});
   await worker.fail(job, { metrics: { gpu_hours: 2.5 } });
   await untilEnded(forge.user, cancelled.job_id);
@@ -223,10 +223,10 @@ test("attempts that came to nothing are shown; billed are those that the operato
   expect(after.records - before.records).toBe(1);
 });
 
-test("a job that failed is billed with its record and file, where the operator says so", async () => {
+test("a failed job is billed with its record and file, if the operator configured it", async () => {
   const { job_id } = await forge.user.submit(TRAIN[0], { ...TRAIN[1], max_attempts: 1 });
   const job = await worker.take();
-  await haveRun(forge, job, 1);
+  await backdateStart(forge, job, 1);
   await worker.fail(job, { metrics: { gpu_hours: 1 } });
   await untilEnded(forge.user, job_id);
   const record = await readRecord(forge.user, job_id);
@@ -234,7 +234,7 @@ test("a job that failed is billed with its record and file, where the operator s
   expect(fileOf(job_id)).toEqual(record);
 });
 
-test("the summary has tags and pipelines, an invoice that adds up, and a CSV that does too", async () => {
+test("the summary has tags and pipelines, and an invoice and a CSV with the same sum", async () => {
   const tagged = { ...AUDIT, tags: ["blue", "=cmd()", "blue"] };
   const record = await billed(forge, ours(), ["audit", tagged], { rows_processed: 5_000 });
   const summary = await readSummary(forge.user);
@@ -254,15 +254,15 @@ test("the summary has tags and pipelines, an invoice that adds up, and a CSV tha
   const [header = "", ...rows] = (await response.text()).trimEnd().split("\r\n");
   expect(header.split(",").slice(0, 4)).toEqual(["line_id", "created_at", "job_id", "job_type"]);
   const cost = header.split(",").indexOf("cost_usd");
-  // No field before it has a comma.
+  // No earlier field contains a comma.
   const costs = rows.map((row) => Math.round(Number(row.split(",")[cost]) * 1e6));
   expect(costs.reduce((sum, one) => sum + one, 0)).toBe(total);
   const row = rows.find((one) => one.includes(record.job_id));
-  // What a spreadsheet would take for a formula is a text in it.
+  // Text that a spreadsheet would run as a formula is escaped.
   expect(row).toContain("blue =cmd() blue");
 });
 
-test("an estimate is exact where the payload says all, else by history, else by a rule of thumb", async () => {
+test("an estimate is exact if the payload is sufficient, otherwise by history, otherwise by a default", async () => {
   const estimate = async (type: string, payload: object) =>
     await forge.user.post<Record<string, number | string>>("/api/billing/estimate", {
       job_type: type,
@@ -309,7 +309,7 @@ test("an estimate is exact where the payload says all, else by history, else by 
   });
 });
 
-test("another tenant's bills are nobody's", async () => {
+test("another tenant's bills are not found", async () => {
   const { api_key } = await forge.admin.post<{ api_key: { key: string } }>("/api/admin/users", {
     name: "Stranger",
     user_id: "stranger",

@@ -47,7 +47,7 @@ function commit(): string {
   return git("rev-parse", "HEAD");
 }
 
-/** A step of bootstrap.sh, as a machine runs it. */
+/** Runs a step of bootstrap.sh, as on a machine. */
 function step(name: string, ref: string, path = process.env.PATH): Promise<[number, string]> {
   const settings = `REPOSITORY='file://${repository}'\nREPOSITORY_REF='${ref}'\n`;
   writeFileSync(join(folder, "settings"), settings);
@@ -59,17 +59,17 @@ function step(name: string, ref: string, path = process.env.PATH): Promise<[numb
   });
 }
 
-test("a full commit is what a machine gets, though the branch has moved on", async () => {
+test("a machine gets the given full commit, although the branch has moved on", async () => {
   const pinned = git("rev-parse", "HEAD");
   const latest = commit();
   expect(await step("repository", pinned)).toEqual([0, `at ${pinned}\n`]);
   expect(await step("repository", "main")).toEqual([0, `at ${latest}\n`]);
 });
 
-test("another commit in its place is refused", async () => {
+test("a different commit from the server is refused", async () => {
   const pinned = git("rev-parse", "HEAD");
   const other = commit();
-  // A server, or somebody on the way, that answers with something else.
+  // A server, or a proxy in between, that answers with another commit.
   const fake = join(folder, "bin");
   mkdirSync(fake);
   const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
@@ -83,10 +83,10 @@ test("another commit in its place is refused", async () => {
 });
 
 slowTest(
-  "packages are installed by the repository's locks, and one of another hash is refused",
+  "packages are installed from the repository's lock files, and a package with another hash is refused",
   async () => {
     for (const lock of ["runtime", "train"]) write(`requirements/${lock}.txt`, "");
-    // A package of this machine, because the test must not need the network.
+    // A package of this machine, as the test must not need the network.
     mkdirSync(join(folder, "wheels"));
     writeFileSync(join(folder, "wheels", "tiny-1.0-py3-none-any.whl"), "not what was locked");
     const hash = "0".repeat(64);

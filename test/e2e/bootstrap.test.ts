@@ -16,7 +16,7 @@ import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/** A machine becomes a worker; how each step fails, and the server with it, is in test/slow. */
+/** A machine becomes a worker. Failures of each step and of the server are in test/slow. */
 const machine = new Machine();
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ describe("registration over SSH is refused", () => {
     });
   });
 
-  test("for a worker key, which is for agents", async () => {
+  test("with a worker key", async () => {
     const asWorker = await fetch(`${machine.forge.stack.apiUrl}/api/workers/register`, {
       method: "POST",
       headers: {
@@ -62,7 +62,7 @@ describe("registration over SSH is refused", () => {
     expect(asWorker.status).toBe(403);
   });
 
-  test("for another tenant's key file", async () => {
+  test("with another tenant's key file", async () => {
     const other = await createTenant(machine.forge, "other");
     for (const ssh_key_path of [machine.keyFile, "../local/id_ed25519", "id_ed25519"]) {
       const body = machine.registration({ ssh_key_path });
@@ -75,14 +75,14 @@ describe("registration over SSH is refused", () => {
 });
 
 test.each(["~/id_ed25519", "~/.ssh/id_ed25519"])(
-  "a key may be named from a home: %s",
+  "a key path may start with a home directory: %s",
   async (path) => {
     const { status } = await machine.register({ plan: true, ssh_key_path: path });
     expect(status).toBe(200);
   },
 );
 
-test("a plan says what would be run, and does nothing", async () => {
+test("a plan shows what would run, and runs nothing", async () => {
   const { status, body } = await machine.register({ plan: true, tags: ["it's; $(id)"] });
   expect(status).toBe(200);
   const { plan, files } = body as {
@@ -102,10 +102,10 @@ test("a plan says what would be run, and does nothing", async () => {
   expect((await machine.forge.user.call("GET", `/api/workers/${machine.id}`)).status).toBe(404);
 });
 
-describe("the story of one machine", () => {
+describe("the life cycle of one machine", () => {
   let jobId: string;
 
-  test("its key is not authorized: step connect, which says so", async () => {
+  test("its key is not authorized: step connect reports it", async () => {
     const { user } = machine.forge;
     const { job_id: waiting } = await user.submit("audit", {
       dataset_uri: "s3://bucket/data.parquet",
@@ -120,7 +120,8 @@ describe("the story of one machine", () => {
     expect(failed.status_reason).toMatch(/can't log in with this key/);
     const handle = machine.forge.ctx.temporal.workflow.getHandle(bootstrapWorkflowId(machine.id));
     expect(await inspectHistory("bootstrap-failed", handle)).not.toContain("can't log in");
-    // What waits for it does not end by that: another machine may come. The API would keep its reason for a moment.
+    // The waiting job does not fail: another machine may register. The API caches its reason for a
+    // moment.
     await waitFor("its job to be pending again", () =>
       maybeOne(
         machine.forge.ctx.pool,
@@ -132,7 +133,7 @@ describe("the story of one machine", () => {
     expect(await untilEnded(user, waiting)).toMatchObject({ error_code: "cancelled" });
   });
 
-  test("set up again it becomes idle, and runs the job that waited for it", async () => {
+  test("set up again, it becomes idle and runs the waiting job", async () => {
     const { user } = machine.forge;
     const python = await pythonEnvironment(saySilently);
     const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
@@ -144,7 +145,7 @@ describe("the story of one machine", () => {
       status: 202,
       body: { status: "bootstrapping" },
     });
-    // Asked again meanwhile, nothing changes.
+    // A second request meanwhile changes nothing.
     expect(await machine.bootstrapAgain()).toMatchObject({
       status: 202,
       body: { bootstrap: { run: 2 } },
@@ -196,7 +197,7 @@ describe("the story of one machine", () => {
     }
   });
 
-  test("its key is for this machine alone, and ends with the key that asked for it", async () => {
+  test("its key is for this machine only, and ends with the key that requested it", async () => {
     const { forge } = machine;
     const key = /forge_worker_[^"]+/.exec(machine.read("agent.env"))?.[0] ?? "";
     const other = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "another-box");
@@ -219,7 +220,7 @@ describe("the story of one machine", () => {
   });
 
   slowTest(
-    "made anew, its host key is refused until it is given",
+    "reinstalled, its new host key is refused until it is given",
     async () => {
       await machine.sshd.stop();
       machine.sshd.makeHostKey();
@@ -231,7 +232,7 @@ describe("the story of one machine", () => {
       expect(failed.status_reason).toMatch(
         `the host's key is ${machine.sshd.hostKey}, not SHA256:`,
       );
-      // It has been silent since before: that must not hide why it is out of service.
+      // It has been silent since before. This must not hide why it is out of service.
       const { pool } = machine.forge.ctx;
       const [heard] = await all<{ seq: number }>(
         pool,
@@ -245,7 +246,7 @@ describe("the story of one machine", () => {
     120_000,
   );
 
-  test("decommissioned, its agent leaves and its key is dead", async () => {
+  test("decommissioned, its agent exits and its key is revoked", async () => {
     const pid = machine.agentPid ?? 0;
     const { status } = await machine.forge.user.call("DELETE", `/api/workers/${machine.id}`);
     expect(status).toBe(200);
@@ -257,6 +258,6 @@ describe("the story of one machine", () => {
         return true;
       }
     });
-    expect(machine.read("agent.log")).toMatch(/the key is refused/);
+    expect(machine.read("agent.log")).toMatch(/the API key is refused/);
   });
 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -49,7 +49,7 @@ const workerStatus = async (id: string): Promise<{ status: string; error_code: s
   await forge.user.get(`/api/workers/${id}`);
 
 describe("cancel of a job that", () => {
-  test("is pending ends it with the answer, and nobody gets it", async () => {
+  test("is pending ends it with the response, and no worker gets it", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const answer = await cancel(job_id);
     expect(answer.status).toBe(202);
@@ -66,13 +66,13 @@ describe("cancel of a job that", () => {
     await untilStatus(forge.user, job_id, ["assigned"]);
     expect((await cancel(job_id)).body).toMatchObject({ ...CANCELLED, attempts: 0 });
     const { job_id: next } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    expect(handed.job_id).toBe(next);
-    await worker.complete(handed);
+    const dispatched = await worker.take();
+    expect(dispatched.job_id).toBe(next);
+    await worker.complete(dispatched);
     await untilEnded(forge.user, next);
   });
 
-  test("runs is told to the worker, which ends it with what it used", async () => {
+  test("runs is sent to the worker, which ends it with its usage", async () => {
     const { worker, jobId, job } = await running("c-running", { name: "A100", memory_gb: 80 });
     const answer = await cancel(jobId);
     expect(answer).toMatchObject({ status: 202, body: { status: "running" } });
@@ -82,7 +82,7 @@ describe("cancel of a job that", () => {
     expect(await worker.ask()).toEqual({ job_id: null, commands: [command] });
     const metrics = { rows_processed: 10, gpu_hours: 0.5 };
     expect((await worker.fail(job, { error: "stopped", metrics })).status).toBe(200);
-    // The same word again is answered again; another comes too late.
+    // The same result again is accepted again; a different one is too late.
     expect((await worker.fail(job, { error: "stopped", metrics })).status).toBe(200);
     expect((await worker.complete(job)).status).toBe(409);
     expect(await forge.user.job(jobId)).toMatchObject({ ...CANCELLED, attempts: 1 });
@@ -101,14 +101,14 @@ describe("cancel of a job that", () => {
     expect(await forge.user.job(jobId)).toMatchObject({ ...CANCELLED, result: null });
     const [attempt] = await forge.user.attempts(jobId);
     expect(attempt?.usage).toMatchObject({ rows_processed: 1000 });
-    // The worker told no GPU time, so it is measured.
+    // The worker reported no GPU time, so it is measured.
     expect(attempt?.usage?.gpu_hours).toBeNull();
     expect(attempt?.gpu_hours_measured).toBeGreaterThan(0);
   });
 
-  test("runs on a worker that is deaf to it ends after the grace; the worker is benched until it asks", async () => {
+  test("runs on an unresponsive worker ends it after the grace period; the worker is set to error until it polls", async () => {
     const { worker, jobId } = await running("c-deaf");
-    worker.beat();
+    worker.startHeartbeats();
     const asked = performance.now();
     await cancel(jobId);
     expect(await untilEnded(forge.user, jobId)).toMatchObject(CANCELLED);
@@ -117,12 +117,12 @@ describe("cancel of a job that", () => {
       status: "error",
       error_code: "unresponsive",
     });
-    worker.silence();
+    worker.stopHeartbeats();
     expect(await worker.next()).toBeUndefined();
     expect(await workerStatus("c-deaf")).toMatchObject({ status: "idle", error_code: null });
   });
 
-  test("runs on a dead worker ends within the grace, whether its death is known or not", async () => {
+  test("runs on a dead worker ends it within the grace period, whether or not the death is known", async () => {
     const { jobId } = await running("c-dead");
     await cancel(jobId);
     expect(await untilEnded(forge.user, jobId)).toMatchObject({ ...CANCELLED, attempts: 1 });
@@ -132,13 +132,13 @@ describe("cancel of a job that", () => {
     );
   });
 
-  test("waits for another attempt ends it, and no other is queued", async () => {
+  test("waits for another attempt ends it, and no attempt is queued", async () => {
     const { worker, jobId, job } = await running("c-between");
     forge.own("temporal").signal("SIGSTOP");
     await worker.fail(job, { retryable: true });
     expect((await cancel(jobId)).body).toMatchObject({ ...CANCELLED, attempts: 1 });
     forge.own("temporal").signal("SIGCONT");
-    await forge.settle();
+    await forge.endTest();
     expect(await forge.user.attempts(jobId)).toHaveLength(1);
   });
 
@@ -161,7 +161,7 @@ describe("cancel of a job that", () => {
   });
 });
 
-test("twice is the same as once, and of a job that never was is a 404", async () => {
+test("twice is the same as once, and of an unknown job is a 404", async () => {
   const { worker, jobId, job } = await running("c-twice");
   expect((await cancel(jobId)).status).toBe(202);
   expect((await cancel(jobId)).status).toBe(202);
@@ -170,13 +170,13 @@ test("twice is the same as once, and of a job that never was is a 404", async ()
   expect((await cancel("job_none")).body.error.code).toBe("job_not_found");
 });
 
-test("sixty cancels against hand-outs and results leave every job with one end", async () => {
+test("sixty cancels that race with dispatches and results leave every job with one end", async () => {
   const workers = await Promise.all([1, 2, 3, 4].map((n) => forge.worker(`c-race-${n}`)));
   let open = true;
   const working = workers.map(async (worker) => {
     while (open) {
-      const handed = await worker.next(1);
-      if (handed) await worker.complete(handed);
+      const dispatched = await worker.next(1);
+      if (dispatched) await worker.complete(dispatched);
     }
   });
   const jobs = await Promise.all(
@@ -196,7 +196,7 @@ test("sixty cancels against hand-outs and results leave every job with one end",
   await Promise.all(working);
 });
 
-test("pressed in Temporal's UI cancels the job like any other cancel", async () => {
+test("a cancel in Temporal's UI is like any other cancel", async () => {
   const { worker, jobId, job } = await running("c-ui");
   const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
   await waitFor("the workflow", async () => (await handle.describe()).status.name === "RUNNING");

@@ -18,12 +18,12 @@ afterAll(async () => {
 
 const HOUR_MS = 3_600_000;
 
-test("while a step can't be recorded bills are written all the same, and who must know the clock is told soon", async () => {
+test("while a step can't be recorded, bills are still written, and transactions that need a known clock fail soon", async () => {
   const { pool, logger } = forge.ctx;
   let aheadMs = 0;
   const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs, 1_000);
   await watch.look();
-  // To this process it seems that the database's clock is set back.
+  // To this process, the database's clock appears to be set back.
   aheadMs = HOUR_MS;
   await transaction(pool, async (db) => {
     await execute(db, "lock table clock_steps in share mode");
@@ -41,7 +41,7 @@ test("while a step can't be recorded bills are written all the same, and who mus
   );
 }, 60_000);
 
-test("a transaction that stood still while a step was recorded begins again before it is committed", async () => {
+test("a transaction that paused while a step was recorded is retried before its commit", async () => {
   const { pool, logger } = forge.ctx;
   const watch = new ClockWatch(pool, logger);
   await watch.look();
@@ -52,7 +52,7 @@ test("a transaction that stood still while a step was recorded begins again befo
       await execute(db, "create table written (try integer)");
       await execute(db, "insert into written values ($1)", [tries]);
       if (tries > 1) return;
-      // As by another process, which waits no longer than this for transactions that began before.
+      // As by another process, which waits no longer than this for earlier transactions.
       await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
       await sleep(5_100);
     },

@@ -10,7 +10,7 @@ afterEach(async () => {
   await forge?.stop();
 });
 
-/** Of the container of Forge, but for those that say where it and its database are. */
+/** The variables of Forge's container, except those for its own address and its database. */
 function composeVariables(given: Record<string, string>): Record<string, string> {
   const file = readFileSync(join(checkoutRoot(), "docker-compose.yml"), "utf8");
   const service = /^ {2}forge:\n([\s\S]*?)^\S/m.exec(file)?.[1] ?? "";
@@ -21,7 +21,7 @@ function composeVariables(given: Record<string, string>): Record<string, string>
       name,
       value.replace(/\$\{(\w+):-([^}]*)\}/g, (_, from, otherwise) => given[from] || otherwise),
     ]);
-  // Else the test's stack gives it an address.
+  // Otherwise the test's stack sets an address.
   return { FORGE_PUBLIC_URL: "", ...Object.fromEntries(variables) };
 }
 
@@ -37,7 +37,7 @@ const register = async ({ user }: Forge): Promise<unknown> =>
 const setsUpMachines = async ({ user }: Forge): Promise<boolean> =>
   (await user.get<{ features: { ssh_workers: boolean } }>("/api/auth/ping")).features.ssh_workers;
 
-test("as it comes it does not, and says what must be set", async () => {
+test("by default it does not, and the error names the missing setting", async () => {
   forge = await startForge(composeVariables({}));
   expect(await register(forge)).toMatchObject({
     status: 409,
@@ -51,9 +51,9 @@ test("as it comes it does not, and says what must be set", async () => {
   expect(await setsUpMachines(forge)).toBe(false);
 });
 
-test("with its public address it does, by what it brings along", async () => {
+test("with a public address it does, from its own files", async () => {
   forge = await startForge(composeVariables({ FORGE_PUBLIC_URL: "https://forge.example.org" }));
-  // No repository is asked for, only a key for the machine.
+  // Needs no repository, only a key for the machine.
   expect(await register(forge)).toMatchObject({
     status: 400,
     body: { error: { param: "ssh_key_path", message: expect.stringContaining("no key file") } },

@@ -8,8 +8,8 @@ import { logOf, runJob } from "../support/agent-jobs";
 import {
   type Artifact,
   download,
-  faultsOfManifest,
   type Lineage,
+  manifestErrors,
   sha256,
 } from "../support/artifacts";
 import { read, serving, stop } from "../support/deployments";
@@ -17,17 +17,20 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
 import { slowTest } from "../support/slow";
 
-/** The reference handlers of all six types, one after the other, on a CPU, through the control plane. */
+/** The reference handlers of all six types in sequence, on a CPU, through the control plane. */
 let forge: Forge;
 
 const TEACHER = "builtin:sums";
-/** Enough for exact answers at this learning rate; the demo trains on more, at the default one. */
+/**
+ * Enough for exact answers at this learning rate. The demo trains on more rows, at the default
+ * rate.
+ */
 const ROWS = 3_000;
 const EPOCHS = 8;
 const LR = 0.004;
 const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
-/** What the trained model must be better by, in exact answers to questions that it never saw. */
+/** By how much the trained model must be better in exact answers to unseen questions. */
 const MARGIN = 0.5;
 const MAX_TRAINING_S = 90;
 
@@ -45,10 +48,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The agent that runs what comes next. */
+/** The agent that runs the next job. */
 let agent = "box";
 
-/** What each job leaves for the next ones. */
+/** The ids that each job creates for the next ones. */
 const made: Record<string, string> = {};
 
 interface Evaluation {
@@ -66,7 +69,7 @@ const training = () => ({
   params: { checkpoint_every_s: 1, lr: LR },
 });
 
-/** At the deployment's own address, wherever it runs. */
+/** Calls the deployment's own address, wherever it runs. */
 async function ask(deploymentId: string, question: string): Promise<string> {
   const url = `${forge.stack.apiUrl}/api/deployments/${deploymentId}/v1/chat/completions`;
   const response = await fetch(url, {
@@ -106,17 +109,17 @@ test("train: a checkpoint from that dataset", async () => {
 }, 120_000);
 
 slowTest(
-  "train: the lost attempt's steps are not done again by the next worker",
+  "train: the next worker does not repeat the lost attempt's steps",
   async () => {
     const keptByAgent = (): number => {
       const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
       return [...agentLog.matchAll(/checkpoint \S+ is kept/g)].length;
     };
-    // Of the training before this one.
+    // Kept from the training before this one.
     const keptBefore = keptByAgent();
     const { job_id } = await forge.user.submit("train", training());
     const kept = await waitFor(
-      "a checkpoint that is kept",
+      "a stored checkpoint",
       async () => {
         const found = /^checkpoint after step (\d+)$/m.exec(await logOf(forge.user, job_id));
         return keptByAgent() > keptBefore && found ? Number(found[1]) : undefined;
@@ -154,13 +157,13 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
     `${forge.stack.apiUrl}/api/artifacts/${made.trained}/files/metrics.json`,
     { headers: { "x-service-api-key": forge.stack.keys.userKey } },
   );
-  // Of its thread: other tests run on the same cores.
+  // CPU time of its thread, as other tests run on the same cores.
   const times = (await metrics.json()) as { training_cpu_seconds: number };
   expect(times.training_cpu_seconds).toBeGreaterThan(0);
   expect(times.training_cpu_seconds).toBeLessThan(MAX_TRAINING_S);
 }, 120_000);
 
-test("deploy: it answers, and is a teacher", async () => {
+test("deploy: it answers, and works as a teacher", async () => {
   const { result } = await runJob(forge.user, "deploy", { checkpoint_id: made.trained });
   const id = String(result.deployment_id);
   expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
@@ -177,22 +180,24 @@ test("deploy: it answers, and is a teacher", async () => {
 }, 120_000);
 
 slowTest(
-  "a deployment is restored by a restarted agent, which stops what is not its own",
+  "a restarted agent restores its deployment, and stops unexpected ones",
   async () => {
     const { deployment: id = "" } = made;
     await forge.stack.agents.get(agent)?.kill();
     await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
-    const stray = leaveStray(id);
+    const unexpected = addUnexpectedDeployment(id);
     await forge.stack.startAgent(agent);
     await waitFor("the restored model", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
-    await waitFor("the stray to be stopped", () => !existsSync(stray), { timeoutMs: 60_000 });
+    await waitFor("the unexpected deployment to be stopped", () => !existsSync(unexpected), {
+      timeoutMs: 60_000,
+    });
     expect(await ask(id, "What is 21 + 14?")).toMatch(/35/);
   },
   120_000,
 );
 
 slowTest(
-  "a deployment whose agent is killed for good is served by another, until it is stopped",
+  "a deployment whose agent is killed permanently is served by another, until it is stopped",
   async () => {
     const { deployment: id = "" } = made;
     await forge.stack.agents.get(agent)?.kill();
@@ -207,19 +212,24 @@ slowTest(
   120_000,
 );
 
-/** As if the agent had deployed one more, for an attempt that was lost to another worker; its folder. */
-function leaveStray(deploymentId: string): string {
+/**
+ * Creates an unexpected deployment of the agent, as for an attempt that was lost to another worker.
+ * @returns its folder.
+ */
+function addUnexpectedDeployment(deploymentId: string): string {
   const agents = join(forge.stack.storeDir, "..", "agents");
   const folder = join(agents, agent, "slot-0", "deployments");
-  const stray = join(folder, "dep_stray");
-  cpSync(join(folder, deploymentId), stray, { recursive: true });
-  const spec = JSON.parse(readFileSync(join(stray, "deployment.json"), "utf8")) as { port: number };
+  const unexpected = join(folder, "dep_stray");
+  cpSync(join(folder, deploymentId), unexpected, { recursive: true });
+  const spec = JSON.parse(readFileSync(join(unexpected, "deployment.json"), "utf8")) as {
+    port: number;
+  };
   const port = spec.port === 18_999 ? 18_000 : spec.port + 1;
-  writeFileSync(join(stray, "deployment.json"), JSON.stringify({ ...spec, port }));
-  return stray;
+  writeFileSync(join(unexpected, "deployment.json"), JSON.stringify({ ...spec, port }));
+  return unexpected;
 }
 
-/** `forge …`, as a user calls it; its exit code and what it printed. */
+/** Runs `forge …` like a user. @returns its exit code and output. */
 function forgeCommand(python: string, ...args: string[]): { code: number | null; out: string } {
   const { status, stdout, stderr } = spawnSync(python, ["-m", "forge", ...args], {
     encoding: "utf8",
@@ -233,7 +243,7 @@ function forgeCommand(python: string, ...args: string[]): { code: number | null;
   return { code: status, out: `${stdout}${stderr}` };
 }
 
-test("what came of it all is one graph of provable artifacts, down to a flipped byte", async () => {
+test("all results form one graph of verifiable artifacts; a flipped byte is detected", async () => {
   const python = await pythonEnvironment(saySilently, ["runtime", "train", "sdk"]);
   const trained = String(made.trained);
   const { nodes, edges } = await forge.user.get<Lineage>(`/api/artifacts/${trained}/lineage`);
@@ -252,7 +262,7 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
   expect(new Set(jobs)).toEqual(
     new Set(["generate", "audit", "distill", "train", "evaluate", "deploy"]),
   );
-  // From the first dataset to the deployment, along the edges.
+  // From the first dataset to the deployment along the edges.
   const reached = new Set(
     artifacts
       .filter(({ kind }) => kind === "raw_dataset")
@@ -267,10 +277,10 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
 
   for (const { id } of artifacts) {
     const { manifest } = await forge.user.get<Artifact>(`/api/artifacts/${id}`);
-    expect([id, faultsOfManifest(manifest)]).toEqual([id, []]);
+    expect([id, manifestErrors(manifest)]).toEqual([id, []]);
     expect([id, manifest.contradictions]).toEqual([id, []]);
     expect(manifest.verified).toBe(true);
-    // The handlers' code is the checkout's, unless that is none of git's.
+    // The handlers' commit is the checkout's, unless this is no git checkout.
     expect(String(manifest.git_commit)).toMatch(isInGit ? /^[0-9a-f]{40}(-dirty)?$/ : /^null$/);
     for (const file of manifest.files) {
       const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);
@@ -295,7 +305,7 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
 }, 120_000);
 
 slowTest(
-  "a training that is cancelled ends at once, and the worker takes the next job",
+  "a cancelled training ends at once, and the worker takes the next job",
   async () => {
     const { job_id } = await forge.user.submit("train", {
       dataset_id: made.sft,
@@ -313,7 +323,7 @@ slowTest(
   120_000,
 );
 
-test("a teacher that nobody knows fails the job, and the words say which", async () => {
+test("an unknown teacher fails the job, and the error names it", async () => {
   const { job_id } = await forge.user.submit("generate", {
     task: "t",
     size: 1,

@@ -1,7 +1,7 @@
 import { brotliDecompressSync } from "node:zlib";
 import { type Forge, startForge } from "../support/forge";
 
-/** How the server serves the dashboard's files; what they do in a browser is in test/browser. */
+/** How the server serves the dashboard's files. Its behaviour in a browser is in test/browser. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -20,14 +20,14 @@ const CSP =
   "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types forge";
 
-test("/ leads to the dashboard, without a key", async () => {
+test("/ redirects to the dashboard, without a key", async () => {
   const answer = await get("/");
   expect(answer.status).toBe(302);
   expect(answer.headers.get("location")).toBe("/ui/");
 });
 
 test.each(["/ui", "/ui/", "/ui/index.html", "/ui/jobs/job_1?tab=log", "/ui/no/such/page"])(
-  "%s answers the page, with its own content security policy",
+  "%s returns the page, with its own content security policy",
   async (path) => {
     const answer = await get(path);
     expect(answer.status).toBe(200);
@@ -40,7 +40,7 @@ test.each(["/ui", "/ui/", "/ui/index.html", "/ui/jobs/job_1?tab=log", "/ui/no/su
   },
 );
 
-test("the page is not sent again while it is the same", async () => {
+test("the page is not sent again while it is unchanged", async () => {
   const etag = (await get("/ui/")).headers.get("etag") ?? "";
   expect((await get("/ui/jobs", { "if-none-match": etag })).status).toBe(304);
   expect((await get("/ui/", { "if-none-match": '"another"' })).status).toBe(200);
@@ -51,7 +51,7 @@ async function scriptPath(): Promise<string> {
   return /src="(\/ui\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? "";
 }
 
-test("hashed files are kept for ever, and come compressed where the client takes that", async () => {
+test("hashed files are cached forever, and compressed if the client accepts it", async () => {
   const path = await scriptPath();
   const plain = await get(path, { "accept-encoding": "identity" });
   expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
@@ -63,14 +63,14 @@ test("hashed files are kept for ever, and come compressed where the client takes
     const packed = await get(path, { "accept-encoding": encoding });
     expect(packed.headers.get("content-encoding")).toBe(encoding);
     expect(length(packed)).toBeLessThan(length(plain) / 2);
-    // fetch has unpacked it.
+    // fetch has decompressed it.
     expect(await packed.text()).toBe(await (await get(path)).text());
   }
   const refused = await get(path, { "accept-encoding": "br;q=0, gzip;q=0.5" });
   expect(refused.headers.get("content-encoding")).toBe("gzip");
 });
 
-test("a file that is not there is no page", async () => {
+test("a missing file does not return the page", async () => {
   const answer = await get("/ui/assets/index-missing.js");
   expect(answer.status).toBe(404);
   expect(answer.headers.get("cache-control")).toBe("no-store");
@@ -78,13 +78,13 @@ test("a file that is not there is no page", async () => {
 });
 
 test.each(["/ui/.built", "/ui/%2e%2e/bin/forge-server.js", "/ui/assets/../../package.json"])(
-  "%s shows nothing but the page",
+  "%s returns only the page",
   async (path) => {
     expect(await (await get(path)).text()).not.toMatch(/require\(|"name":/);
   },
 );
 
-test("a path that can't be decoded is a page that is not there", async () => {
+test("a path that can't be decoded is not found", async () => {
   for (const path of ["/ui/%E0%A4%A", "/ui/jobs/%zz?tab=log"]) {
     const answer = await get(path, { "if-none-match": "*" });
     expect(answer.status).toBe(404);
@@ -96,14 +96,14 @@ test("a path that can't be decoded is a page that is not there", async () => {
   expect(outside.status).toBe(403);
 });
 
-test("only GET and HEAD are for it", async () => {
+test("it accepts only GET and HEAD", async () => {
   const answer = await fetch(`${forge.stack.apiUrl}/ui/jobs`, { method: "POST" });
   expect(answer.status).toBe(403);
   const head = await fetch(`${forge.stack.apiUrl}/ui/`, { method: "HEAD" });
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
 
-test("brotli is what it says", async () => {
+test("brotli responses decompress to the same file", async () => {
   const { request } = await import("node:http");
   const bytes = await new Promise<Buffer>((resolve) => {
     request(`${forge.stack.apiUrl}/ui/`, { headers: { "accept-encoding": "br" } }, (answer) => {

@@ -27,7 +27,10 @@ async function forgeServer(role: string, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout;
 }
 
-/** The roles of docker-compose.yml, by the file that it uses; the test's stack has a database `forge` already. */
+/**
+ * Creates the roles of docker-compose.yml with its own script. The test's stack already has a
+ * database `forge`.
+ */
 async function createRoles(): Promise<void> {
   const admin = new pg.Client({ connectionString: place.stack.databaseUrl });
   await admin.connect();
@@ -53,16 +56,16 @@ afterAll(async () => {
   await place?.end();
 });
 
-test("a server's role can't migrate, and says what to do", async () => {
+test("a server's role can't migrate, and the error says what to do", async () => {
   await expect(forgeServer("forge_server", "migrate")).rejects.toThrow(
     "run `forge-server migrate` as the owner of the schema",
   );
 });
 
-test("migrate --grant gives it what a server needs: it starts and runs a job", async () => {
+test("migrate --grant grants what a server needs: it starts and runs a job", async () => {
   const grant = ["migrate", "--grant", "forge_server"];
   expect(await forgeServer("forge_owner", ...grant)).toMatch(/^\d\d migrations applied/);
-  // A second time, over the rights that are there.
+  // A second time, with the rights already granted.
   expect(await forgeServer("forge_owner", ...grant)).toMatch(/^0 migrations applied/);
   expect(await forgeServer("forge_server", "migrate")).toBe("0 migrations applied\n");
 

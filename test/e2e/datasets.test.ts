@@ -44,7 +44,9 @@ async function upload(
   };
 }
 
-/** A parquet file of nothing but a footer, whose schema's elements claim so many children each. */
+/**
+ * A parquet file that contains only a footer, whose schema elements claim this many children each.
+ */
 function claiming(children: number[]): Buffer {
   const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1);
   const element = (count: number): number[] => [0x48, 1, 0x61, 0x15, ...varint(zigzag(count)), 0];
@@ -64,7 +66,7 @@ const folders = (): string[] => {
   return existsSync(root) ? readdirSync(root) : [];
 };
 
-test("a file becomes a dataset, measured, that a job may name", async () => {
+test("an uploaded file becomes a measured dataset that a job may name", async () => {
   const text = 'question,score\n"why, then?",1.5\nhow?,2\n';
   const { status, body } = await upload(text, "text/csv; charset=utf-8", {
     query: "?name=questions",
@@ -104,7 +106,7 @@ test("a file becomes a dataset, measured, that a job may name", async () => {
   const worker = await forge.worker("w", { name: "A100", memory_gb: 80 });
   await worker.complete(await worker.take());
   await untilEnded(forge.user, job.job_id);
-  await forge.settle();
+  await forge.endTest();
 });
 
 test("parquet is measured by its footer", async () => {
@@ -121,7 +123,7 @@ test("parquet is measured by its footer", async () => {
   ]);
 });
 
-test("a file larger than any JSON body passes, without being held in memory", async () => {
+test("a file larger than any JSON body is accepted, and not held in memory", async () => {
   const row = `{"text":"${"x".repeat(1000)}"}\n`;
   const rows = 60_000;
   async function* body(): AsyncGenerator<Buffer> {
@@ -145,7 +147,7 @@ test.each([
   ["text/csv", "a\n", /no rows/],
   ["application/x-ndjson", '{"a":1}\n{"a":', /^row 2 /],
   ["application/vnd.apache.parquet", "PAR1 nothing of the kind PAR1", /parquet/],
-])("%s %j is refused, and leaves nothing", async (type, text, says) => {
+])("%s %j is refused, and stores nothing", async (type, text, says) => {
   const before = folders();
   const { status, body } = await upload(text, type);
   expect([status, body]).toEqual([
@@ -166,7 +168,7 @@ test.each([
   expect(performance.now() - began).toBeLessThan(2_000);
 });
 
-test("an upload that stops half-way leaves nothing open, and nothing behind", async () => {
+test("an upload that stops half-way leaves no open file and no stored file", async () => {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const partsOpen = (): string[] =>
     readdirSync(`/proc/${forge.stack.server?.pid}/fd`).flatMap((fd) => {
@@ -195,7 +197,7 @@ test("an upload that stops half-way leaves nothing open, and nothing behind", as
   await waitFor("the folders to be gone", () => folders().length === before.length);
 });
 
-test("bytes that are not those of the checksum are refused, and leave nothing", async () => {
+test("bytes that don't match the checksum are refused and not stored", async () => {
   const before = folders();
   const headers = { "x-checksum-sha256": sha256("something else") };
   expect(await upload("a\n1\n", "text/csv", { headers })).toMatchObject({

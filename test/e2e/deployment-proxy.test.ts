@@ -18,7 +18,9 @@ import type { ServingWorker } from "../support/serving-worker";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/** The stable address of a deployed model: what passes, what doesn't, and in which pieces. */
+/**
+ * The stable address of a deployed model: what is forwarded, what is not, and how it is streamed.
+ */
 let forge: Forge;
 let worker: ServingWorker;
 let model: ModelServer;
@@ -33,7 +35,7 @@ beforeAll(async () => {
   worker = await servingWorker(forge, "box");
   deployment = await deploy(forge.user);
   const [served] = worker.served.values();
-  if (!served) throw new Error("nothing is served");
+  if (!served) throw new Error("no model is served");
   model = served;
 });
 
@@ -70,7 +72,7 @@ async function ask(path: string, init: RequestInit & { duplex?: "half" } = {}): 
 const codeOf = ({ text: body }: Asked): string =>
   (JSON.parse(body) as { error: { code: string } }).error.code;
 
-/** By bare HTTP, piece by piece. */
+/** Plain HTTP, to send and read piece by piece. */
 function open(method: string, path: string, headers: object = {}): ClientRequest {
   return httpRequest(`${forge.stack.apiUrl}${path}`, {
     method,
@@ -83,7 +85,7 @@ const answerTo = (request: ClientRequest): Promise<IncomingMessage> =>
     request.once("response", resolve).once("error", reject);
   });
 
-test("method, path, query, body and status pass; key, cookies and hop-by-hop headers do not", async () => {
+test("method, path, query, body and status are forwarded; key, cookies and hop-by-hop headers are not", async () => {
   let body = "";
   model.answering = async (request, response) => {
     body = await text(request);
@@ -120,7 +122,7 @@ test("method, path, query, body and status pass; key, cookies and hop-by-hop hea
   for (const name of ["x-service-api-key", "cookie", "x-forwarded-for"]) {
     expect(sent?.headers[name]).toBeUndefined();
   }
-  // Its own credential is the deployment's, which only its worker was given.
+  // The model's credential is the deployment's token, which only its worker has.
   const [job] = worker.jobs;
   expect(job?.serving_token).toMatch(/^forge_model_[0-9a-f]{64}$/);
   expect(sent?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);
@@ -133,7 +135,7 @@ test("method, path, query, body and status pass; key, cookies and hop-by-hop hea
   expect(asked.headers.get("content-security-policy")).toContain("sandbox");
 });
 
-test("a key sent as bearer is ours too", async () => {
+test("a key sent as a bearer token is not forwarded either", async () => {
   const response = await fetch(`${forge.stack.apiUrl}${deployment.url}/models`, {
     headers: { authorization: `Bearer ${forge.user.key}` },
   });
@@ -142,7 +144,7 @@ test("a key sent as bearer is ours too", async () => {
   expect(model.requests[0]?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);
 });
 
-test("nobody without the tenant's key gets there, nor learns that it is there", async () => {
+test("without the tenant's key, a caller can't use it or learn that it exists", async () => {
   const { user: other } = await createTenant(forge, "stranger");
   const refused = await other.call("GET", `${deployment.url}/models`);
   const never = await other.call("GET", "/api/deployments/dep_never/v1/models");
@@ -154,7 +156,7 @@ test("nobody without the tenant's key gets there, nor learns that it is there", 
   expect(model.requests).toHaveLength(1);
 });
 
-test("tokens come one by one, as they are made", async () => {
+test("tokens are streamed one by one", async () => {
   let next: (token: string) => void = () => undefined;
   model.answering = (request, response) => {
     request.resume();
@@ -175,7 +177,7 @@ test("tokens come one by one, as they are made", async () => {
   await new Promise((resolve) => void answer.once("end", resolve));
 });
 
-test("a body streams there too: its first piece arrives before its last is sent", async () => {
+test("a request body is streamed: its first piece arrives before its last is sent", async () => {
   const arrived: string[] = [];
   model.answering = (request, response) => {
     request.on("data", (piece: Buffer) => arrived.push(piece.toString()));
@@ -190,7 +192,7 @@ test("a body streams there too: its first piece arrives before its last is sent"
   expect(model.requests[0]?.headers["transfer-encoding"]).toBe("chunked");
 });
 
-test("a server that does not read holds its client back", async () => {
+test("a server that does not read slows its client down", async () => {
   let resume: () => void = () => undefined;
   model.answering = (request, response) => {
     request.pause();
@@ -214,13 +216,13 @@ test("a server that does not read holds its client back", async () => {
     request.end();
   };
   pump();
-  await waitFor("the server to be asked", () => model.requests.length === 1);
+  await waitFor("the server to get a request", () => model.requests.length === 1);
   resume();
   expect(await text(await answer)).toBe("done");
   expect(sent).toBe(MAX_BODY);
 });
 
-test("a client that leaves ends the request at the model", async () => {
+test("a client that disconnects ends the request at the model", async () => {
   let gone = false;
   model.answering = (request, response) => {
     request.resume();
@@ -246,7 +248,7 @@ test("a client that leaves ends the request at the model", async () => {
   const silent = open("POST", `${deployment.url}/chat/completions`);
   silent.on("error", () => undefined);
   silent.end("{}");
-  await waitFor("the model to be asked", () => model.requests.length === 2);
+  await waitFor("the model to get a request", () => model.requests.length === 2);
   silent.destroy();
   await waitFor("the model to be left before it answered", () => left);
 });
@@ -265,7 +267,7 @@ test("a body may be large, up to a limit", async () => {
   declared.flushHeaders();
   expect((await answerTo(declared)).statusCode).toBe(413);
   declared.on("error", () => undefined).destroy();
-  // Of no length that was told: it is sent until somebody objects.
+  // Without a declared length, it is sent until the server refuses it.
   const request = open("POST", `${deployment.url}/files`);
   const answer = answerTo(request);
   const objected = answer.then(() => true);
@@ -278,7 +280,7 @@ test("a body may be large, up to a limit", async () => {
   request.on("error", () => undefined).destroy();
 });
 
-test("a server that takes too long, or breaks off, is told apart from one that is not there", async () => {
+test("a time-out, a broken response and an unavailable server are different errors", async () => {
   model.answering = (request) => void request.resume();
   const late = await ask("/models");
   expect([late.status, codeOf(late)]).toEqual([504, "deployment_timeout"]);
@@ -292,13 +294,13 @@ test.each([
   "HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
   "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n",
   "no HTTP at all\r\n\r\n",
-])("an answer that is none is told as such: %j", async (words) => {
+])("an invalid response is reported as such: %j", async (words) => {
   model.answering = (request) => void request.socket.write(words);
   const asked = await ask("/models");
   expect([asked.status, codeOf(asked)]).toEqual([502, "deployment_failed"]);
 });
 
-test("a server that does not read what it is sent is given up, too", async () => {
+test("a server that does not read the request times out, too", async () => {
   model.answering = (request) => void request.pause();
   const request = open("POST", `${deployment.url}/files`);
   const answer = answerTo(request);
@@ -313,7 +315,7 @@ test("a server that does not read what it is sent is given up, too", async () =>
 });
 
 test.each(["/../health", "/%2e%2e/health", "/a/..%2fb", "/./x"])(
-  "no path leads out of it: %s",
+  "no path leaves its root: %s",
   async (path) => {
     const request = open("GET", `${deployment.url}/x`);
     request.path = `${deployment.url}${path}`;
@@ -323,7 +325,7 @@ test.each(["/../health", "/%2e%2e/health", "/a/..%2fb", "/./x"])(
   },
 );
 
-test("what it redirects to is not followed", async () => {
+test("a redirect is not followed", async () => {
   model.answering = (_request, response) => {
     response.writeHead(307, { location: "/elsewhere" }).end();
   };
@@ -357,19 +359,19 @@ describe("addresses", () => {
     const asked = await ask("/models");
     expect([asked.status, codeOf(asked)]).toEqual([503, "deployment_unavailable"]);
     expect(asked.headers.get("retry-after")).toBeTruthy();
-    // Where it was looked for is for the operator's log.
+    // The target is only for the operator's log.
     expect(asked.text).not.toMatch(/169\.254|passwd|5432/);
   });
 });
 
-test("an unhealthy server is not asked", async () => {
+test("an unhealthy server gets no requests", async () => {
   worker.unhealthy.add(deployment.deployment_id);
   await waitFor("it to be refused", async () => (await ask("/models")).status === 503);
   worker.unhealthy.clear();
   await waitFor("it to be well again", async () => (await ask("/models")).status === 200);
 });
 
-describe("a worker that names a server which is not its own", () => {
+describe("a worker that reports a server that is not its own", () => {
   let neighbour: Server;
   let asked: string[];
 
@@ -379,7 +381,7 @@ describe("a worker that names a server which is not its own", () => {
       asked.push(`${request.url} ${request.headers.authorization}`);
       response.end("{}");
     });
-    // Of the same machine, as an address that the operator allows, and not the worker's.
+    // On the same machine, at an address that the operator allows, but not the worker's.
     await new Promise<void>((resolve) => neighbour.listen(0, "127.0.0.2", resolve));
   });
 
@@ -408,7 +410,7 @@ describe("a worker that names a server which is not its own", () => {
     return { status: response.status, headers: response.headers, text };
   }
 
-  test("is not followed there, and its tenant reads why", async () => {
+  test("gets no requests sent there, and its tenant sees the reason", async () => {
     const { port } = neighbour.address() as AddressInfo;
     const answer = await deployAt(`http://127.0.0.2:${port}/v1`, {});
     expect(answer.status).toBe(503);
@@ -417,14 +419,14 @@ describe("a worker that names a server which is not its own", () => {
     expect(asked).toEqual([]);
   });
 
-  test("but where its key names the host, with that deployment's token", async () => {
+  test("unless its key names the host, with that deployment's token", async () => {
     const { port } = neighbour.address() as AddressInfo;
     const key = { serving_hosts: ["127.0.0.2"] };
     expect((await deployAt(`http://127.0.0.2:${port}/v1`, key)).status).toBe(200);
     expect(asked).toEqual([expect.stringMatching(/^\/v1\/models Bearer forge_model_/)]);
   });
 
-  test("nor on a port that is not for models, of its own address", async () => {
+  test("nor on its own address at a port that is not for models", async () => {
     const answer = await deployAt("http://127.0.0.1:22/v1", {});
     expect(answer.status).toBe(503);
     expect(answer.text).toContain("FORGE_DEPLOYMENT_PORTS");

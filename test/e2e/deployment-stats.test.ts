@@ -8,7 +8,7 @@ import type { ModelServer } from "../support/model-server";
 import type { ServingWorker } from "../support/serving-worker";
 import { createTenant } from "../support/tenants";
 
-/** What deployments are asked is counted. */
+/** Requests to deployments are counted. */
 let forge: Forge;
 let worker: ServingWorker;
 let model: ModelServer;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   worker = await servingWorker(forge, "box");
   deployment = await deploy(forge.user);
   const [served] = worker.served.values();
-  if (!served) throw new Error("nothing is served");
+  if (!served) throw new Error("no model is served");
   model = served;
 });
 
@@ -79,7 +79,7 @@ const answers =
     }, afterMs);
   };
 
-test("none yet", async () => {
+test("no requests yet", async () => {
   const nothing = { latency_p50_s: null, input_tokens: null, output_tokens: null };
   expect(await read()).toMatchObject({
     total: { requests: 0, errors: 0, ...nothing },
@@ -91,10 +91,10 @@ test("requests, errors, latency and tokens are counted", async () => {
   const usage = { prompt_tokens: 7, completion_tokens: 20 };
   expect(await ask(answers({ usage }, 200, 300))).toBe(200);
   expect(await ask(answers({ usage }, 200, 300))).toBe(200);
-  // Refused by the model: its caller's mistake.
+  // Refused by the model: the caller's error.
   expect(await ask(answers({}, 422))).toBe(422);
   expect(await ask(answers({}, 500))).toBe(500);
-  // It is silent for too long.
+  // The model does not respond in time.
   expect(await ask((request) => void request.resume())).toBe(504);
   const { total, buckets } = await readWith(5);
   expect(total).toMatchObject({ errors: 2, input_tokens: 14, output_tokens: 40 });
@@ -103,7 +103,7 @@ test("requests, errors, latency and tokens are counted", async () => {
   expect(buckets.reduce((sum, each) => sum + each.requests, 0)).toBe(5);
 });
 
-test("a caller who hangs up is no error; one whom no server can answer is", async () => {
+test("a caller that disconnects is no error; a request without an available server is one", async () => {
   const gone = new AbortController();
   const asked = ask((request) => {
     request.resume();
@@ -141,7 +141,7 @@ test("counts of several processes add up in a minute, and the next day's overwri
   expect(await deleteOldRequests(pool, 10)).toBe(rows.length);
 });
 
-test("they are the tenant's alone", async () => {
+test("only the tenant sees them", async () => {
   const { user } = await createTenant(forge, "curious");
   const path = `/api/deployments/${deployment.deployment_id}/stats`;
   expect(await user.call("GET", path)).toMatchObject({ status: 404 });

@@ -15,7 +15,9 @@ import { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 import type { DispatchedJob } from "../support/test-worker";
 
-/** A deployed model's life, over real HTTP: what becomes of it when its workers die, hide it, or are told. */
+/**
+ * The life of a deployed model over real HTTP: its workers die, stop reporting it, or get commands.
+ */
 let forge: Forge;
 const workers: ServingWorker[] = [];
 const made: string[] = [];
@@ -32,11 +34,11 @@ beforeAll(async () => {
   });
 });
 
-/** Each test has deployments and workers of its own, and leaves none. */
+/** Each test uses its own deployments and workers, and leaves none active. */
 afterEach(async () => {
   for (const id of made.splice(0)) await stop(forge.user, id);
   await Promise.all(workers.splice(0).map((worker) => worker.die()));
-  await forge.settle();
+  await forge.endTest();
 }, 60_000);
 
 afterAll(async () => {
@@ -60,7 +62,7 @@ async function ask(url: string): Promise<{ status: number; model?: string }> {
   return body.model === undefined ? { status } : { status, model: body.model };
 }
 
-test("it is active from its result on, and its address answers", async () => {
+test("it is active after its result, and its address answers", async () => {
   await workerOf("a1");
   const one = await deployed();
   expect(one).toMatchObject({
@@ -107,7 +109,7 @@ test("its worker dies: another serves it, under the same address", async () => {
   expect(artifacts.artifacts).toEqual([]);
 });
 
-test("a worker that was cut off and comes back is told to stop it", async () => {
+test("a worker that comes back after a network failure gets the command to stop it", async () => {
   const first = await workerOf("c1");
   const one = await deployed();
   await first.die(true);
@@ -120,7 +122,7 @@ test("a worker that was cut off and comes back is told to stop it", async () => 
   expect(serving(await read(forge.user, one.deployment_id))).toEqual(["c2"]);
 });
 
-test("what its living worker does not name any more, or calls unhealthy, is placed again", async () => {
+test("a deployment that its living worker no longer reports, or reports as unhealthy, is placed again", async () => {
   const first = await workerOf("d1");
   const one = await deployed();
   const id = one.deployment_id;
@@ -160,7 +162,7 @@ test("a decommissioned worker loses it", async () => {
   expect(after.placements[0]).toMatchObject({ outcome: "worker_lost" });
 });
 
-test("a placement that fails is tried again, later and later, and the deployment says so", async () => {
+test("a failed placement is retried with growing delays, and the deployment shows it", async () => {
   const first = await workerOf("f1");
   const one = await deployed();
   const second = await workerOf("f2");
@@ -173,7 +175,7 @@ test("a placement that fails is tried again, later and later, and the deployment
     status: "active",
     trouble: expect.stringContaining("out of luck"),
   });
-  // What it says is read before its placements are.
+  // The deployment is read before its placements.
   const after = await until(forge.user, one.deployment_id, "on f2", (now) => {
     return serving(now).join() === "f2" && now.trouble === null;
   });
@@ -185,7 +187,7 @@ test("a placement that fails is tried again, later and later, and the deployment
   ]);
 });
 
-test("as many servers as asked for, each on a worker of its own; more while there are idle ones", async () => {
+test("it has as many servers as requested, each on its own worker; more while workers are idle", async () => {
   await workerOf("g1");
   const one = await deployed({ min_replicas: 2, max_replicas: 3 });
   const id = one.deployment_id;
@@ -198,11 +200,11 @@ test("as many servers as asked for, each on a worker of its own; more while ther
   await until(forge.user, id, "on three", (now) => serving(now).sort().join() === "g1,g2,g3");
   await workerOf("g4");
   const models = new Set<string | undefined>();
-  await waitFor("all three to be asked", async () => {
+  await waitFor("all three to get requests", async () => {
     models.add((await ask(one.url)).model);
     return models.size === 3;
   });
-  // One of the servers is gone, and its worker does not know yet: the others are asked.
+  // One of the servers is gone, and its worker does not know yet: the others get the requests.
   const broken = workers[0]?.served.get(id);
   await broken?.stop();
   for (let n = 0; n < 10; n++) expect((await ask(one.url)).status).toBe(200);
@@ -219,7 +221,7 @@ test("as many servers as asked for, each on a worker of its own; more while ther
   expect(wrong).toMatchObject({ status: 400, body: { error: { param: "min_replicas" } } });
 });
 
-test("how many servers there may be is checked where a job is submitted", async () => {
+test("the limits on servers are checked at submission", async () => {
   for (const replicas of [{ min_replicas: 0 }, { max_replicas: 17 }, { min_replicas: 2.5 }]) {
     const answer = await forge.user.call("POST", "/api/jobs/deploy", {
       checkpoint_id: "c",
@@ -237,12 +239,12 @@ test("how many servers there may be is checked where a job is submitted", async 
   });
 });
 
-test("as a teacher it is named by where it runs now, while it does", async () => {
+test("as a teacher it resolves to its current server, while it has one", async () => {
   const first = await workerOf("t1");
   const one = await deploy(forge.user);
   const id = one.deployment_id;
   const reader = await forge.worker("reader");
-  reader.beat(200);
+  reader.startHeartbeats(200);
   const teacherOf = async (): Promise<object | undefined> => {
     await forge.user.submit("generate", { task: "t", size: 1, teacher: id });
     const job = (await reader.take()) as DispatchedJob & { inputs: { param: string }[] };
@@ -250,16 +252,16 @@ test("as a teacher it is named by where it runs now, while it does", async () =>
     await untilEnded(forge.user, job.job_id);
     return job.inputs.find(({ param }) => param === "teacher");
   };
-  // It serves, and takes nothing else.
+  // It serves, and gets no other jobs.
   await execute(forge.ctx.pool, "update workers set draining = true where worker_id = 't1'");
   expect(await teacherOf()).toMatchObject({ inference_url: one.inference_url });
   await first.die();
   await until(forge.user, id, "lost", ({ inference_url: url }) => url === null);
-  // The reader is asked to serve it, too.
+  // The reader is assigned the deployment, too.
   const again = await reader.take();
   expect(again).toMatchObject({ job_type: "deploy", output_ids: { deployment_id: id } });
   const second = await forge.worker("reader-2");
-  second.beat(200);
+  second.startHeartbeats(200);
   const { job_id } = await forge.user.submit("generate", { task: "t", size: 1, teacher: id });
   const asked = (await second.take()) as DispatchedJob & { inputs: object[] };
   expect(asked.job_id).toBe(job_id);
@@ -273,12 +275,12 @@ test("as a teacher it is named by where it runs now, while it does", async () =>
     withheld: true,
     reason: `deployment ${id} is stopped`,
   });
-  reader.silence();
-  second.silence();
+  reader.stopHeartbeats();
+  second.stopHeartbeats();
 });
 
 describe("stop", () => {
-  test("closes the bill at once, once; its servers stop, and its artifact may go", async () => {
+  test("closes the bill at once and once; its servers stop, and its artifact can be deleted", async () => {
     const worker = await workerOf("h1");
     const one = await deploy(forge.user);
     const path = `/api/deployments/${one.deployment_id}`;
@@ -331,14 +333,14 @@ describe("stop", () => {
     });
   });
 
-  test("of a worker that does not obey: it counts as stopped after the grace", async () => {
+  test("with a worker that does not obey: it counts as stopped after the grace period", async () => {
     const worker = await workerOf("j1");
     worker.obeys = false;
     const one = await deploy(forge.user);
     await stop(forge.user, one.deployment_id);
     expect(worker.served.size).toBe(1);
     worker.obeys = true;
-    await waitFor("it to be told again", () => worker.stopped.includes(one.deployment_id));
+    await waitFor("it to get the command again", () => worker.stopped.includes(one.deployment_id));
   });
 
   test("races with its worker's death: one end, one bill", async () => {
@@ -356,7 +358,7 @@ describe("stop", () => {
     await stop(forge.user, one.deployment_id);
   });
 
-  test("pressed as a cancel in Temporal's UI", async () => {
+  test("as a cancel in Temporal's UI", async () => {
     await workerOf("l1");
     const one = await deploy(forge.user);
     const handle = forge.ctx.temporal.workflow.getHandle(`deployment:${one.deployment_id}`);
@@ -367,7 +369,7 @@ describe("stop", () => {
   });
 });
 
-slowTest("a workflow that somebody terminated is started again", async () => {
+slowTest("a manually terminated workflow is restarted", async () => {
   const first = await workerOf("m1");
   const one = await deployed();
   const handle = forge.ctx.temporal.workflow.getHandle(`deployment:${one.deployment_id}`);

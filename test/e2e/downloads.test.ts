@@ -35,7 +35,7 @@ interface Ticket {
 const ticketFor = (api: ApiClient = forge.user, path = "raw.jsonl"): Promise<Ticket> =>
   api.post<Ticket>(`/api/artifacts/${dataset}/tickets`, { path });
 
-/** As a browser asks that follows a link: without a key. */
+/** As a browser follows a link: without a key. */
 const follow = (url: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${forge.stack.apiUrl}${url}`, { headers });
 
@@ -63,7 +63,7 @@ test("a ticket is a link to one file for a minute, as an attachment", async () =
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   expect(headers.get("content-security-policy")).toContain("sandbox");
   expect(headers.get("cache-control")).toBe("no-store");
-  // A browser that was cut off goes on.
+  // An interrupted browser resumes.
   const rest = await follow(ticket.url, { range: "bytes=13-" });
   expect([rest.status, await rest.text()]).toEqual([206, ROWS.slice(13)]);
   expect((await follow(ticket.url, { range: "bytes=999-" })).status).toBe(416);
@@ -83,7 +83,7 @@ test("a ticket holds no key, and its text is stored nowhere", async () => {
   expect(rows.filter(({ row }) => row.includes(text))).toEqual([]);
 });
 
-test("an expired, changed or missing ticket opens nothing", async () => {
+test("an expired, changed or missing ticket is refused", async () => {
   const { url } = await ticketFor();
   await expectRefused(`${url.slice(0, -1)}${url.endsWith("A") ? "B" : "A"}`);
   await expectRefused("/api/downloads?ticket=");
@@ -91,12 +91,12 @@ test("an expired, changed or missing ticket opens nothing", async () => {
   expect((await follow("/api/downloads")).status).toBe(400);
   await execute(forge.ctx.pool, "update download_tickets set expires_at = now()");
   await expectRefused(url);
-  // Another one deletes it.
+  // Creating another one deletes it.
   await ticketFor();
   expect(await all(forge.ctx.pool, "select from download_tickets")).toHaveLength(1);
 });
 
-test("a ticket ends with the key that asked for it, and with its artifact", async () => {
+test("a ticket ends with the key that created it, and with its artifact", async () => {
   const { key, key_id } = await forge.user.post<{ key: string; key_id: string }>(
     "/api/auth/api-keys",
     {},
@@ -114,7 +114,7 @@ test("a ticket ends with the key that asked for it, and with its artifact", asyn
   expect(late.status).toBe(410);
 });
 
-test("another tenant gets no ticket, and no file but those that are there has one", async () => {
+test("another tenant gets no ticket, and only existing files have one", async () => {
   const { user } = await createTenant(forge, "downloader");
   const ask = (api: ApiClient, id: string, path: string) =>
     api.call("POST", `/api/artifacts/${id}/tickets`, { path });
@@ -134,7 +134,7 @@ test("another tenant gets no ticket, and no file but those that are there has on
       body: { error: { code: "file_not_found" } },
     });
   }
-  // An admin's ticket is for the artifact of the tenant that has it.
+  // An admin's ticket is for the tenant's artifact.
   const admins = await forge.admin.post<Ticket>(`/api/artifacts/${own}/tickets`, {
     path: "raw.jsonl",
   });

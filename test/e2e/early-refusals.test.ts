@@ -5,8 +5,8 @@ import { AUDIT } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
 /**
- * Requests that are refused before their body has arrived. The client sends the whole body before it reads;
- * it must get the answer, not a broken pipe.
+ * Requests that are refused before their body has arrived. The client sends the whole body before
+ * it reads, and must get the response, not a broken pipe.
  */
 let forge: Forge;
 let worker: ServingWorker;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(SIZE / 2),
     FORGE_MAX_LOG_BYTES: String(MEBIBYTE),
-    // No token comes in between the last ping and the upload.
+    // No new token between the last ping and the upload.
     FORGE_RATE_LIMIT_PER_MINUTE: "1",
     FORGE_RATE_LIMIT_BURST: String(BURST),
   });
@@ -35,13 +35,13 @@ interface Sent {
   method: string;
   path: string;
   headers: Record<string, string>;
-  /** What the body begins with; zeros follow. */
+  /** The start of the body; zeros follow. */
   begin?: string;
   chunked?: boolean;
   size?: number;
 }
 
-/** The answer's status and error code, once all of the body was sent. */
+/** The response's status and error code, after the whole body was sent. */
 async function refusalOf(request: Sent): Promise<string> {
   const { status, body } = await answerTo(request);
   return `${status} ${(JSON.parse(body) as { error: { code: string } }).error.code}`;
@@ -93,13 +93,13 @@ const user = (): { "X-Service-Api-Key": string } => ({
   "X-Service-Api-Key": forge.stack.keys.userKey,
 });
 
-test("the answer of a model that has not read the whole body arrives", async () => {
+test("the response of a model that has not read the whole body arrives", async () => {
   const { url } = await deploy(forge.user);
   for (const model of worker.served.values()) {
     model.answering = (_asked, answer) => void answer.writeHead(207).end();
   }
   const headers = { ...user(), Connection: "close" };
-  // Less than a model may be asked.
+  // Below the limit for a model request.
   const size = SIZE / 2 - MEBIBYTE;
   const request = { method: "POST", path: `${url}/files`, headers, chunked: true, size };
   expect((await answerTo(request)).status).toBe("207");
@@ -112,7 +112,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     () => ({ method: "POST", path: "/api/jobs/audit", headers: json }),
   ],
   [
-    "a path that is none",
+    "an unknown path",
     "404 route_not_found",
     () => ({
       method: "POST",
@@ -121,7 +121,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     }),
   ],
   [
-    "a method that the path lacks",
+    "an unsupported method",
     "405 method_not_allowed",
     () => ({ method: "PUT", path: "/api/jobs", headers: { ...user(), ...json } }),
   ],
@@ -135,12 +135,12 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     }),
   ],
   [
-    "a body that says it is too large",
+    "a body declared as too large",
     "413 body_too_large",
     () => ({ method: "POST", path: "/api/jobs/audit", headers: { ...user(), ...json } }),
   ],
   [
-    "a body that turns out too large",
+    "a body that becomes too large",
     "413 body_too_large",
     () => ({
       method: "POST",
@@ -150,7 +150,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     }),
   ],
   [
-    "a dataset that is wrong from its first bytes on",
+    "a dataset whose first bytes are invalid",
     "400 invalid_request",
     () => ({
       method: "POST",
@@ -160,7 +160,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     }),
   ],
   [
-    "a log that is too large",
+    "too large a log",
     "413 log_too_large",
     async () => {
       const logger = await forge.worker("logger");
@@ -180,7 +180,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     },
   ],
   [
-    "a model that is asked too much",
+    "too large a model request",
     "413 body_too_large",
     async () => {
       const { url } = await deploy(forge.user);
@@ -188,7 +188,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     },
   ],
   [
-    "a model that is asked too much, as it turns out",
+    "a model request that becomes too large",
     "413 body_too_large",
     async () => {
       const { url } = await deploy(forge.user);
@@ -199,7 +199,7 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     },
   ],
   [
-    "a request too many",
+    "a request beyond the rate limit",
     "429 rate_limited",
     async () => {
       const ping = (): Promise<unknown> => forge.user.call("GET", "/api/auth/ping");
@@ -213,7 +213,7 @@ test.each(REFUSALS)("%s: %s", async (_what, refusal, request) => {
   expect(await refusalOf(await request())).toBe(refusal);
 });
 
-test("what is no HTTP request is answered, however long it is", async () => {
+test("an invalid HTTP request gets a response, however long it is", async () => {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   const broken = new Promise<never>((_resolve, reject) => socket.once("error", reject));

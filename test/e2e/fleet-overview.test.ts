@@ -55,7 +55,7 @@ test("workers are filtered by status, GPU and text", async () => {
 test("the fleet is counted by status and GPU", async () => {
   await tenant.worker("big-1").heartbeat({ gpu: { util: 80, mem_used: 60, mem_total: 640 } });
   await tenant.worker("small-1").heartbeat({ gpu: { util: 20, mem_used: 4, mem_total: 24 } });
-  // In error: what it reports is not counted.
+  // In error: its report is not counted.
   await tenant.worker("big-2").heartbeat({
     status: "error",
     gpu: { util: 100, mem_used: 1, mem_total: 320 },
@@ -85,7 +85,7 @@ test("the fleet is counted by status and GPU", async () => {
   expect(await forge.admin.get("/api/fleet?user_id=fleet")).toMatchObject({ workers: 4 });
 });
 
-test("a drained worker takes jobs again when it is undrained", async () => {
+test("a drained worker gets jobs again when it is undrained", async () => {
   const { user, worker } = await createTenant(forge, "draining");
   const own = worker("leaving");
   await own.register();
@@ -97,7 +97,7 @@ test("a drained worker takes jobs again when it is undrained", async () => {
     body: { draining: false, status: expect.any(String) },
   });
   await own.take();
-  // Again, and of one that never drained: nothing to do.
+  // Repeated, and for a worker that never drained: no effect.
   expect((await user.call("POST", "/api/workers/leaving/undrain")).status).toBe(200);
   expect((await user.call("POST", "/api/workers/big-1/undrain")).status).toBe(404);
   const { entries } = await user.get<{ entries: { action: string }[] }>("/api/audit-log");
@@ -127,14 +127,14 @@ test("heartbeats become samples, one a minute at most", async () => {
   const rows = await all(forge.ctx.pool, "select from worker_samples where worker_id = 'small-1'");
   const minutes = Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1;
   expect(rows.length).toBeLessThanOrEqual(minutes);
-  // Over the edge of an hour there may be two.
+  // There may be two samples across the end of an hour.
   const mean = samples.reduce((sum, sample) => sum + sample.util, 0) / samples.length;
   if (rows.length === 1) expect(mean).toBeCloseTo(30, 6);
   expect(samples[0]).toMatchObject({ mem_used: 12, mem_total: 24 });
   expect((await forge.user.call("GET", "/api/workers/small-1/samples")).status).toBe(404);
 });
 
-test("absurd numbers of one worker do not keep others' samples from being written", async () => {
+test("absurd numbers of one worker don't block the samples of others", async () => {
   const { worker } = await createTenant(forge, "absurd");
   const own = worker("absurd");
   await own.register();
@@ -147,7 +147,7 @@ test("absurd numbers of one worker do not keep others' samples from being writte
     );
     return row?.n ?? 0;
   };
-  // The second write adds to the first one's minute, unless the clock went on in between.
+  // The second write is added to the same minute, unless the minute ends in between.
   for (let n = 1; n <= 2; n++) {
     await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
     await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
@@ -167,9 +167,9 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
       forge.ctx.pool,
       "select avg(util) as util, sum(heartbeats)::int as heartbeats from worker_samples where worker_id = 'silent'",
     );
-  // Of one minute, unless the clock went on in between.
+  // In one minute, unless it ended in between.
   expect((await kept())?.heartbeats).toBe(4);
-  // The slot of a day ago is this minute's: it is written over.
+  // The slot of a day ago is this minute's slot, so it is overwritten.
   await execute(
     forge.ctx.pool,
     "update worker_samples set at = at - interval '1 day' where worker_id = 'silent'",
@@ -183,7 +183,7 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     forge.ctx.pool,
     "update worker_samples set at = at - interval '2 days' where worker_id = 'silent'",
   );
-  // A living worker's are overwritten.
+  // The samples of a living worker are overwritten instead.
   expect(await deleteOldSamples(forge.ctx.pool, 10)).toBe(0);
   await execute(
     forge.ctx.pool,

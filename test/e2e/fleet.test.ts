@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -39,7 +39,7 @@ const until = (id: string, wanted: Partial<Shown>): Promise<Shown> =>
     return keys.every((key) => worker[key] === wanted[key]) && worker;
   });
 
-/** Each job goes to the only worker that is offered. */
+/** Each job goes to the only available worker. */
 async function fail(worker: TestWorker, user = forge.user): Promise<void> {
   const { job_id } = await user.submit("audit", AUDIT);
   await worker.fail(await worker.take());
@@ -67,17 +67,17 @@ describe("drain", () => {
     const { job_id: next } = await forge.user.submit("audit", AUDIT);
     expect(await worker.ask()).toEqual({ job_id: null, commands: [{ type: "drain" }] });
     const other = await forge.worker("d-other");
-    const handed = await other.take();
-    expect(handed.job_id).toBe(next);
-    await other.complete(handed);
+    const dispatched = await other.take();
+    expect(dispatched.job_id).toBe(next);
+    await other.complete(dispatched);
     await untilEnded(forge.user, next);
   });
 
-  test("ends the parked poll, in another process too", async () => {
+  test("ends the waiting poll, in another process too", async () => {
     const elsewhere = await forge.stack.startAnotherServer();
     const worker = await forge.worker("d-parked");
     const poll = worker.ask(30);
-    await waitFor("the poll to be parked", () => isOffered(forge.ctx.pool, "d-parked"));
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, "d-parked"));
     const asked = performance.now();
     await fetch(`${elsewhere}/api/workers/d-parked/drain`, {
       method: "POST",
@@ -99,7 +99,7 @@ describe("drain", () => {
 });
 
 describe("decommission", () => {
-  test("loses the worker's job to another, and tells its agent to leave", async () => {
+  test("moves the worker's job to another, and commands its agent to exit", async () => {
     const worker = await forge.worker("x-busy");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
@@ -117,11 +117,11 @@ describe("decommission", () => {
     const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
     expect(workers.map((each) => each.worker_id)).not.toContain("x-busy");
     const heir = await forge.worker("x-heir");
-    const handed = await heir.take();
-    expect(handed).toMatchObject({ job_id, attempt: 2 });
-    await heir.complete(handed);
+    const dispatched = await heir.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 2 });
+    await heir.complete(dispatched);
     await untilEnded(forge.user, job_id);
-    // Started anew, on purpose.
+    // Restarted on purpose.
     expect((await worker.register()).status).toBe(201);
     expect((await show("x-busy")).status).toBe("idle");
   });
@@ -140,41 +140,41 @@ describe("decommission", () => {
 });
 
 describe("error", () => {
-  test("is where a worker goes that heartbeats and does not ask; it leaves it by asking", async () => {
+  test("is the state of a worker that sends heartbeats and does not poll, until it polls", async () => {
     const worker = await forge.worker("e-deaf");
-    worker.beat();
+    worker.startHeartbeats();
     expect(await until("e-deaf", { status: "error" })).toMatchObject({
       error_code: "unresponsive",
-      status_reason: "it heartbeats, but has not asked for work for 2 s",
+      status_reason: "no poll for 2 s, although it sends heartbeats",
     });
     await forge.user.submit("audit", AUDIT).then(async ({ job_id }) => {
-      const handed = await worker.take();
-      expect(handed.job_id).toBe(job_id);
-      await worker.complete(handed);
+      const dispatched = await worker.take();
+      expect(dispatched.job_id).toBe(job_id);
+      await worker.complete(dispatched);
       await untilEnded(forge.user, job_id);
     });
-    worker.silence();
+    worker.stopHeartbeats();
   });
 
-  test("is not where one goes that is parked, busy or drained", async () => {
-    const parked = await forge.worker("e-parked");
+  test("is not the state of a worker that waits, is busy or is drained", async () => {
+    const waiting = await forge.worker("e-parked");
     const drained = await forge.worker("e-drained");
     const busy = await forge.worker("e-busy");
-    const all = [parked, drained, busy];
-    for (const worker of all) worker.beat();
+    const all = [waiting, drained, busy];
+    for (const worker of all) worker.startHeartbeats();
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // For longer than a deaf one is suffered.
-    const poll = parked.next(6);
+    // Longer than an unresponsive worker is tolerated.
+    const poll = waiting.next(6);
     const often = await forge.worker("e-often");
-    often.beat();
+    often.startHeartbeats();
     let open = true;
     const polling = (async () => {
       while (open) await often.next(1);
     })();
     const idler = await forge.worker("e-idler");
-    idler.beat();
+    idler.startHeartbeats();
     await until("e-idler", { status: "error" });
     for (const id of ["e-parked", "e-often", "e-drained"])
       expect((await show(id)).status).toBe("idle");
@@ -183,16 +183,16 @@ describe("error", () => {
     await untilEnded(forge.user, job_id);
     open = false;
     await Promise.all([poll, polling]);
-    for (const worker of [...all, often, idler]) worker.silence();
+    for (const worker of [...all, often, idler]) worker.stopHeartbeats();
   });
 
-  test("is where three failures in a row lead while others succeed; not before, and not else", async () => {
+  test("follows three failures in a row while others succeed; not earlier, and not otherwise", async () => {
     const bad = await forge.worker("e-failing");
     const good = await forge.worker("e-good");
     await fail(bad);
     await fail(bad);
     await fail(bad);
-    // Nobody succeeded meanwhile: it may be the jobs.
+    // No other worker succeeded meanwhile, so the jobs may be the cause.
     expect((await show("e-failing")).status).toBe("idle");
     await succeed(good);
     await fail(bad);
@@ -201,7 +201,7 @@ describe("error", () => {
       error_code: "failing",
       status_reason: "4 attempts in a row failed or were lost here while other workers succeeded",
     });
-    // Asking for work is not enough; registering again is, and the count begins anew.
+    // Polling is not enough. Registering again resets the state and the count.
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await bad.next()).toBeUndefined();
     await good.complete(await good.take());
@@ -215,7 +215,7 @@ describe("error", () => {
     expect((await show("e-failing")).status).toBe("idle");
   });
 
-  test("is not where a job leads that fails on whatever worker has it", async () => {
+  test("does not follow a job that fails on every worker", async () => {
     const workers = [await forge.worker("e-first"), await forge.worker("e-second")];
     const good = await forge.worker("e-third");
     for (let n = 0; n < 4; n++) {
@@ -227,7 +227,7 @@ describe("error", () => {
     for (const { id } of workers) expect((await show(id)).status).toBe("idle");
   });
 
-  test("is where a shared worker goes for failures of several tenants, not of one", async () => {
+  test("of a shared worker follows failures of several tenants, not of one", async () => {
     const { key } = await forge.admin.post<{ key: string }>("/api/auth/api-keys", {
       scope: "worker",
     });
@@ -244,7 +244,7 @@ describe("error", () => {
     expect(await show("e-shared")).toMatchObject({ status: "error", error_code: "failing" });
   });
 
-  test("is where a worker goes that loses three jobs by restarting, until it restarts once more", async () => {
+  test("follows three jobs lost by restarts, until the next restart", async () => {
     const worker = await forge.worker("e-crashing");
     const good = await forge.worker("e-fine");
     for (const n of [1, 2, 3]) {
@@ -278,7 +278,7 @@ describe("error", () => {
     });
   });
 
-  test("survives death: a benched worker that is heard again is benched still", async () => {
+  test("survives death: a worker in error that sends heartbeats again is still in error", async () => {
     const worker = await forge.worker("e-undead");
     await worker.heartbeat({ status: "error", reason: "ECC errors" });
     await until("e-undead", { status: "dead" });

@@ -4,7 +4,10 @@ import { waitFor } from "../../dev/stack/wait";
 import { mintKey } from "../../services/accounts/api-keys";
 import { type Forge, startForge } from "../support/forge";
 
-/** More requests than any honest client sends: no more of them are begun, held or answered than may be. */
+/**
+ * More requests than an honest client sends. The server limits how many it begins, holds and
+ * answers.
+ */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -21,7 +24,7 @@ const request = (method: string, path: string, body = ""): string =>
 
 interface Connection {
   socket: Socket;
-  /** All that has come. */
+  /** Everything received so far. */
   read(): string;
   closed: Promise<void>;
 }
@@ -41,7 +44,7 @@ function open(): Connection {
 const statuses = (text: string): string[] =>
   [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status = ""]) => status);
 
-test("requests sent before the answers are handled one after the other, each once", async () => {
+test("pipelined requests are handled one after the other, each once", async () => {
   const { socket, read, closed } = open();
   const name = "pipelined";
   const make = request("POST", "/api/auth/api-keys", JSON.stringify({ name }));
@@ -55,11 +58,12 @@ test("requests sent before the answers are handled one after the other, each onc
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each list holds what was made before it; the answers to the makings follow the first two.
+  // Each list shows the submissions before it; the responses to the submissions follow the first
+  // two.
   expect(counts).toEqual([1, 2, 2]);
 });
 
-test("a worker's polls that are sent at once wait one at a time", async () => {
+test("a worker's pipelined polls wait one at a time", async () => {
   const worker = await forge.worker("pipelining");
   const poll = request("POST", "/worker/next_job", `{"worker_id":"pipelining","wait_seconds":30}`);
   const { socket, read } = open();
@@ -71,7 +75,7 @@ test("a worker's polls that are sent at once wait one at a time", async () => {
     return limits.some(({ name, used }) => name === "waiting_requests" && used === 1);
   };
   await waitFor("the first to wait", waiting);
-  // Another poll of the same worker ends the one that waits: were all of them begun, each had ended another.
+  // A new poll of the worker ends the waiting one. If all had begun, each would have ended another.
   expect(await worker.next(0)).toBeUndefined();
   await waitFor("its answer", () => statuses(read()).length > 0);
   await waitFor("the second to wait", waiting);
@@ -79,14 +83,14 @@ test("a worker's polls that are sent at once wait one at a time", async () => {
   socket.destroy();
 });
 
-test("whoever sends far too many before the answers is cut off", async () => {
+test("a client with far too many pipelined requests is cut off", async () => {
   const { socket, read, closed } = open();
   socket.write(request("GET", "/api/auth/ping").repeat(2_000));
   await closed;
   expect(statuses(read()).length).toBeLessThan(200);
 });
 
-test("who comes back after each cut is cut some hundred times a second at most", async () => {
+test("a client that reconnects after each cut is cut some hundred times a second at most", async () => {
   const flood = request("POST", "/worker/next_job", `{"worker_id":"x","wait_seconds":30}`);
   const began = performance.now();
   let cuts = 0;
@@ -100,12 +104,12 @@ test("who comes back after each cut is cut some hundred times a second at most",
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // A burst, the rate, and of each loop one that waited the longest.
+  // A burst, the rate, and for each loop the connection that waited longest.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
 
-test("of keys that nobody has, an address is told so at a rate; a valid one is served meanwhile", async () => {
+test("refusals of unknown keys are limited per address; a valid key is served meanwhile", async () => {
   const guess = async (): Promise<number> =>
     await fetch(`${forge.stack.apiUrl}/api/jobs`, {
       headers: { "x-service-api-key": mintKey("user") },
@@ -118,14 +122,14 @@ test("of keys that nobody has, an address is told so at a rate; a valid one is s
   expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
   const answers = await guesses;
   const seconds = (performance.now() - began) / 1_000;
-  const told = answers.filter((status) => status === 403).length;
-  expect(told + answers.filter((status) => status === 0).length).toBe(1_000);
-  // A burst, the rate, and those that waited the longest.
-  expect(told).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
-  expect(told).toBeGreaterThanOrEqual(100);
+  const refusals = answers.filter((status) => status === 403).length;
+  expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
+  // A burst, the rate, and the requests that waited longest.
+  expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
+  expect(refusals).toBeGreaterThanOrEqual(100);
 });
 
-test("a body of more values than anybody means is refused before they are read", async () => {
+test("a body with an excessive number of values is refused before it is parsed", async () => {
   const user = new ApiClient(forge.stack.apiUrl, forge.stack.keys.userKey);
   const dataset_uri = "s3://bucket/data.parquet";
   const of = (params: unknown) => user.call("POST", "/api/jobs/audit", { dataset_uri, params });
@@ -134,7 +138,7 @@ test("a body of more values than anybody means is refused before they are read",
   expect(body).toMatchObject({
     error: { code: "invalid_request", message: expect.stringContaining("150000 values") },
   });
-  // Commas in a text are none.
+  // Commas inside a text don't count.
   const answer = await of({ text: ",".repeat(200_000) });
   expect(answer.body).not.toMatchObject({
     error: { message: expect.stringContaining("150000 values") },

@@ -17,13 +17,13 @@ import { type Forge, startForge } from "../support/forge";
 import { Crew } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 
-/** The command `forge` against a real stack: in a terminal, and as its pages have it. */
+/** The `forge` command against a real stack: in a terminal, and as in its documentation. */
 let forge: Forge;
 let python: string;
 let crew: Crew | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-command-"));
 const tests = join(checkoutRoot(), "sdk", "python", "tests");
-/** A copy, so that Python may keep what it has compiled beside it. */
+/** A copy, so that Python can store its compiled files next to it. */
 const sources = join(folder, "src");
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ afterAll(async () => {
   }
 });
 
-/** Runs a program to its end; what it printed. Throws with what it said if it failed. */
+/** Runs a program to its end. @returns its output. Throws with its output if it failed. */
 async function run(
   program: string,
   args: string[],
@@ -74,8 +74,8 @@ const shellBlocks = (page: string): string[] =>
     ([, code = ""]) => code,
   );
 
-test("in a terminal: progress, Ctrl-C, coming back, narrow, without colours", async () => {
-  // RECORD_SCREENS=1 writes what is seen into docs/images.
+test("in a terminal: progress, Ctrl-C, resuming, narrow, without colours", async () => {
+  // RECORD_SCREENS=1 writes the screens to docs/images.
   const pictures = process.env.RECORD_SCREENS ? [join(checkoutRoot(), "docs", "images")] : [];
   const printed = await run(python, [join(tests, "stack_terminal.py"), ...pictures], {
     PYTHONPATH: sources,
@@ -84,13 +84,13 @@ test("in a terminal: progress, Ctrl-C, coming back, narrow, without colours", as
   expect(printed).toBe("all right\n");
 }, 300_000);
 
-describe("with workers that do whatever comes", () => {
+describe("with workers that complete every job", () => {
   beforeAll(async () => {
     crew = await new Crew(forge).start(2);
   });
 
   slowTest(
-    "the lines of docs/cli.md run as they stand",
+    "the commands of docs/cli.md run unchanged",
     async () => {
       const blocks = shellBlocks("docs/cli.md");
       expect(blocks.length).toBeGreaterThan(6);

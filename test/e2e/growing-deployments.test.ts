@@ -4,12 +4,17 @@ import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
-import { DeploymentStarter } from "../../services/deployments/deployment-starter";
-import { askToGrow } from "../../services/deployments/growing-deployments";
+import { deploymentTopic } from "../../services/deployments/deployment-topic";
+import { requestGrowth } from "../../services/deployments/growing-deployments";
+import { PlacementSweep } from "../../services/deployments/placement-sweep";
+import { Courier } from "../../services/outbox/courier";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 
-/** Very many deployments that could grow, and very many idle workers: rows by SQL, without a server. */
+/**
+ * Many deployments that could grow, and many idle workers. Rows are written with SQL, without a
+ * server.
+ */
 const DEPLOYMENTS = 250;
 const WORKERS = 2_000;
 
@@ -22,7 +27,7 @@ beforeAll(async () => {
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
-  // Without the artifacts that deployments refer to.
+  // Without the artifacts that deployments reference.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,
@@ -54,20 +59,20 @@ const askAll = async (): Promise<number[]> => {
   const counts: number[] = [];
   let after = "";
   do {
-    const { asked, next } = await askToGrow(forge.ctx.pool, after);
-    counts.push(asked);
+    const { asked, next } = await requestGrowth(forge.ctx.pool, after);
+    counts.push(asked.length);
     after = next;
   } while (after !== "");
   return counts;
 };
 
 test("idle workers are read once for all deployments, not once for each", async () => {
-  const read = await blocksRead(forge, ["workers"], (pool) => askToGrow(pool, ""));
+  const read = await blocksRead(forge, ["workers"], (pool) => requestGrowth(pool, ""));
   expect(read).toBeLessThan(300);
   expect(await askAll()).toEqual([0, 0]);
 });
 
-test("those that an idle worker fits are asked to grow, page by page, once; not those that it serves already", async () => {
+test("deployments that fit an idle worker are woken to grow, page by page, once; not those that it already serves", async () => {
   const { pool } = forge.ctx;
   await execute(
     pool,
@@ -87,7 +92,7 @@ test("those that an idle worker fits are asked to grow, page by page, once; not 
   expect(await askAll()).toEqual([0, 0]);
 });
 
-test("workflows hear what they are owed, whatever becomes of the rest of the sweep", async () => {
+test("workflows are woken while the sweep of placements waits for a lock", async () => {
   const { pool } = forge.ctx;
   await execute(pool, "update deployments set told = asked, tell_at = now()");
   await execute(pool, "update deployments set asked = asked + 1 where deployment_id = 'd3'");
@@ -95,21 +100,22 @@ test("workflows hear what they are owed, whatever becomes of the rest of the swe
     withDeadline: (_until: number, work: () => Promise<unknown>) => work(),
     workflow: { signalWithStart: async () => undefined },
   };
-  const starter = new DeploymentStarter({ ...forge.ctx, temporal } as unknown as Context);
+  const ctx = { ...forge.ctx, temporal } as unknown as Context;
+  const components = [new PlacementSweep(ctx), new Courier(ctx, deploymentTopic(ctx))];
   // Then no sweep can look for idle workers.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   await holder.query("begin; lock table workers in access exclusive mode");
   try {
-    starter.start();
+    for (const component of components) component.start();
     await waitFor(
-      "the workflow to hear",
+      "the workflow to be woken",
       async () =>
         await maybeOne(pool, "select from deployments where told = asked and deployment_id = 'd3'"),
       { timeoutMs: 3_000 },
     );
   } finally {
     await holder.end();
-    await starter.stop();
+    await Promise.all(components.map((component) => component.stop()));
   }
 });

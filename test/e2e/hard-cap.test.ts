@@ -16,7 +16,7 @@ import { startPipeline, untilPipeline } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 
 const AT_ONCE = 100;
-/** By the default card: 0.20 USD a thousand. */
+/** The default card's price is 0.20 USD per thousand rows. */
 const ROWS = 1_000;
 
 let forge: Forge;
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 const createSpender = (id: string): Promise<Spender> => spenderOf(forge, id, otherUrl);
 
-test("of 100 at once, to two servers, as many are accepted as the cap pays for", async () => {
+test("of 100 at once, to two servers, as many are accepted as the cap allows", async () => {
   const { user, users, hand } = await createSpender("exact");
   const body = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 5.1);
@@ -55,7 +55,7 @@ test("of 100 at once, to two servers, as many are accepted as the cap pays for",
       details: { cap_usd: 5.1, spent_usd: 0, committed_usd: 5, expected_usd: 0.2 },
     });
   }
-  // From four fifths of the cap on: what takes the sum to 4.20, 4.40, 4.60, 4.80 and 5.00.
+  // From four fifths of the cap on: the sums 4.20, 4.40, 4.60, 4.80 and 5.00.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
   await doJobs(user, hand, 25, { rows_processed: ROWS });
@@ -66,12 +66,12 @@ test("of 100 at once, to two servers, as many are accepted as the cap pays for",
     remaining_usd: 0.1,
   });
   expect((await user.call("POST", "/api/jobs/audit", body)).status).toBe(402);
-  hand.silence();
+  hand.stopHeartbeats();
 }, 120_000);
 
 const isWarning = ({ code }: { code: string }): boolean => code === "budget_warning";
 
-test("a submission that was accepted is answered again by its key though the cap is reached", async () => {
+test("an accepted submission is answered again by its key although the cap is reached", async () => {
   const { user, users, hand } = await createSpender("keyed");
   const body = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 1);
@@ -85,19 +85,19 @@ test("a submission that was accepted is answered again by its key though the cap
   expect(again.accepted).toEqual(first.accepted);
   await doJobs(user, hand, 5, { rows_processed: ROWS });
   expect((await submit()).accepted).toEqual(first.accepted);
-  // What was refused is no longer, once there is money: a refusal is not kept under its key.
+  // A refusal is not stored under its key: the same request is accepted once the cap is raised.
   await setCap(user, 1.2);
   const { accepted } = await submit();
   expect(accepted.length).toBe(6);
   await doJobs(user, hand, 1, { rows_processed: ROWS });
-  hand.silence();
+  hand.stopHeartbeats();
 }, 120_000);
 
-test("jobs that cost more than anybody could know pass the cap by what was under way, and no more begin", async () => {
+test("jobs that cost more than estimated exceed the cap by the running jobs only, and no more begin", async () => {
   const { user, users, hand } = await createSpender("lying");
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
-  // Nobody has evaluated yet: by the rule of thumb each is 0.20 USD.
+  // No evaluation has run yet: the default estimate is 0.20 USD each.
   const { accepted } = await submitAtOnce(users, AT_ONCE, "/api/jobs/evaluate", body);
   expect(accepted.length).toBe(5);
   const submit = () => submitAtOnce(users, 10, "/api/jobs/evaluate", body);
@@ -112,7 +112,7 @@ test("jobs that cost more than anybody could know pass the cap by what was under
     remaining_usd: 0,
   });
   await setCap(user, 650);
-  // By what the last ones were: 100 USD each.
+  // Estimated by the last ones: 100 USD each.
   expect((await submit()).accepted.length).toBe(1);
   await doJobs(user, hand, 1, { samples_evaluated: 100 });
   const { entries } = await user.get<{ entries: object[] }>("/api/audit-log");
@@ -120,10 +120,10 @@ test("jobs that cost more than anybody could know pass the cap by what was under
     { action: "budget_set", before: { cap_usd: 1 }, after: { cap_usd: 650 }, created_by: "user" },
     { action: "budget_set", before: null, after: { cap_usd: 1 }, created_by: "user" },
   ]);
-  hand.silence();
+  hand.stopHeartbeats();
 }, 120_000);
 
-test("a step that would pass the tenant's cap fails, and is done when there is more", async () => {
+test("a step that would exceed the tenant's cap fails, and runs when the cap is raised", async () => {
   const { user, hand } = await createSpender("piping");
   const payload = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 0.5);
@@ -138,7 +138,7 @@ test("a step that would pass the tenant's cap fails, and is done when there is m
   const more = await startPipeline(user, { steps: [step("a")], reuse: false });
   await doJobs(user, hand, 1, { rows_processed: ROWS });
   expect(await untilPipeline(user, more)).toMatchObject({ status: "completed", cost_usd: 0.2 });
-  hand.silence();
+  hand.stopHeartbeats();
 }, 120_000);
 
 slowTest(
@@ -152,7 +152,7 @@ slowTest(
     const job = await hand.take();
     await forge.stack.temporalWorker?.kill();
     await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
-    // Its bill is written, and it is not active yet: as if its process had been killed in between.
+    // Its bill exists and it is not active yet, as if its process had been killed in between.
     const attempt = { jobId, attempt: 1, requestId: "r" };
     await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
     expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
@@ -166,7 +166,7 @@ slowTest(
       const left = await all(forge.ctx.pool, "select from deployments where status <> 'stopped'");
       return left.length === 0;
     });
-    hand.silence();
+    hand.stopHeartbeats();
   },
   120_000,
 );

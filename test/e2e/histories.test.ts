@@ -15,8 +15,8 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
 /**
- * Histories recorded from the real server are replayed against today's workflow code: a change that
- * would break jobs under way fails here. RECORD_HISTORIES=1 writes those of a new release.
+ * Replays histories recorded from the real server with today's workflow code: a change that would
+ * break running jobs fails here. RECORD_HISTORIES=1 records those of a new release.
  */
 beforeAll(() => {
   Runtime.install({ logger: new DefaultLogger("ERROR") });
@@ -25,7 +25,7 @@ beforeAll(() => {
 describe("recorded histories", () => {
   const files = recordedHistories();
 
-  test("are of all ways that jobs, pipelines and deployments go, and a machine that is set up", () => {
+  test("cover all paths of jobs, pipelines and deployments, and a machine's setup", () => {
     expect(recordedWays()).toEqual([
       "attempts-used-up",
       "bootstrap",
@@ -66,7 +66,7 @@ describe("recorded histories", () => {
     });
   });
 
-  test("one that today's code would not write is refused", async () => {
+  test("a history that today's code would not produce is refused", async () => {
     const text = JSON.stringify(readHistory("0.2.0/worker-lost.json")).replaceAll(
       '"attempt-2"',
       '"attempt-7"',
@@ -107,25 +107,25 @@ describe("today's code", () => {
       const { job_id } = await forge.user.submit("audit", AUDIT);
       await mortal.take();
       const heir = await forge.worker("heir");
-      heir.beat(200);
+      heir.startHeartbeats(200);
       await heir.complete(await heir.take());
-      heir.silence();
+      heir.stopHeartbeats();
       return job_id;
     },
     "attempts-used-up": async () => {
       const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
       for (const name of ["first", "second"]) {
         const worker = await forge.worker(name);
-        worker.beat(200);
+        worker.startHeartbeats(200);
         await worker.take();
-        worker.silence();
+        worker.stopHeartbeats();
       }
       return job_id;
     },
-    // In Temporal's UI, which hands it on.
+    // A cancel in Temporal's UI, which the workflow forwards.
     cancelled: async () => {
       const worker = await forge.worker("told");
-      worker.beat(200);
+      worker.startHeartbeats(200);
       const { job_id } = await forge.user.submit("audit", AUDIT);
       const job = await worker.take();
       const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(job_id));
@@ -136,7 +136,7 @@ describe("today's code", () => {
       await handle.cancel();
       await waitFor("the command", async () => (await worker.heartbeat()).commands.length === 1);
       await worker.fail(job);
-      worker.silence();
+      worker.stopHeartbeats();
       return job_id;
     },
   };
@@ -156,7 +156,7 @@ describe("today's code", () => {
 
     const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
     const history = await inspectHistory(`submitted-${name}`, handle);
-    // One that ends before its workflow starts is a single workflow task.
+    // A job that ends before its workflow starts needs only one workflow task.
     const most = name === "success" || name === "failure" ? 7 : 29;
     expect(history.match(/"eventId"/g)?.length).toBeLessThanOrEqual(most);
     expect(history).toContain(jobId);
@@ -188,7 +188,7 @@ describe("today's code", () => {
     await stop(forge.user, id);
     await waitFor("its end", async () => (await handle.describe()).status.name === "COMPLETED");
     await Promise.all(heirs.splice(0).map((worker) => worker.die()));
-    await forge.settle();
+    await forge.endTest();
 
     const history = await inspectHistory(name, handle);
     expect(history.match(/"eventId"/g)?.length).toBeLessThan(60);

@@ -32,7 +32,7 @@ async function send(method: string, path: string, key: string, type: string, bod
   return { status: response.status, body: (await response.json()) as { error?: object } };
 }
 
-/** A server of a process of its own that does nothing but answer: what it takes is the machine's time. */
+/** A minimal server in its own process: its response time is the machine's. */
 async function bareServer(): Promise<{ url: string; end(): void }> {
   const code = `const server = require("node:http").createServer((_, answer) => answer.end("{}"));
     server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
@@ -48,8 +48,8 @@ const taken = async (work: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * The longest that a neighbour waited for an answer while this went on, in milliseconds, beyond the longest
- * that anybody waited for a bare server's at the same moments.
+ * The longest wait of another tenant for a response during `work`, in ms, minus the longest wait
+ * for a bare server at the same time.
  */
 async function worstWaitDuring(work: () => Promise<unknown>): Promise<number> {
   const { user } = await createTenant(forge, "neighbour");
@@ -82,10 +82,10 @@ const server = (): { pid: number; peakMb: number } => {
   return { pid, peakMb: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 };
 };
 
-/** Made before the neighbour is watched: making them takes this process's own time. */
+/** Generated before the measurement, because that takes this process's own time. */
 const FILES = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
 
-test("files that are made to hurt stop no server, and hold up no neighbour's request", async () => {
+test("files built to harm stop no server, and delay no other tenant's request", async () => {
   const before = server();
   const statuses: number[] = [];
   const worst = await worstWaitDuring(async () => {
@@ -96,7 +96,7 @@ test("files that are made to hurt stop no server, and hold up no neighbour's req
       );
     }
   });
-  // One of them is a table like any other, but for what it did to a regular expression.
+  // One of them is a valid table, apart from its effect on a regular expression.
   expect(new Set(statuses)).toEqual(new Set([400, 201]));
   expect(worst).toBeLessThan(1_000);
   const after = server();
@@ -104,10 +104,11 @@ test("files that are made to hurt stop no server, and hold up no neighbour's req
   expect(after.peakMb - before.peakMb).toBeLessThan(200);
 });
 
-test("a job that leaves such files completes, and its manifest says that they were not read", async () => {
+test("a job that uploads such files completes, and its manifest says that they were not read", async () => {
   const worker = await forge.worker("w");
   const before = server();
-  // The reader is the same; here one of each of two formats shows that the job's end is, too.
+  // The reader is the same. One file of each of two formats shows that the end of a job uses it,
+  // too.
   const hostile = ["parquet", "jsonl"].flatMap((kind) =>
     FILES.filter(({ format }) => format === kind).slice(0, 1),
   );
@@ -136,5 +137,5 @@ test("a job that leaves such files completes, and its manifest says that they we
   });
   expect(worst).toBeLessThan(1_000);
   expect(server().pid).toBe(before.pid);
-  await forge.settle();
+  await forge.endTest();
 });

@@ -10,12 +10,12 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Names that try to lead out of where they belong, at every place that takes one. */
+/** Path-traversal names at every place that takes a name. */
 let forge: Forge;
 let worker: TestWorker;
 let job: DispatchedJob;
 
-/** At each of four places, none twice. */
+/** For each of four places; no name is used twice. */
 const NAMES = process.env.TEST_SLOW ? 2_600 : 100;
 
 beforeAll(async () => {
@@ -24,18 +24,18 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_BURST: "100000",
   });
   worker = await forge.worker("w");
-  // This takes longer than a worker may be silent.
-  worker.beat(2_000);
+  // This takes longer than the heartbeat time-out.
+  worker.startHeartbeats(2_000);
   await forge.user.submit("audit", AUDIT);
   job = await worker.take();
-  // What a way out would find or hit: beside the store, and another artifact in it.
+  // Targets of a traversal: next to the store, and another artifact inside it.
   writeFileSync(join(forge.stack.storeDir, "..", "secret.txt"), "secret");
   mkdirSync(join(forge.stack.storeDir, "artifacts", "datasets", "ds_other"), { recursive: true });
   writeFileSync(join(forge.stack.storeDir, "artifacts", "datasets", "ds_other", "raw.jsonl"), "{}");
 });
 
 afterAll(async () => {
-  worker?.silence();
+  worker?.stopHeartbeats();
   try {
     await forge?.proveInvariants();
   } finally {
@@ -81,7 +81,7 @@ const ENDS = [
   ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part",
 ];
 
-/** As it stands in a request line: no byte of it is made harmless on the way. */
+/** Sent unchanged in the request line: no byte is escaped. */
 const hostileName = fc.oneof(
   fc
     .tuple(
@@ -103,7 +103,7 @@ const hostileName = fc.oneof(
     .map((parts) => parts.join("")),
 );
 
-/** Sent as it is: `fetch` would tidy the dots away. */
+/** Raw HTTP: `fetch` would normalise the dots. */
 function raw(
   method: string,
   path: string,
@@ -111,7 +111,7 @@ function raw(
   body?: string,
 ): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(forge.stack.apiUrl);
-  // A request line has no spaces and no bytes beyond ASCII; those alone are escaped.
+  // A request line has no spaces and no bytes beyond ASCII, so only those are escaped.
   const line = path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -159,7 +159,7 @@ async function eachOf<T>(items: T[], work: (item: T) => Promise<void>): Promise<
   );
 }
 
-test("an upload lies in its own folder, or is refused", async () => {
+test("an upload stays in its own folder, or is refused", async () => {
   const query = `worker_id=${worker.id}&attempt=${job.attempt}`;
   const own = join(
     forge.stack.storeDir,
@@ -179,7 +179,7 @@ test("an upload lies in its own folder, or is refused", async () => {
   expect(forIds).toHaveLength(NAMES);
   await eachOf(forFiles, (name) => send("artifacts", name));
   await eachOf(forCheckpoints, (name) => send("checkpoints", name));
-  // Neither all harmless nor all refused before they were looked at.
+  // A good mix: not all harmless, and not all refused early.
   expect(seen.get(201)).toBeGreaterThan(NAMES / 26);
   expect(seen.get(400)).toBeGreaterThan(NAMES / 2.6);
   const after = filesIn(join(forge.stack.storeDir, ".."));
@@ -187,16 +187,16 @@ test("an upload lies in its own folder, or is refused", async () => {
     before.includes(file) ||
     file.startsWith(`${own}/`) ||
     file.startsWith(join(forge.stack.storeDir, "runs", job.job_id)) ||
-    // The stack itself writes beside the store.
+    // The stack itself writes next to the store.
     !file.startsWith(`${forge.stack.storeDir}/`);
   expect(after.filter((file) => !isExpected(file))).toEqual([]);
-  const strays = after.filter(
+  const outside = after.filter(
     (file) => !before.includes(file) && !file.startsWith(`${forge.stack.storeDir}/`),
   );
-  expect(strays.filter((file) => !/\/(postgres|temporal|.*\.log)/.test(file))).toEqual([]);
+  expect(outside.filter((file) => !/\/(postgres|temporal|.*\.log)/.test(file))).toEqual([]);
 }, 120_000);
 
-test("what was taken is in the manifest and in the archive, under plain names only", async () => {
+test("accepted uploads are in the manifest and in the archive, with plain names only", async () => {
   await worker.complete(job, { artifacts_uri: null });
   expect(await untilEnded(forge.user, job.job_id, 60_000)).toMatchObject({ status: "completed" });
   const artifact = await artifactOf(forge.user, job.job_id);
@@ -213,7 +213,7 @@ test("what was taken is in the manifest and in the archive, under plain names on
   }
 }, 60_000);
 
-test("a download is one of the files, or is refused", async () => {
+test("a download returns one of the files, or is refused", async () => {
   const artifact = await artifactOf(forge.user, job.job_id);
   const paths = new Set(artifact.manifest.files.map(({ path }) => path));
   const id = artifact.artifact_id;
@@ -234,11 +234,11 @@ test("a download is one of the files, or is refused", async () => {
     expect(paths.has(name.replace(/\/$/, "")) || paths.has(name)).toBe(true);
     found += 1;
   });
-  // Those that were taken are there to be had.
+  // The accepted files can be downloaded.
   expect(found).toBeGreaterThan(10);
 }, 120_000);
 
-test("a dataset_uri leads to nothing that is not its tenant's", async () => {
+test("a dataset_uri resolves to nothing of another tenant", async () => {
   let accepted = 0;
   await eachOf(names.slice(0, 200), async (name) => {
     for (const start of [
@@ -251,16 +251,16 @@ test("a dataset_uri leads to nothing that is not its tenant's", async () => {
       else expect(answer).toMatchObject({ status: 400, body: { error: { param: "dataset_uri" } } });
     }
   });
-  interface Handed extends DispatchedJob {
+  interface Dispatched extends DispatchedJob {
     inputs: { value: string; files?: { path: string }[] }[];
   }
   expect(accepted).toBeGreaterThan(20);
   for (; accepted > 0; accepted--) {
-    const handed = (await worker.take()) as Handed;
-    for (const { value, files } of handed.inputs) {
+    const dispatched = (await worker.take()) as Dispatched;
+    for (const { value, files } of dispatched.inputs) {
       if (files) throw new Error(`${value} leads to ${JSON.stringify(files)}`);
     }
-    await worker.fail(handed);
+    await worker.fail(dispatched);
   }
   await waitFor("all of them to have ended", async () => {
     const { jobs } = await forge.user.get<{ jobs: [] }>("/api/jobs?status=pending&status=running");

@@ -7,7 +7,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** The proof finds what is wrong: each test plants one fault, and puts it right again. */
+/** The invariant check finds faults: each test creates one fault, and repairs it. */
 let forge: Forge;
 let jobId: string;
 let artifactId: string;
@@ -32,7 +32,7 @@ afterAll(async () => {
   }
 });
 
-/** Past the triggers that keep bills and ends as they are. */
+/** Bypasses the triggers that protect bills and ended rows. */
 const write = (sql: string): Promise<void> =>
   transaction(forge.ctx.pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");
@@ -41,20 +41,20 @@ const write = (sql: string): Promise<void> =>
 
 test.each([
   [
-    "hours that are on no bill and not noted as unbilled",
-    "a job's hours are not what its attempts used",
+    "hours that are neither billed nor recorded as unbilled",
+    "a job's billed hours differ from its attempts' hours",
     "update billing_lines set gpu_hours = gpu_hours + 1 where job_id = $1",
     "update billing_lines set gpu_hours = gpu_hours - 1 where job_id = $1",
   ],
   [
-    "hours that were measured, and are on no line",
-    "a job's hours are not what its attempts used",
+    "measured hours without a line",
+    "a job's billed hours differ from its attempts' hours",
     "update attempts set gpu_hours_measured = gpu_hours_measured + 1 where job_id = $1",
     "update attempts set gpu_hours_measured = gpu_hours_measured - 1 where job_id = $1",
   ],
   [
     "a bill without a line",
-    "a worker's hours are on no line of a bill",
+    "a job's hours are on no billing line",
     "update billing_lines set job_id = null where job_id = $1",
     "update billing_lines set job_id = $1 where line_id like $1 || ':%'",
   ],
@@ -70,7 +70,7 @@ test.each([
 test.each([
   ["bill", "the billing file differs from its row", billKey],
   ["manifest", "manifest.json differs from the registry", manifestKey],
-])("a file of a %s that is not its row's", async (_what, found, keyOf) => {
+])("a file of a %s that does not match its row", async (_what, found, keyOf) => {
   const { store } = forge.ctx;
   const key = keyOf();
   const right = await buffer(store.read(key));
@@ -87,27 +87,30 @@ class Undone extends Error {}
 /** The clock went from 11:00 back to 10:00, once. */
 test.each([
   ["before that", ["08:00", "09:30"], ["09:00", "09:40"], 1],
-  ["in the hour that it told twice", ["09:50", "10:50"], ["10:10", "10:30"], 0],
+  ["in the hour that the clock showed twice", ["09:50", "10:50"], ["10:10", "10:30"], 0],
   ["in that hour and before", ["09:30", "10:50"], ["09:40", "10:30"], 1],
-])("servers of a model on one worker at one time, %s", async (_when, one, other, found) => {
-  const name = "D5 placements of one deployment at one time on one worker";
-  const at = (times: string[]): string[] => times.map((time) => `2026-01-05T${time}:00Z`);
-  const planting = transaction(forge.ctx.pool, async (db) => {
-    await execute(db, "set local session_replication_role = replica");
-    await execute(
-      db,
-      `insert into placements (deployment_id, placement, job_id, worker_id, state, outcome, serving_at, ended_at)
+])(
+  "two servers of a model on one worker at the same time, %s",
+  async (_when, one, other, found) => {
+    const name = "D5 placements of one deployment at one time on one worker";
+    const at = (times: string[]): string[] => times.map((time) => `2026-01-05T${time}:00Z`);
+    const planting = transaction(forge.ctx.pool, async (db) => {
+      await execute(db, "set local session_replication_role = replica");
+      await execute(
+        db,
+        `insert into placements (deployment_id, placement, job_id, worker_id, state, outcome, serving_at, ended_at)
        select 'd', n, 'd' || n, 'w', 'ended', 'stopped', began, ended
        from unnest($1::timestamptz[], $2::timestamptz[]) with ordinality s (began, ended, n)`,
-      [at([one[0], other[0]] as string[]), at([one[1], other[1]] as string[])],
-    );
-    const step = "insert into clock_steps (seen_at, by_s) values ($1, -3600)";
-    await execute(db, step, [at(["10:00"])[0]]);
-    expect(await all(db, IMPOSSIBLE_DEPLOYMENTS[name] ?? "")).toHaveLength(found);
-    throw new Undone();
-  });
-  await expect(planting).rejects.toThrow(Undone);
-});
+        [at([one[0], other[0]] as string[]), at([one[1], other[1]] as string[])],
+      );
+      const step = "insert into clock_steps (seen_at, by_s) values ($1, -3600)";
+      await execute(db, step, [at(["10:00"])[0]]);
+      expect(await all(db, IMPOSSIBLE_DEPLOYMENTS[name] ?? "")).toHaveLength(found);
+      throw new Undone();
+    });
+    await expect(planting).rejects.toThrow(Undone);
+  },
+);
 
 function billKey(): string {
   return billingRecordKey(userId, jobId);

@@ -7,8 +7,9 @@ import { startServersOnly } from "../support/server-process";
 import type { TestStack } from "../support/test-stack";
 
 /**
- * Counted rather than timed, so a change that makes a job more expensive fails on any machine. The bounds lie
- * a little above the counts of November 2026, which the comments have: lower both after an improvement.
+ * Counted rather than timed, so that a change that makes a job more expensive fails on any machine.
+ * The bounds are slightly above the counts of November 2026, which are in the comments. Lower both
+ * after an improvement.
  */
 const AT_MOST = {
   transactions: 16, // 14
@@ -63,6 +64,6 @@ test("a short job stays within its transactions, statements, Temporal calls and 
     const count = cost[name as keyof typeof AT_MOST];
     return !(count > 0 && count <= most);
   });
-  // Shows all that a job does where it costs too much.
+  // If a count is too high, the failure shows all calls of a job.
   expect(over.length === 0 ? undefined : cost).toBeUndefined();
 });

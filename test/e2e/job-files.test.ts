@@ -30,30 +30,30 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
 
-interface Handed extends DispatchedJob {
+interface Dispatched extends DispatchedJob {
   inputs: { param: string; files?: { path: string; url: string; size_bytes: number }[] }[];
   resume_from: { name: string; url: string; attempt: number } | null;
 }
 
 const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
 
-async function begin(type = "audit", body: object = {}): Promise<Handed> {
+async function begin(type = "audit", body: object = {}): Promise<Dispatched> {
   const bodies: Record<string, object> = {
     audit: { dataset_uri: "s3://bucket/data.parquet" },
     train: { dataset_id: "d", model: "m" },
   };
   await forge.user.submit(type, { ...bodies[type], ...body });
-  return (await worker.take()) as Handed;
+  return (await worker.take()) as Dispatched;
 }
 
-/** A call for an attempt, with bytes as its body. */
+/** Sends a request for an attempt, with bytes as its body. */
 async function send(
   method: string,
   path: string,
@@ -81,26 +81,26 @@ async function send(
   };
 }
 
-const append = (job: Handed, from: number, text: string): ReturnType<typeof send> =>
+const append = (job: Dispatched, from: number, text: string): ReturnType<typeof send> =>
   send("PATCH", `/worker/jobs/${job.job_id}/log`, job, text, {
     "content-range": `bytes ${from}-${from + Buffer.byteLength(text) - 1}/*`,
   });
 
 const put = (
-  job: Handed,
+  job: Dispatched,
   path: string,
   body: Buffer | string,
   headers: Record<string, string> = {},
 ): ReturnType<typeof send> =>
   send("PUT", `/worker/jobs/${job.job_id}/artifacts/${path}`, job, body, headers);
 
-async function finish(job: Handed): Promise<void> {
+async function finish(job: Dispatched): Promise<void> {
   await worker.complete(job);
   await untilEnded(forge.user, job.job_id);
 }
 
 describe("the log", () => {
-  test("grows by parts; sent again, or overlapping, nothing is doubled", async () => {
+  test("grows by parts; repeated or overlapping parts are stored once", async () => {
     const job = await begin();
     expect(await append(job, 0, "one\n")).toMatchObject({
       status: 202,
@@ -113,7 +113,7 @@ describe("the log", () => {
     await finish(job);
   });
 
-  test("a part beyond its end is told where to go on", async () => {
+  test("a part beyond its end gets the offset to continue from", async () => {
     const job = await begin();
     const empty = await append(job, 7, "late");
     expect([empty.status, empty.headers.get("range")]).toEqual([416, null]);
@@ -126,7 +126,7 @@ describe("the log", () => {
   test.each([
     ["no Content-Range", {}, "Content-Range"],
     ["a reversed one", { "content-range": "bytes 5-2/*" }, "Content-Range"],
-    ["one for fewer bytes than come", { "content-range": "bytes 0-1/*" }, "Content-Range"],
+    ["one for fewer bytes than sent", { "content-range": "bytes 0-1/*" }, "Content-Range"],
     ["one for more", { "content-range": "bytes 0-9/*" }, "Content-Range"],
   ])("with %s is refused", async (_what, headers, param) => {
     const job = await begin();
@@ -136,7 +136,7 @@ describe("the log", () => {
     await finish(job);
   });
 
-  test("has a bound", async () => {
+  test("has a maximum size", async () => {
     const job = await begin();
     expect((await append(job, 0, "x".repeat(MAX_LOG))).status).toBe(202);
     expect(await append(job, MAX_LOG, "y")).toMatchObject({
@@ -146,7 +146,7 @@ describe("the log", () => {
     await finish(job);
   });
 
-  test("tells of a cancel", async () => {
+  test("reports a cancel", async () => {
     const job = await begin();
     await forge.user.post(`/api/jobs/${job.job_id}/cancel`, {});
     expect((await append(job, 0, "last words")).body).toMatchObject({ cancelled: true });
@@ -157,7 +157,7 @@ describe("the log", () => {
 });
 
 describe("only the attempt that runs on the worker", () => {
-  test("sends and fetches: another number, another worker, after the end", async () => {
+  test("sends and fetches: not another number, not another worker, not after the end", async () => {
     const job = await begin();
     await forge.worker("bystander");
     const calls = [
@@ -183,12 +183,12 @@ describe("only the attempt that runs on the worker", () => {
     expect(await logOf(forge.user, job.job_id)).toBe("");
   });
 
-  test("of another tenant's job nothing is told", async () => {
+  test("nothing is revealed about another tenant's job", async () => {
     const other = await createTenant(forge, "other");
     const theirs = other.worker("their-worker");
     await theirs.register();
     await other.user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
-    const job = (await theirs.take()) as Handed;
+    const job = (await theirs.take()) as Dispatched;
     const answer = await append(job, 0, "x");
     expect(answer).toMatchObject({ status: 404, body: { error: { code: "job_not_found" } } });
     await theirs.complete(job);
@@ -197,12 +197,12 @@ describe("only the attempt that runs on the worker", () => {
 });
 
 describe("an upload", () => {
-  test("of a server that died before it noted the end is known to be there, and holds up no end", async () => {
+  test("whose server died before it recorded the end is found, and blocks nothing", async () => {
     const job = await begin();
     const bytes = "what was sent before the server died";
     const headers = { "x-checksum-sha256": sha256(bytes) };
     expect((await put(job, "kept.bin", bytes, headers)).status).toBe(201);
-    // As the server leaves it that dies right after the file got its name.
+    // As left by a server that died right after the file got its name.
     await execute(
       forge.ctx.pool,
       `update attempt_files set movers = 1, moving_until = now() + interval '15 minutes'
@@ -236,13 +236,13 @@ describe("an upload", () => {
     expect((await ask()).body).toMatchObject({ received: 20_000 });
     const gap = await part(30_000, 50_000);
     expect([gap.status, gap.headers.get("range")]).toEqual([416, "bytes=0-19999"]);
-    // The same part twice, and one that overlaps.
+    // The same part twice, and an overlapping one.
     expect((await part(0, 20_000)).body).toMatchObject({ received: 20_000 });
     expect(await part(10_000, 50_000)).toMatchObject({
       status: 201,
       body: { received: 50_000, complete: true, sha256: sha256(big) },
     });
-    // The last answer was lost: asking finds it whole.
+    // The last response was lost: asking shows that the file is complete.
     expect(await ask()).toMatchObject({ status: 201, body: { complete: true } });
     await finish(job);
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: unknown }[] }>(
@@ -259,7 +259,7 @@ describe("an upload", () => {
     await waitFor("the uploads to be swept", () => !existsSync(uploads));
   });
 
-  test("that is all there, and was never answered, is finished by asking or by its last part", async () => {
+  test("that is complete, but never got a response, is finished by asking or by its last part", async () => {
     const job = await begin();
     const folder = join(forge.stack.storeDir, "uploads", job.job_id, "attempt-1");
     const ranged = (range: string, body: string): ReturnType<typeof put> =>
@@ -275,7 +275,7 @@ describe("an upload", () => {
         range.includes("*") ? "bytes */12" : "bytes 0-5/12",
         range.includes("*") ? "" : "twelve",
       );
-      // As a server leaves it that ends while it reads the file once more.
+      // As left by a server that ends while it reads the file once more.
       const name = `artifact-${sha256(range.includes("*") ? "asked" : "again")}-12`;
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, name), "twelve bytes");
@@ -284,7 +284,7 @@ describe("an upload", () => {
     await finish(job);
   });
 
-  test("of one file at once, many times: one of them, whole, and no failure of ours", async () => {
+  test("of one file, many times at once: one of them is stored whole, without a server error", async () => {
     const job = await begin();
     const bodies = Array.from({ length: 8 }, (_, n) => `${n}`.repeat(100_000));
     const answers = await Promise.all(bodies.map((body) => put(job, "same", body)));
@@ -299,7 +299,7 @@ describe("an upload", () => {
     await finish(job);
   });
 
-  test("to a place that another file takes is a conflict", async () => {
+  test("to a path that another file blocks is a conflict", async () => {
     const job = await begin();
     expect((await put(job, "a", "file")).status).toBe(201);
     expect(await put(job, "a/b", "below it")).toMatchObject({
@@ -310,7 +310,7 @@ describe("an upload", () => {
     await finish(job);
   });
 
-  test("that was refused its place is no file of the artifact, and keeps no job from its end", async () => {
+  test("whose path was refused is no file of the artifact, and does not keep the job from ending", async () => {
     const job = await begin();
     expect((await put(job, "x", "a file")).status).toBe(201);
     expect((await put(job, "x/below", "in the way")).status).toBe(409);
@@ -321,7 +321,7 @@ describe("an upload", () => {
     expect(artifacts).toMatchObject([{ manifest: { files: [{ path: "x", size_bytes: 6 }] } }]);
   });
 
-  test("that arrives changed leaves nothing, and may be sent anew", async () => {
+  test("that arrives corrupted is not stored, and may be sent again", async () => {
     const job = await begin();
     const checked = { "x-checksum-sha256": sha256("right") };
     expect(await put(job, "x", "wrong", checked)).toMatchObject({
@@ -346,7 +346,7 @@ describe("an upload", () => {
     const before = pathsBelow(forge.stack.storeDir);
     const answer = await put(job, path, "x");
     expect([400, 404]).toContain(answer.status);
-    // The sweep may have removed something meanwhile.
+    // The sweep may have removed files in the meantime.
     const after = pathsBelow(forge.stack.storeDir);
     expect(after.filter((name) => !before.includes(name))).toEqual([]);
     await finish(job);
@@ -356,7 +356,7 @@ describe("an upload", () => {
     const job = await begin();
     await put(job, "scored.jsonl", "of the first attempt");
     await worker.fail(job, { retryable: true });
-    const again = (await worker.take()) as Handed;
+    const again = (await worker.take()) as Dispatched;
     expect(again).toMatchObject({ job_id: job.job_id, attempt: 2 });
     await put(again, "other.jsonl", "of the second");
     await finish(again);
@@ -367,7 +367,7 @@ describe("an upload", () => {
   });
 });
 
-test("asking for a file that is there reads none of it, however often it is asked for", async () => {
+test("asking for the state of a complete file never reads it", async () => {
   const job = await begin();
   const file = Buffer.alloc(8 * 1024 * 1024, "x");
   const path = `/worker/jobs/${job.job_id}/artifacts/large.bin`;
@@ -390,7 +390,7 @@ test("asking for a file that is there reads none of it, however often it is aske
   await untilEnded(forge.user, job.job_id);
 });
 
-test("a checkpoint is handed to the next attempt, the newest one only, until the job has ended", async () => {
+test("the newest checkpoint is available to the next attempt, until the job has ended", async () => {
   const job = await begin();
   expect(job.resume_from).toBeNull();
   for (const step of [1, 2]) {
@@ -400,7 +400,7 @@ test("a checkpoint is handed to the next attempt, the newest one only, until the
   const kept = join(forge.stack.storeDir, "runs", job.job_id, "attempt-1");
   expect(readdirSync(kept)).toEqual(["step-2"]);
   await worker.fail(job, { retryable: true });
-  const again = (await worker.take()) as Handed;
+  const again = (await worker.take()) as Dispatched;
   expect(again.resume_from).toMatchObject({ name: "step-2", attempt: 1, size_bytes: 7 });
   const { url = "" } = again.resume_from ?? {};
   expect((await send("GET", url, again, undefined)).body).toEqual({ text: "state 2" });
@@ -412,15 +412,15 @@ test("a checkpoint is handed to the next attempt, the newest one only, until the
   await waitFor("the checkpoints to be swept", () => !existsSync(runs));
 });
 
-test("what a worker serves is stopped when no job of its has left it there, and only then", async () => {
+test("an unexpected deployment of a worker is stopped, and only that", async () => {
   await forge.user.submit("deploy", { checkpoint_id: "c" });
   const job = await worker.take();
   const { deployment_id: own } = job.output_ids;
-  const told = async (...deployments: (string | undefined)[]): Promise<unknown> =>
+  const commandsFor = async (...deployments: (string | undefined)[]): Promise<unknown> =>
     (await worker.heartbeat({ deployments, job_id: job.job_id })).commands;
   const stopped = [{ type: "stop_deployment", deployment_id: "dep_stray" }];
   // It is healthy, and its result is on the way.
-  expect(await told(own, "dep_stray")).toEqual(stopped);
+  expect(await commandsFor(own, "dep_stray")).toEqual(stopped);
   await worker.complete(job);
   await untilEnded(forge.user, job.job_id);
   const { commands } = await worker.heartbeat({ deployments: [own, "dep_stray"] });
@@ -437,7 +437,7 @@ describe("inputs", () => {
     return (await response.json()) as { dataset_id: string; dataset_uri: string };
   };
 
-  test("are what the job names and its tenant owns, by id and by URI", async () => {
+  test("are the artifacts that the job names and its tenant owns, by id and by URI", async () => {
     const { dataset_id, dataset_uri } = await upload(forge.stack.keys.userKey);
     for (const [type, param, value] of [
       ["train", "dataset_id", dataset_id],
@@ -456,7 +456,7 @@ describe("inputs", () => {
     }
   });
 
-  test("that a worker claims to lie in another's folder are not handed out", async () => {
+  test("that a worker reports to be in another tenant's folder are not served", async () => {
     const other = await createTenant(forge, "victim");
     const theirs = await upload(other.user.key);
     const job = await begin();
@@ -472,7 +472,7 @@ describe("inputs", () => {
     await finish(next);
   });
 
-  test("of another tenant are as if they had never been", async () => {
+  test("of another tenant look as if they never existed", async () => {
     const other = await createTenant(forge, "stranger");
     const theirs = await upload(other.user.key);
     const byId = await begin("train", { dataset_id: theirs.dataset_id });

@@ -24,7 +24,7 @@ interface LinkedJob {
 
 const read = (jobId: string): Promise<LinkedJob> => forge.user.get(`/api/jobs/${jobId}`);
 
-test("a job tells its workflow, and where that is shown", async () => {
+test("a job shows its workflow id, and a link to it", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await read(job_id);
   expect(job).toMatchObject({
@@ -37,7 +37,7 @@ test("a job tells its workflow, and where that is shown", async () => {
   await forge.user.call("POST", `/api/jobs/${job_id}/cancel`);
 });
 
-test("a cancelled job tells whose key cancelled it, the first one's", async () => {
+test("a cancelled job shows which key cancelled it first", async () => {
   const named = async (name: string): Promise<ApiClient> => {
     const { key } = await forge.user.post<{ key: string }>("/api/auth/api-keys", { name });
     return new ApiClient(forge.stack.apiUrl, key);
@@ -54,7 +54,7 @@ test("a cancelled job tells whose key cancelled it, the first one's", async () =
   expect(await read(job_id)).toMatchObject({ cancelled_by: "alice", error_code: "cancelled" });
 });
 
-test("so do the jobs of a cancelled pipeline", async () => {
+test("the jobs of a cancelled pipeline show it, too", async () => {
   const payload = { ...AUDIT, resources: { gpu: 8 } };
   const steps = [{ name: "audit", job_type: "audit", payload }];
   const id = await startPipeline(forge.user, { steps });

@@ -32,23 +32,23 @@ async function running(id: string): Promise<{ worker: TestWorker; job: Dispatche
   return { worker, job: await worker.take() };
 }
 
-/** As if the points so far had been written a while ago. */
+/** Pretends that the points so far were written some time ago. */
 const later = (seconds: number): Promise<number> =>
   execute(forge.ctx.pool, "update job_metrics set at = at - make_interval(secs => $1)", [seconds]);
 
 const countOf = async (jobId: string): Promise<number> =>
   (await all(forge.ctx.pool, "select from job_metrics where job_id = $1", [jobId])).length;
 
-test("heartbeats become series, a point each 10 s at most", async () => {
+test("heartbeats become series, with at most one point every 10 s", async () => {
   const { worker, job } = await running("reporting");
-  const beat = (progress: number, metrics: object) =>
+  const heartbeat = (progress: number, metrics: object) =>
     worker.heartbeat({ job_id: job.job_id, attempt: 1, progress, metrics });
-  await beat(0.1, { loss: 3.5, step: 10, name: "no number" });
+  await heartbeat(0.1, { loss: 3.5, step: 10, name: "no number" });
   await waitFor("the first point", async () => (await read(job.job_id)).at.length === 1);
   const report = { job_id: job.job_id, attempt: 1, worker_id: "reporting", progress: 0.2 };
   expect(await writeMetrics(forge.ctx.pool, [{ ...report, metrics: { loss: 2.5 } }])).toBe(0);
   await later(11);
-  await beat(0.3, { loss: 1.5, "eval/acc": 0.9 });
+  await heartbeat(0.3, { loss: 1.5, "eval/acc": 0.9 });
   const shown = await waitFor("the second point", async () => {
     const metrics = await read(job.job_id);
     return metrics.at.length === 2 && metrics;
@@ -67,7 +67,7 @@ test("heartbeats become series, a point each 10 s at most", async () => {
   await worker.complete(job);
 });
 
-test("no report but that of the worker that runs the attempt is kept", async () => {
+test("only the reports of the worker that runs the attempt are kept", async () => {
   const { worker, job } = await running("honest");
   const liar = await forge.worker("liar");
   await liar.heartbeat({ job_id: job.job_id, attempt: 1, progress: 0.9, metrics: { loss: 0 } });
@@ -77,11 +77,11 @@ test("no report but that of the worker that runs the attempt is kept", async () 
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(await countOf(job.job_id)).toBe(0);
   await worker.complete(job);
-  // It has ended.
+  // The attempt has ended.
   expect(await writeMetrics(forge.ctx.pool, [{ ...report, worker_id: "honest" }])).toBe(0);
 });
 
-test("of many points every n-th is shown, and the last; of a long attempt fewer are written", async () => {
+test("of many points, every n-th and the last are shown; a long attempt writes fewer", async () => {
   const { worker, job } = await running("long");
   await execute(
     forge.ctx.pool,
@@ -107,7 +107,7 @@ test("of many points every n-th is shown, and the last; of a long attempt fewer 
   await worker.complete(job);
 });
 
-test("another tenant's job has none, and a job of no reports has no series", async () => {
+test("another tenant's job is not found, and a job without reports has no series", async () => {
   const { user } = await createTenant(forge, "curious");
   const { job_id } = await forge.user.submit("train", {
     dataset_id: "d",

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -28,36 +28,36 @@ describe("job_result", () => {
   test("sent again is accepted again, and changes nothing", async () => {
     const worker = await forge.worker("w-again");
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    const answers = await Promise.all([1, 2, 3].map(() => worker.complete(handed)));
+    const dispatched = await worker.take();
+    const answers = await Promise.all([1, 2, 3].map(() => worker.complete(dispatched)));
     expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
     await untilEnded(forge.user, job_id);
-    expect((await worker.complete(handed)).body).toEqual({ job_id, accepted: true });
-    const other = await worker.complete(handed, { metrics: { rows_processed: 999_999 } });
+    expect((await worker.complete(dispatched)).body).toEqual({ job_id, accepted: true });
+    const other = await worker.complete(dispatched, { metrics: { rows_processed: 999_999 } });
     expect(other).toMatchObject({ status: 409, body: { error: { code: "stale_attempt" } } });
     expect(await forge.user.get(`/api/billing/records/${job_id}`)).toMatchObject({
       total_cost_usd: 0.2,
     });
   });
 
-  test("of a worker that lost the job is stale, whoever has it now", async () => {
+  test("of a worker that lost the job is stale, whichever worker has it now", async () => {
     const zombie = await forge.worker("w-zombie");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const lost = await zombie.take();
-    // No heartbeat: after 8 s it is dead and the job is queued again.
+    // No heartbeats: after 8 s it is marked dead and the job is queued again.
     const heir = await forge.worker("w-heir");
-    heir.beat();
-    const handed = await heir.take();
-    expect(handed).toMatchObject({ job_id, attempt: 2 });
-    expect(handed.output_ids).not.toEqual(lost.output_ids);
+    heir.startHeartbeats();
+    const dispatched = await heir.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 2 });
+    expect(dispatched.output_ids).not.toEqual(lost.output_ids);
     for (const late of [await zombie.complete(lost), await zombie.complete(lost, { attempt: 2 })]) {
       expect(late).toMatchObject({ status: 409, body: { error: { code: "stale_attempt" } } });
     }
     const { status, commands } = await zombie.heartbeat({ job_id, attempt: 1 });
     expect(status).toBe("idle");
     expect(commands).toEqual([{ type: "job_lost", job_id, attempt: 1 }]);
-    await heir.complete(handed, { metrics: { rows_processed: 5000 } });
-    heir.silence();
+    await heir.complete(dispatched, { metrics: { rows_processed: 5000 } });
+    heir.stopHeartbeats();
     const job = await untilEnded(forge.user, job_id);
     expect(job).toMatchObject({ status: "completed", attempts: 2, worker_id: "w-heir" });
     expect(await forge.user.get(`/api/billing/records/${job_id}`)).toMatchObject({
@@ -65,41 +65,41 @@ describe("job_result", () => {
     });
   });
 
-  test("of somebody who never had the job is refused", async () => {
+  test("of a worker that never had the job is refused", async () => {
     const worker = await forge.worker("w-owner");
     const stranger = await forge.worker("w-stranger");
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    expect(await stranger.complete(handed)).toMatchObject({
+    const dispatched = await worker.take();
+    expect(await stranger.complete(dispatched)).toMatchObject({
       status: 409,
       body: { error: { code: "stale_attempt" } },
     });
     const foreign = other.worker("w-other-tenant");
     await foreign.register();
-    expect(await foreign.complete(handed)).toMatchObject({
+    expect(await foreign.complete(dispatched)).toMatchObject({
       status: 404,
       body: { error: { code: "job_not_found" } },
     });
     const impostor = other.worker("w-owner");
     expect((await impostor.register()).status).toBe(409);
-    expect(await impostor.complete(handed)).toMatchObject({
+    expect(await impostor.complete(dispatched)).toMatchObject({
       status: 404,
       body: { error: { code: "worker_not_registered" } },
     });
-    await worker.complete(handed);
+    await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   });
 
-  test("of a worker whose handler wrote a manifest of its own gets ours", async () => {
+  test("of a worker whose handler wrote its own manifest gets the control plane's", async () => {
     const worker = await forge.worker("w-scribe");
     for (const content of ["not json", '{"mine": 1}']) {
       const { job_id } = await forge.user.submit("audit", AUDIT);
-      const handed = await worker.take();
-      const id = handed.output_ids.dataset_id ?? "";
+      const dispatched = await worker.take();
+      const id = dispatched.output_ids.dataset_id ?? "";
       const folder = join(forge.stack.storeDir, "artifacts", "datasets", id);
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, "manifest.json"), content);
-      await worker.complete(handed);
+      await worker.complete(dispatched);
       await untilEnded(forge.user, job_id);
       const manifest = await forge.user.get(`/api/artifacts/${id}/manifest`);
       expect(manifest).toMatchObject({ artifact_id: id, job_id });
@@ -109,7 +109,7 @@ describe("job_result", () => {
 
   test.each([
     [
-      "usage that no bill could hold",
+      "usage too large for a bill",
       { metrics: { samples_evaluated: 1e15 } },
       "metrics.samples_evaluated",
     ],
@@ -117,28 +117,28 @@ describe("job_result", () => {
     ["half a surrogate pair", { result: { "\ud800": 1 } }, "result."],
     ["an attempt number beyond reason", { attempt: 2_147_483_648 }, "attempt"],
     ["a path for an id", { result: { dataset_id: "../x" } }, "result.dataset_id"],
-  ])("with %s is refused, and the job goes on", async (_what, more, param) => {
+  ])("with %s is refused, and the job continues", async (_what, more, param) => {
     const worker = await forge.worker("w-odd");
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    expect(await worker.complete(handed, more)).toMatchObject({
+    const dispatched = await worker.take();
+    expect(await worker.complete(dispatched, more)).toMatchObject({
       status: 400,
       body: { error: { code: "invalid_request", param } },
     });
-    expect((await worker.complete(handed)).status).toBe(200);
+    expect((await worker.complete(dispatched)).status).toBe(200);
     await untilEnded(forge.user, job_id);
   });
 
-  test("with impossible usage is refused by name, and may be sent again right", async () => {
+  test("with impossible usage is refused with the field's name, and may be corrected", async () => {
     const worker = await forge.worker("w-negative");
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    expect(await worker.complete(handed, { metrics: { rows_processed: -1 } })).toMatchObject({
+    const dispatched = await worker.take();
+    expect(await worker.complete(dispatched, { metrics: { rows_processed: -1 } })).toMatchObject({
       status: 400,
       body: { error: { code: "invalid_request", param: "metrics.rows_processed" } },
     });
     expect((await forge.user.job(job_id)).status).toBe("running");
-    expect((await worker.complete(handed)).status).toBe(200);
+    expect((await worker.complete(dispatched)).status).toBe(200);
     await untilEnded(forge.user, job_id);
   });
 
@@ -157,7 +157,7 @@ describe("job_result", () => {
 });
 
 describe("attempts", () => {
-  test("a failure is final, with the worker's word", async () => {
+  test("a failure is final, with the worker's error", async () => {
     const worker = await forge.worker("w-fails");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await worker.fail(await worker.take(), { logs_uri: "s3://b/log" });
@@ -171,15 +171,15 @@ describe("attempts", () => {
     expect((await forge.user.call("GET", `/api/billing/records/${job_id}`)).status).toBe(404);
   });
 
-  test("a retryable failure is tried again, as often as the job allows", async () => {
+  test("a retryable failure is retried as often as the job allows", async () => {
     const worker = await forge.worker("w-retries");
-    worker.beat();
+    worker.startHeartbeats();
     const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
     await worker.fail(await worker.take(), { retryable: true });
     const second = await worker.take();
     expect(second).toMatchObject({ job_id, attempt: 2 });
     await worker.fail(second, { retryable: true });
-    worker.silence();
+    worker.stopHeartbeats();
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "failed",
       error_code: "job_error",
@@ -187,9 +187,9 @@ describe("attempts", () => {
     });
   });
 
-  test("a worker that starts again loses its job at once, one that names it keeps it", async () => {
+  test("a restarted worker loses its job at once, unless it names the job", async () => {
     const worker = await forge.worker("w-restarts");
-    worker.beat();
+    worker.startHeartbeats();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const first = await worker.take();
     await worker.register(undefined, { boot_id: "b2", job_id, attempt: 1 });
@@ -200,21 +200,21 @@ describe("attempts", () => {
     await worker.register(undefined, { boot_id: "b3" });
     expect(await worker.next()).toEqual(again);
     await worker.complete(again);
-    worker.silence();
+    worker.stopHeartbeats();
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "completed",
       attempts: 2,
     });
   });
 
-  test("one that runs too long times out", async () => {
+  test("an attempt that runs too long times out", async () => {
     const worker = await forge.worker("w-slow");
-    worker.beat();
+    worker.startHeartbeats();
     const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
-    const handed = await worker.take();
+    const dispatched = await worker.take();
     const job = await untilEnded(forge.user, job_id);
     expect(job).toMatchObject({ status: "failed", error_code: "timeout" });
-    expect((await worker.complete(handed)).status).toBe(409);
-    worker.silence();
+    expect((await worker.complete(dispatched)).status).toBe(409);
+    worker.stopHeartbeats();
   });
 });

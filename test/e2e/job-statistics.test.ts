@@ -53,7 +53,7 @@ const job = fc.record({
 
 type Times = { created: number; started: number | null; ended: number | null; completes: boolean };
 
-/** What a job may look like: it ends without a start, or starts, or neither. */
+/** A job may end without a start, start, or neither. */
 function timesOf({ created, waited, ran, starts, completes }: GivenJob): Times {
   const left = waited === null ? null : created + waited;
   const started = starts ? left : null;
@@ -99,7 +99,7 @@ function bucketOf(jobs: Times[], from: number, before: number): Omit<Bucket, "at
   };
 }
 
-test("throughput is what the jobs' own times say, in every bucket", async () => {
+test("throughput matches the jobs' own times in every bucket", async () => {
   let tenants = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -119,7 +119,7 @@ test("throughput is what the jobs' own times say, in every bucket", async () => 
         const shown = await user.get<Throughput>(
           `/api/jobs/throughput?since=${at(since)}&until=${at(until)}&bucket_s=${bucketS}`,
         );
-        // START is a multiple of every bucket's length but 1,000 s.
+        // START is a multiple of every bucket length except 1,000 s.
         const first = Math.floor((START / 1000 + since) / bucketS) * bucketS - START / 1000;
         const expected: Bucket[] = [];
         for (let from = first; from < until; from += bucketS) {
@@ -132,7 +132,7 @@ test("throughput is what the jobs' own times say, in every bucket", async () => 
   );
 });
 
-test("a type alone, and another tenant's jobs not at all", async () => {
+test("filters by type, and excludes other tenants' jobs", async () => {
   const { user } = await createTenant(forge, "types");
   const times = { created: 5, started: null, ended: null, completes: false };
   await seedJobs(
@@ -150,7 +150,7 @@ test("a type alone, and another tenant's jobs not at all", async () => {
   expect(await submitted(forge.admin)).toBeGreaterThanOrEqual(3);
 });
 
-test("buckets are bounded, and have a usual length", async () => {
+test("the number of buckets is limited, and their length has a default", async () => {
   const { user } = await createTenant(forge, "bounded");
   const day = await user.get<Throughput>("/api/jobs/throughput");
   expect(day.bucket_s).toBe(900);
@@ -164,7 +164,7 @@ test("buckets are bounded, and have a usual length", async () => {
   });
 });
 
-test("jobs are counted by status, type, error and why they wait", async () => {
+test("jobs are counted by status, type, error and waiting reason", async () => {
   const { user, worker } = await createTenant(forge, "counted");
   const busy = worker("busy-one");
   await busy.register();

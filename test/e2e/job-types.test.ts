@@ -1,5 +1,5 @@
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, haveRun, untilEnded } from "../support/jobs";
+import { AUDIT, backdateStart, untilEnded } from "../support/jobs";
 
 const A100 = { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 };
 
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -56,8 +56,8 @@ describe("a job of each type", () => {
       const submitted = await forge.user.submit(type, body);
       expect(submitted).toMatchObject({ status: "pending", attempts: 0, payload });
 
-      const handed = await worker.take();
-      expect(handed).toMatchObject({
+      const dispatched = await worker.take();
+      expect(dispatched).toMatchObject({
         job_id: submitted.job_id,
         job_type: type,
         payload,
@@ -69,8 +69,8 @@ describe("a job of each type", () => {
         rows_processed: 3000,
         samples_evaluated: 400,
       };
-      await haveRun(forge, handed, 2);
-      expect((await worker.complete(handed, { metrics })).status).toBe(200);
+      await backdateStart(forge, dispatched, 2);
+      expect((await worker.complete(dispatched, { metrics })).status).toBe(200);
 
       const job = await untilEnded(forge.user, submitted.job_id);
       expect(job).toMatchObject({ status: "completed", attempts: 1, worker_id: "gpu-box" });
@@ -92,13 +92,13 @@ describe("a job of each type", () => {
         source_jobs: [job.job_id],
         attempt: 1,
         cost_estimate_usd: expectedCost[type],
-        // The worker named a store that Forge can't see.
+        // The worker reported a store that Forge can't read.
         verified: false,
       });
     },
   );
 
-  test("a deployment goes to a worker of its region, and waits for one where there is none", async () => {
+  test("a deployment goes to a worker of its region, and waits if there is none", async () => {
     const body = { model_id: "c", region: "eu-west-1" };
     const elsewhere = await forge.worker("elsewhere");
     await elsewhere.register(A100, { tags: ["us-east-1"] });
@@ -113,9 +113,9 @@ describe("a job of each type", () => {
     });
     const there = await forge.worker("there");
     await there.register(A100, { tags: ["eu-west-1"] });
-    const handed = await there.take();
-    expect(handed.job_id).toBe(jobId);
-    await there.complete(handed);
+    const dispatched = await there.take();
+    expect(dispatched.job_id).toBe(jobId);
+    await there.complete(dispatched);
     await untilEnded(forge.user, jobId);
   });
 
@@ -129,7 +129,7 @@ describe("a job of each type", () => {
       distill: 1.2,
       train: 5,
       evaluate: 0.8,
-      // Live, for the moments since.
+      // Live, for the moments since then.
       deploy: expect.closeTo(0, 3),
     });
     expect(summary.total_cost_usd).toBeCloseTo(8.8, 3);

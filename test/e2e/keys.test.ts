@@ -7,7 +7,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
-/** A second process, as a load balancer may choose it. */
+/** A second process, as a load balancer may choose. */
 let otherUrl: string;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ test("a key's text is shown once, and stored nowhere", async () => {
   expect(shown).toMatchObject({ key_id: made.key_id, name: "laptop", scope: "user" });
   expect(shown).not.toHaveProperty("key");
   const secret = made.key.slice("forge_user_".length, made.key.lastIndexOf("_"));
-  // It may have a "_" of its own, anywhere.
+  // The secret itself may contain "_".
   expect(secret).toHaveLength(32);
   const tables = ["api_keys", "idempotency", "users", "jobs"];
   for (const table of tables) {
@@ -55,7 +55,7 @@ test("a key's text is shown once, and stored nowhere", async () => {
   }
 });
 
-test("a repeated creation is one key, whose text is not shown again", async () => {
+test("a repeated creation creates one key, whose text is not shown again", async () => {
   const before = (await list()).length;
   const headers = { "idempotency-key": "key-once" };
   const make = () => forge.user.call<Key>("POST", "/api/auth/api-keys", { name: "once" }, headers);
@@ -66,7 +66,7 @@ test("a repeated creation is one key, whose text is not shown again", async () =
   expect(await list()).toHaveLength(before + 1);
 });
 
-test("a user makes user and worker keys, an admin all; a worker makes none", async () => {
+test("a user creates user and worker keys, an admin all kinds; a worker none", async () => {
   expect(await create({ scope: "worker" })).toMatchObject({ scope: "worker" });
   const refused = await forge.user.call("POST", "/api/auth/api-keys", { scope: "admin" });
   expect(refused).toMatchObject({ status: 403, body: { error: { param: "scope" } } });
@@ -77,17 +77,17 @@ test("a user makes user and worker keys, an admin all; a worker makes none", asy
   expect((await worker.call("POST", "/api/auth/api-keys", {})).status).toBe(403);
 });
 
-test("a key that an admin made for workers makes shared ones", async () => {
+test("a worker key created by an admin registers shared workers", async () => {
   const { key } = await forge.admin.post<Key>("/api/auth/api-keys", { scope: "worker" });
   await new TestWorker(withKey(key), "for-all").register();
   expect(await forge.admin.get("/api/workers/for-all")).toMatchObject({ shared: true });
-  // Its users see it, and may not change it.
+  // Its users see the worker, and may not change it.
   const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
   expect(workers).toContainEqual(
     expect.objectContaining({ worker_id: "for-all", shared: true, ssh_host: null }),
   );
   expect((await forge.user.call("POST", "/api/workers/for-all/drain", {})).status).toBe(404);
-  // One that serves others only is nothing to it.
+  // A worker that serves only other tenants is not found.
   await new TestWorker(withKey(key), "for-others").register(undefined, { tenants: ["others"] });
   expect((await forge.user.call("GET", "/api/workers/for-others")).status).toBe(404);
   expect((await forge.admin.call("GET", "/api/workers/for-others")).status).toBe(200);
@@ -95,7 +95,7 @@ test("a key that an admin made for workers makes shared ones", async () => {
   expect(shown.workers.map(({ worker_id: id }) => id)).not.toContain("for-others");
 });
 
-test("an expired key opens nothing", async () => {
+test("an expired key is refused", async () => {
   const soon = new Date(Date.now() + 1500).toISOString();
   const { key } = await create({ expires_at: soon });
   expect((await withKey(key).call("GET", "/api/auth/ping")).status).toBe(200);
@@ -105,7 +105,7 @@ test("an expired key opens nothing", async () => {
   });
 });
 
-test("its last use is noted, once a minute", async () => {
+test("its last use is recorded once a minute", async () => {
   const { key, key_id } = await create({});
   const noted = async (): Promise<string | null | undefined> =>
     (await list()).find((each) => each.key_id === key_id)?.last_used_at;
@@ -120,13 +120,13 @@ test("its last use is noted, once a minute", async () => {
     [key_id],
   );
   await waitFor("another note", async () => {
-    // A key that was found a moment ago is not looked up again.
+    // A key that was just looked up is cached.
     await withKey(key).get("/api/auth/ping");
     return Date.parse((await noted()) ?? "") >= Date.parse(first);
   });
 });
 
-test("revoking ends a key at once: requests, streams and parked polls, in every process", async () => {
+test("revoking ends a key at once: requests, streams and waiting polls, in every process", async () => {
   const worker = await create({ scope: "worker" });
   const watcher = await create({});
   const { job_id } = await forge.user.submit("train", {
@@ -135,10 +135,10 @@ test("revoking ends a key at once: requests, streams and parked polls, in every 
     resources: { gpu: 8 },
   });
   const polls = [forge.stack.apiUrl, otherUrl].map(async (url, n) => {
-    const parked = new TestWorker(withKey(worker.key, url), `parked-${n}`);
-    await parked.register();
+    const waiting = new TestWorker(withKey(worker.key, url), `parked-${n}`);
+    await waiting.register();
     return await withKey(worker.key, url).call("POST", "/worker/next_job", {
-      worker_id: parked.id,
+      worker_id: waiting.id,
       wait_seconds: 50,
     });
   });
@@ -147,7 +147,7 @@ test("revoking ends a key at once: requests, streams and parked polls, in every 
       EventStream.open(withKey(watcher.key, url), `/api/jobs/${job_id}/events`),
     ),
   );
-  await waitFor("both to be parked", async () => {
+  await waitFor("both to wait", async () => {
     const row = await maybeOne<{ count: number }>(
       forge.ctx.pool,
       "select count(*) from workers where worker_id like 'parked-%' and available_until > now()",
@@ -155,7 +155,7 @@ test("revoking ends a key at once: requests, streams and parked polls, in every 
     return row?.count === 2;
   });
   for (const { key_id } of [worker, watcher]) {
-    // In one process, for all.
+    // For all keys, in one process.
     const answer = await withKey(forge.stack.keys.userKey, otherUrl).call(
       "DELETE",
       `/api/auth/api-keys/${key_id}`,
@@ -177,21 +177,21 @@ test("revoking ends a key at once: requests, streams and parked polls, in every 
   expect(row?.revoked_at).not.toBeNull();
 });
 
-test("a poll whose key was revoked behind everybody's back is given no job", async () => {
+test("a poll whose key was revoked without a notification gets no job", async () => {
   const { key, key_id } = await create({ scope: "worker" });
-  const parked = new TestWorker(withKey(key), "behind");
-  await parked.register();
+  const waiting = new TestWorker(withKey(key), "behind");
+  await waiting.register();
   const poll = withKey(key).call("POST", "/worker/next_job", {
     worker_id: "behind",
     wait_seconds: 20,
   });
-  await waitFor("it to be parked", async () =>
+  await waitFor("it to wait", async () =>
     maybeOne(
       forge.ctx.pool,
       "select from workers where worker_id = 'behind' and available_until > now()",
     ),
   );
-  // No notification, as when that was lost on the way.
+  // No notification, as if it was lost on the way.
   await execute(forge.ctx.pool, "update api_keys set revoked_at = now() where key_id = $1", [
     key_id,
   ]);
@@ -202,14 +202,14 @@ test("a poll whose key was revoked behind everybody's back is given no job", asy
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ worker_id: "rescuer", attempts: 1 });
 });
 
-test("a user's key of an admin's tenant does not reach the admin's key", async () => {
+test("a user key of an admin's tenant can't manage the admin's key", async () => {
   const { key } = await forge.admin.post<Key>("/api/auth/api-keys", { scope: "user" });
   const { key_id } = await forge.admin.get<{ key_id: string }>("/api/auth/ping");
   expect((await withKey(key).call("DELETE", `/api/auth/api-keys/${key_id}`)).status).toBe(404);
   expect((await forge.admin.call("GET", "/api/auth/ping")).status).toBe(200);
 });
 
-test("another's key is nobody's; an admin revokes any", async () => {
+test("another tenant's key is not found; an admin revokes any", async () => {
   const user = await forge.admin.post<{ user_id: string; api_key: Key }>("/api/admin/users", {
     name: "Team",
   });
@@ -225,7 +225,7 @@ test("another's key is nobody's; an admin revokes any", async () => {
   expect((await withKey(key).call("GET", "/api/auth/ping")).status).toBe(403);
 });
 
-test("a user's id is taken once", async () => {
+test("a user's id is unique", async () => {
   const make = () => forge.admin.call("POST", "/api/admin/users", { name: "A", user_id: "twice" });
   expect((await make()).status).toBe(201);
   expect(await make()).toMatchObject({ status: 409, body: { error: { code: "user_id_taken" } } });

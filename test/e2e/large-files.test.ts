@@ -10,7 +10,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
-/** A file much larger than what the server may take of memory, up and down again. */
+/** Uploads and downloads a file much larger than the server's allowed memory. */
 const MEBIBYTE = 1024 * 1024;
 const SIZE_MIB = process.env.TEST_SLOW ? 2_048 : 128;
 const WARM_UP_MIB = 16;
@@ -38,7 +38,7 @@ async function bucket(): Promise<Record<string, string>> {
   };
 }
 
-/** Another block each time, so that no two places of the file are alike. */
+/** A different block each time, so that no two places of the file are equal. */
 function* blocks(mebibytes: number): Generator<Buffer> {
   const block = randomBytes(MEBIBYTE);
   for (let at = 0; at < mebibytes; at++) {
@@ -47,7 +47,7 @@ function* blocks(mebibytes: number): Generator<Buffer> {
   }
 }
 
-/** Resident memory of a process in MB: now, and the most since `reset`. */
+/** Resident memory of a process in MB: now, and the peak since `reset`. */
 function memoryOf(pid: number): { nowMb: number; peakMb: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const read = (name: string): number =>
@@ -57,7 +57,7 @@ function memoryOf(pid: number): { nowMb: number; peakMb: number } {
 
 const resetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5");
 
-/** Sends blocks as the body, as fast as they are taken. */
+/** Sends blocks as the body, as fast as they are accepted. */
 function put(
   url: string,
   key: string,
@@ -103,8 +103,8 @@ async function get(url: string, key: string): Promise<{ bytes: number; sha256: s
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** A job whose artifact is one file: uploaded, measured, downloaded, and the same all the way. */
-async function toAndFro(
+/** A job whose artifact is one file: uploads, measures, downloads and compares it. */
+async function roundTrip(
   { stack, user }: Forge,
   worker: TestWorker,
   mebibytes: number,
@@ -133,15 +133,15 @@ test.each(stores)(
   async (name, open) => {
     forge = await startForge(await open(), { own: ["server"] });
     const worker = await forge.worker("w");
-    worker.beat(2_000);
-    // What a first file loads stays; what a large one takes is the question.
-    await toAndFro(forge, worker, WARM_UP_MIB);
+    worker.startHeartbeats(2_000);
+    // The first file loads code and caches; only the growth with a large file counts.
+    await roundTrip(forge, worker, WARM_UP_MIB);
     const pid = forge.stack.server?.pid ?? 0;
     resetPeak(pid);
     const { nowMb } = memoryOf(pid);
-    await toAndFro(forge, worker, SIZE_MIB);
+    await roundTrip(forge, worker, SIZE_MIB);
     const growth = memoryOf(pid).peakMb - nowMb;
-    worker.silence();
+    worker.stopHeartbeats();
     process.stderr.write(`${name}: ${growth.toFixed(0)} MB more\n`);
     expect(growth).toBeLessThan(MAX_GROWTH_MB);
     await forge.proveInvariants();

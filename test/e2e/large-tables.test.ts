@@ -15,7 +15,10 @@ import { Retention } from "../../services/retention";
 import { Reconciler } from "../../services/temporal/reconciler";
 import { type Database, openDatabase } from "../support/database";
 
-/** What must not grow with the tables: rows by SQL in a real Postgres, without a server. */
+/**
+ * Costs that must not grow with the tables. Rows are written with SQL in a real Postgres, without a
+ * server.
+ */
 const JOBS = process.env.TEST_SLOW ? 100_000 : 10_000;
 const LOST = 5;
 
@@ -26,7 +29,7 @@ beforeAll(async () => {
   const { pool } = forge.ctx;
   await ensureUser(pool, "ann", "ann");
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
-  // Without the time limit of the pool, and without events of jobs that nobody follows.
+  // Without the pool's statement timeout, and without change events.
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
   await db.query("set session_replication_role = replica");
@@ -38,7 +41,7 @@ beforeAll(async () => {
               'running', 1, now() - interval '1 hour'
        from generate_series(1, ${JOBS}) n`,
   );
-  // Of the very same worker: its past is as long as the table.
+  // All of the same worker: its history is as long as the table.
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
                             status, strikes, strikes_since)
@@ -62,7 +65,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("of very many open jobs only those whose workflow is gone are asked about, well within a minute", async () => {
+test("of very many open jobs, only those without a workflow cause requests, well within a minute", async () => {
   const described = new Set<string>();
   const started = new Set<string>();
   const temporal = {
@@ -86,10 +89,11 @@ test("of very many open jobs only those whose workflow is gone are asked about, 
   const began = process.cpuUsage();
   reconciler.start();
   await waitFor("those that are gone to be started again", () => started.size === LOST);
-  // CPU time, because other tests run beside this one; what Postgres adds is a single scan.
+  // CPU time, because other tests run at the same time. Postgres adds only a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // A sweep takes a fifth of the time at most, so the next one ends five times as much later, or 15 s.
+  // A sweep uses at most a fifth of the time: the next one ends after five times as long, plus 15
+  // s.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));
@@ -97,7 +101,7 @@ test("of very many open jobs only those whose workflow is gone are asked about, 
   expect([...started].sort()).toEqual(lost);
 });
 
-test("a strike reads nothing of its worker's past", async () => {
+test("a strike reads nothing of its worker's history", async () => {
   const read = async (db: Queryable): Promise<number> => {
     const row = await maybeOne<{ n: number }>(
       db,
@@ -115,7 +119,8 @@ test("a strike reads nothing of its worker's past", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
-  // Where nobody else succeeds, nothing ends them: what each reads and writes again must not grow with them.
+  // Without other successes, nothing resets the strikes: their cost must not grow with their
+  // number.
   const size = async (): Promise<number> => {
     const [row] = await all<{ n: number }>(
       forge.ctx.pool,
@@ -130,7 +135,7 @@ test("a strike reads nothing of its worker's past", async () => {
   const before = await size();
   await strike(31, 100);
   expect(await size()).toBeLessThanOrEqual(before + 50);
-  // The last ones are taken back where their jobs fail elsewhere, too.
+  // The last ones are taken back if their jobs fail elsewhere, too.
   const counted =
     "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
   const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
@@ -140,7 +145,7 @@ test("a strike reads nothing of its worker's past", async () => {
   ]);
 });
 
-test("a step back of the clock that is recorded writes no job that is over", async () => {
+test("recording a step back of the clock writes no ended job", async () => {
   const { pool } = forge.ctx;
   await execute(
     pool,
@@ -163,7 +168,7 @@ test("a step back of the clock that is recorded writes no job that is over", asy
   expect(await all(pool, written)).toEqual(before);
 });
 
-test("of very many old rows no statement deletes more than so many, and none is left after a turn", async () => {
+test("very many old rows are deleted in bounded batches, and none is left after a run", async () => {
   const { pool } = forge.ctx;
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
@@ -171,7 +176,7 @@ test("of very many old rows no statement deletes more than so many, and none is 
     `insert into idempotency (user_id, key, fingerprint, created_at)
      select 'ann', n::text, 'f', now() - interval '1 year' from generate_series(1, ${15 * JOBS}) n`,
   );
-  // Without the deployments that the last one refers to.
+  // Without the deployments that the last table references.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,

@@ -26,7 +26,7 @@ const newKey = async (scope = "user"): Promise<string> =>
   (await forge.admin.post<{ api_key: { key: string } }>("/api/admin/users", { name: scope }))
     .api_key.key;
 
-test("a key's rate holds over all processes together", async () => {
+test("a key's rate limit holds across all processes", async () => {
   const key = await newKey();
   const apis = [forge.stack.apiUrl, otherUrl].map((url) => new ApiClient(url, key));
   const began = performance.now();
@@ -37,7 +37,7 @@ test("a key's rate holds over all processes together", async () => {
   const admitted = answers.filter((answer) => answer?.status === 200).length;
   const refused = answers.filter((answer) => answer?.status === 429);
   expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200, 429]));
-  // A lease that one process has not used up may be lacking in the other.
+  // A token lease that one process has not used up may be missing in the other.
   expect(admitted).toBeGreaterThanOrEqual(BURST - 10);
   expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
   const [first] = refused;
@@ -45,7 +45,7 @@ test("a key's rate holds over all processes together", async () => {
   expect(Number(first?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   expect(first?.headers.get("ratelimit-limit")).toBe(String(BURST));
   expect(first?.headers.get("ratelimit-remaining")).toBe("0");
-  // Nobody else pays for it.
+  // Other keys are not affected.
   const other = new ApiClient(forge.stack.apiUrl, await newKey());
   expect((await other.call("GET", "/api/billing/rates")).status).toBe(200);
 });
@@ -53,14 +53,14 @@ test("a key's rate holds over all processes together", async () => {
 test("after a pause it is served again", async () => {
   const api = new ApiClient(forge.stack.apiUrl, await newKey());
   await Promise.all(Array.from({ length: 300 }, () => api.call("GET", "/api/billing/rates")));
-  // A token may have come in meanwhile.
+  // A token may have been added in the meantime.
   const refused = await waitFor(
     "a refusal",
     async () => {
       const answer = await api.call("GET", "/api/billing/rates");
       return answer.status === 429 && answer;
     },
-    // Faster than tokens come in.
+    // Faster than tokens are added.
     { everyMs: 5 },
   );
   const pauseS = Number(refused.headers.get("retry-after") ?? 0);
@@ -68,22 +68,22 @@ test("after a pause it is served again", async () => {
   expect((await api.call("GET", "/api/billing/rates")).status).toBe(200);
 });
 
-test("who asks on although he is refused waits for the refusal, and nobody else waits", async () => {
-  const nobody = new ApiClient(forge.stack.apiUrl, "no key");
-  const somebody = new ApiClient(forge.stack.apiUrl, await newKey());
+test("a client that ignores refusals waits for them, and no other client waits", async () => {
+  const anonymous = new ApiClient(forge.stack.apiUrl, "no key");
+  const other = new ApiClient(forge.stack.apiUrl, await newKey());
   const began = performance.now();
   const passed = (): number => performance.now() - began;
   const refused = Promise.all(
     Array.from({ length: 100 }, async () => {
-      const { status } = await nobody.call("GET", "/api/jobs");
+      const { status } = await anonymous.call("GET", "/api/jobs");
       return { status, ms: passed() };
     }),
   );
-  expect((await somebody.call("GET", "/api/jobs")).status).toBe(200);
+  expect((await other.call("GET", "/api/jobs")).status).toBe(200);
   const servedMs = passed();
   const refusals = await refused;
   expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([403]));
-  // The first at once, the next ones 20 a second, none later than a second.
+  // The first at once, the next ones at 20 per second, none later than a second.
   const slow = refusals.filter(({ ms }) => ms >= 900);
   expect(slow.length).toBeGreaterThanOrEqual(60);
   expect(servedMs).toBeLessThan(Math.max(...slow.map(({ ms }) => ms)));
@@ -95,7 +95,7 @@ test("worker endpoints are not limited by the minute", async () => {
   expect(beats).toHaveLength(300);
 });
 
-/** A connection to write bytes to; the answer is all that came until it was closed. */
+/** Opens a raw connection. `answer` resolves with everything received until it was closed. */
 function openSocket(url: string): { socket: Socket; answer: Promise<string> } {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -108,8 +108,9 @@ function openSocket(url: string): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-// On a server of their own: whoever opens hundreds of connections at once may take a second to write to the last.
-describe("a request that comes slowly", () => {
+// On a separate server: opening hundreds of connections at once can delay the last ones by a
+// second.
+describe("a slow request", () => {
   let hasty: Forge;
 
   beforeAll(async () => {
@@ -120,7 +121,7 @@ describe("a request that comes slowly", () => {
     await hasty?.stop();
   });
 
-  test("one that trickles in is refused, and its connection closed", async () => {
+  test("a request that trickles in is refused, and its connection closed", async () => {
     const { socket, answer } = openSocket(hasty.stack.apiUrl);
     socket.write(
       `POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${hasty.stack.keys.userKey}\r\n` +
@@ -132,7 +133,7 @@ describe("a request that comes slowly", () => {
     expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
   });
 
-  test("a refused one is not read on for ever", async () => {
+  test("a refused request is not read forever", async () => {
     const { socket, answer } = openSocket(hasty.stack.apiUrl);
     socket.write("POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
     const flood = setInterval(() => socket.write("x".repeat(1000)), 50);
@@ -141,7 +142,7 @@ describe("a request that comes slowly", () => {
     expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
   });
 
-  test("an upload may take its time, as long as it moves", async () => {
+  test("an upload may be slow while it makes progress", async () => {
     const { socket, answer } = openSocket(hasty.stack.apiUrl);
     const row = '{"q": 1}\n';
     const rows = 25;
@@ -170,7 +171,7 @@ describe("from a browser", () => {
       },
     });
 
-  test("a configured origin may call, without a key for asking", async () => {
+  test("a configured origin may call; its preflight needs no key", async () => {
     const response = await preflight("https://lab.example");
     expect(response.status).toBe(204);
     expect(response.headers.get("access-control-allow-origin")).toBe("https://lab.example");
@@ -182,7 +183,7 @@ describe("from a browser", () => {
     expect(response.headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  test("a refusal can be read there too", async () => {
+  test("a refusal can be read there, too", async () => {
     const response = await fetch(`${forge.stack.apiUrl}/api/jobs`, {
       headers: { origin: "https://lab.example" },
     });
@@ -216,13 +217,13 @@ test.each([
   ["/api/job/x", "/api/jobs/x"],
   ["/api/artefacts", "/api/artifacts"],
   ["/api/billing/sumary", "/api/billing/summary"],
-])("%s is told of %s", async (path, near) => {
+])("%s suggests %s", async (path, near) => {
   const answer = await forge.user.call<{ error: { message: string } }>("GET", path);
   expect(answer.status).toBe(404);
   expect(answer.body.error.message).toContain(`did you mean "${near}"`);
 });
 
-test("the API reference needs no key, and nothing from elsewhere", async () => {
+test("the API reference needs no key, and loads nothing from other origins", async () => {
   const page = await fetch(`${forge.stack.apiUrl}/docs/`);
   expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
   const data = await fetch(`${forge.stack.apiUrl}/healthz`);
@@ -237,14 +238,14 @@ test("the API reference needs no key, and nothing from elsewhere", async () => {
     expect(file).not.toMatch(/^(https?:)?\/\//);
     expect((await fetch(`${forge.stack.apiUrl}/docs/${file}`)).status).toBe(200);
   }
-  // Asked for without its slash, the page finds its files too.
+  // Without the trailing slash, the page finds its files, too.
   expect(await (await fetch(`${forge.stack.apiUrl}/docs`)).text()).toContain('<base href="/docs/"');
   expect((await fetch(`${forge.stack.apiUrl}/docs/openapi.json`)).status).toBe(200);
   expect((await fetch(`${forge.stack.apiUrl}/docs/../openapi.json`)).status).toBe(403);
   expect((await fetch(`${forge.stack.apiUrl}/openapi.json`)).status).toBe(403);
 });
 
-test("a server stops although somebody holds a connection and says nothing", async () => {
+test("a server stops although a client holds an idle connection", async () => {
   const { hostname, port } = new URL(otherUrl);
   const silent = connect(Number(port), hostname);
   silent.on("error", () => undefined);

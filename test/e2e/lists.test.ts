@@ -46,7 +46,7 @@ async function walk(
   }
 }
 
-test("pages are whole and right while jobs are submitted, whatever their size", async () => {
+test("pages are complete while jobs are submitted, whatever their size", async () => {
   const submit = async (): Promise<string> => (await tenant.user.submit("audit", AUDIT)).job_id;
   const known: string[] = [];
   for (let n = 0; n < 25; n++) known.push(await submit());
@@ -62,7 +62,7 @@ test("pages are whole and right while jobs are submitted, whatever their size", 
   );
 });
 
-test("jobs of one instant are neither lost nor doubled between pages", async () => {
+test("jobs with the same time are neither lost nor repeated between pages", async () => {
   await all(
     forge.ctx.pool,
     "update jobs set created_at = date_trunc('day', now()) where user_id = 'lister'",
@@ -74,7 +74,7 @@ test("jobs of one instant are neither lost nor doubled between pages", async () 
   expect(await walk("limit=3")).toEqual(rows.map((row) => row.job_id));
 });
 
-test("a page of large jobs ends early, and the next one goes on", async () => {
+test("a page of large jobs ends early, and the next one continues", async () => {
   const heavy = await createTenant(forge, "heavy");
   const params = { text: "x".repeat(900_000) };
   const ids: string[] = [];
@@ -119,8 +119,8 @@ describe("filters", () => {
   });
 
   test("an admin sees all tenants', or one's", async () => {
-    const everybody = await page("limit=200", forge.admin);
-    const users = new Set(everybody.jobs.map((job) => job.user_id));
+    const all = await page("limit=200", forge.admin);
+    const users = new Set(all.jobs.map((job) => job.user_id));
     expect(users.has("filterer") && users.size > 1).toBe(true);
     expect((await page("user_id=filterer", forge.admin)).jobs).toHaveLength(3);
   });
@@ -134,7 +134,7 @@ test.each(["/api/artifacts", "/api/billing/records", "/api/workers", "/api/auth/
   },
 );
 
-test("a job's ETag changes with it, and only then", async () => {
+test("a job's ETag changes only with the job", async () => {
   const reader = await createTenant(forge, "reader");
   const { job_id } = await reader.user.submit("audit", AUDIT);
   const read = (etag?: string): Promise<Response> =>

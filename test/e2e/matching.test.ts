@@ -18,17 +18,26 @@ import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 import { slowTest } from "../support/slow";
 
-/** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */
+/**
+ * Compares the scheduler's SQL to its pure model, on random fleets and queues in a real Postgres.
+ */
 let forge: Database;
+/** One connection whose statements may take a minute. */
+let patient: pg.Pool;
 const TENANTS = ["ann", "bob", "cyd"];
 
 beforeAll(async () => {
   forge = await openDatabase();
   for (const tenant of TENANTS) await ensureUser(forge.ctx.pool, tenant, tenant);
+  patient = createPool(
+    { connectionString: forge.databaseUrl, max: 1, timeoutMs: 60_000 },
+    forge.ctx.logger,
+  );
   await createKey(forge.ctx.pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
 });
 
 afterAll(async () => {
+  await patient?.end();
   await forge?.stop();
 });
 
@@ -55,7 +64,7 @@ const worker = fc.record({
   gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
   memoryGb: fc.constantFrom(0, 40, 75, 77, 80),
   tags: fc.subarray(["eu", "us"]),
-  /** What it works for already, if it is shared. */
+  /** The tenant that a shared worker already works for. */
   serves: fc.option(fc.constantFrom(...TENANTS), { freq: 2 }),
 });
 const queues = fc
@@ -69,8 +78,9 @@ type Fleet = (FleetWorker & { serves?: string | null })[];
 
 async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   const { pool } = forge.ctx;
-  // A thousand times over: truncating would sync files each time.
-  await pool.query(
+  // Runs a thousand times: truncating would sync files each time. Thousands of rows of the test before may take longer
+  // than a server's statements are given.
+  await patient.query(
     "delete from outbox; delete from job_events; delete from attempts; delete from jobs; delete from workers",
   );
   await execute(
@@ -90,7 +100,7 @@ async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   await submit(queue);
 }
 
-/** Jobs straight into the tables, each with its first attempt queued. */
+/** Inserts jobs directly, each with its first attempt queued. */
 async function submit(queue: QueuedJob[]): Promise<void> {
   const { pool } = forge.ctx;
   const rows = queue.map((each) => ({ ...each, shape: requirementGroupOf(each.userId, each) }));
@@ -113,7 +123,7 @@ async function submit(queue: QueuedJob[]): Promise<void> {
   );
 }
 
-/** Shared workers that work for somebody already: assigned by the matcher itself, one job each. */
+/** Makes shared workers busy: the matcher itself assigns one job to each. */
 async function occupy(fleet: Fleet): Promise<Holding[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
@@ -140,7 +150,7 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
 
 const rankings = fc.constantFrom([], [], ["ann"], ["ann", "bob"], ["*"]);
 
-test("on random fleets and queues, passes assign what the model says", async () => {
+test("on random fleets and queues, passes assign the same as the model", async () => {
   await fc.assert(
     fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
       await fill([], fleet);
@@ -150,13 +160,13 @@ test("on random fleets and queues, passes assign what the model says", async () 
       let isLast = false;
       for (;;) {
         const { pairs: pass, sawAll } = await matchOnce(forge.ctx.pool, ranked);
-        // The scheduler makes no other pass after one that says that it saw all.
+        // The scheduler makes no further pass after one that has seen everything.
         expect(isLast && pass.length > 0).toBe(false);
         isLast = sawAll;
         if (pass.length === 0) break;
         pairs.push(...pass);
       }
-      // Of so few workers the first pass sees all.
+      // With so few workers, the first pass sees everything.
       expect(isLast).toBe(true);
       const assigned = pairs.map((pair) => [pair.job_id, pair.worker_id]).sort();
       const idle = fleet.filter((each) => !(each.shared && each.serves));
@@ -170,7 +180,7 @@ test("on random fleets and queues, passes assign what the model says", async () 
   );
 }, 120_000);
 
-test("a worker that holds an attempt gets no other, whatever its status says", async () => {
+test("a worker that has an attempt gets no other, whatever its status", async () => {
   const same = {
     userId: "ann",
     jobType: "audit" as const,
@@ -230,7 +240,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     tags: of([["eu"], []], n),
   }));
   await fill(queue, fleet);
-  // As many connections, so that all of them are at it at once.
+  // As many connections as matchers, so that all run at once.
   const options = { connectionString: forge.databaseUrl, max: 50, timeoutMs: 20_000 };
   const pool = createPool(options, forge.ctx.logger);
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
@@ -246,7 +256,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     expect(job && worker && mayRun(job, worker)).toBe(true);
   }
   expect((await matchOnce(forge.ctx.pool, [])).pairs).toEqual([]);
-  // Nobody is left waiting for somebody idle.
+  // No job is left waiting while a suitable worker is idle.
   const waiting = queue.filter((job) => !pairs.some((pair) => pair.job_id === job.jobId));
   const idle = fleet.filter((worker) => !pairs.some((pair) => pair.worker_id === worker.workerId));
   expect(waiting.filter((job) => idle.some((worker) => mayRun(job, worker)))).toEqual([]);
@@ -269,7 +279,7 @@ const ANY = {
   avoid: [],
 };
 
-test("jobs that wait for a worker being set up say so, however many they are, and no more when it is gone", async () => {
+test("jobs that wait for a worker being set up show it, however many they are, until the worker is gone", async () => {
   const queue = Array.from({ length: 1_200 }, (_, n) => {
     return { ...ANY, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
@@ -279,7 +289,7 @@ test("jobs that wait for a worker being set up say so, however many they are, an
   const statuses = async (): Promise<unknown> =>
     await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
   await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
-  // What another transaction holds is left to a later call, so nothing waits for it.
+  // A row locked by another transaction is left to a later call, so nothing waits for it.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   try {
@@ -301,12 +311,12 @@ test("jobs that wait for a worker being set up say so, however many they are, an
   expect(await statuses()).toEqual([{ status: "pending", n: 1_200 }]);
 });
 
-test("on random fleets and queues, those jobs wait for a worker being set up that the model says", async () => {
+test("on random fleets and queues, the same jobs as in the model wait for a worker being set up", async () => {
   const statuses = fc.array(fc.constantFrom("bootstrapping", "idle", "busy", "draining", "dead"), {
     minLength: 12,
     maxLength: 12,
   });
-  // Each change of the fleet: also from what the one before left.
+  // Each change starts from the state that the change before left.
   const changes = fc.array(statuses, { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(queues, fleets, changes, async (queue, fleet, rounds) => {
@@ -336,13 +346,13 @@ test("on random fleets and queues, those jobs wait for a worker being set up tha
   );
 }, 60_000);
 
-test("an assignment that is taken back does not wait for a worker being set up any more", async () => {
+test("a revoked assignment no longer waits for a worker being set up", async () => {
   const { pool } = forge.ctx;
   await fill(
     [{ ...ANY, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
     [{ ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
-  // As a server of the release before does it, which knows nothing of the attempt's flag.
+  // As a server of the previous release does, which does not know the attempt's flag.
   await execute(pool, "update jobs set status = 'provisioning_worker'");
   expect((await matchOnce(pool, [])).pairs).toHaveLength(1);
   await execute(pool, "update attempts set state = 'queued', worker_id = null");
@@ -352,11 +362,11 @@ test("an assignment that is taken back does not wait for a worker being set up a
   ]);
 });
 
-test("whose jobs wait for a worker being set up is found without reading the queue", async () => {
+test("the tenants whose jobs wait for a worker being set up are found without reading the queue", async () => {
   const waiting = Array.from({ length: 5_000 }, (_, n) => {
     return { ...ANY, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
-  // Of a tenant that has nothing to do with that worker.
+  // Of a tenant that can't use that worker.
   const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
   await fill(
     [...waiting, ...others],
@@ -373,9 +383,9 @@ test("whose jobs wait for a worker being set up is found without reading the que
   expect(await all(pool, marked)).toEqual([{ n: 5_000 }]);
 }, 60_000);
 
-// Last: removing so many rows takes long.
+// Last, because removing so many rows takes long.
 slowTest(
-  "a thousand tenants' queues before idle shared workers: each pass is short, and each worker is another's",
+  "queues of a thousand tenants and idle shared workers: each pass is short, and each tenant gets one worker",
   async () => {
     const tenants = Array.from({ length: 1_000 }, (_, n) => `tenant_${n}`);
     await execute(
@@ -406,23 +416,15 @@ slowTest(
     await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
     const pairs: MatchedPair[] = [];
     let slowestMs = 0;
-    const pool = createPool(
-      { connectionString: forge.databaseUrl, max: 1, timeoutMs: 60_000 },
-      forge.ctx.logger,
-    );
-    try {
-      // The CPU time of the one connection's process: other tests run beside this one.
-      const backend = await maybeOne<{ pid: number }>(pool, "select pg_backend_pid() as pid");
-      const pid = backend?.pid ?? 0;
-      for (;;) {
-        const spent = cpuSeconds(pid);
-        const { pairs: more } = await matchOnce(pool, []);
-        slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
-        if (more.length === 0) break;
-        pairs.push(...more);
-      }
-    } finally {
-      await pool.end();
+    // The CPU time of the only connection's process, as other tests run at the same time.
+    const backend = await maybeOne<{ pid: number }>(patient, "select pg_backend_pid() as pid");
+    const pid = backend?.pid ?? 0;
+    for (;;) {
+      const spent = cpuSeconds(pid);
+      const { pairs: more } = await matchOnce(patient, []);
+      slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
+      if (more.length === 0) break;
+      pairs.push(...more);
     }
     expect(pairs).toHaveLength(50);
     expect(new Set(pairs.map((pair) => pair.job_id.split("_")[1])).size).toBe(50);

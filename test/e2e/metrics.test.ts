@@ -24,7 +24,7 @@ const read = async (base: string): Promise<string> => {
   return await answer.text();
 };
 
-/** Of one series, with just these labels. */
+/** The value of the series with exactly these labels. */
 function sampleOf(
   text: string,
   of: string,
@@ -42,7 +42,7 @@ const until = (base: string, of: string, labels: Record<string, string>, value: 
     async () => (sampleOf(await read(base), of, labels) ?? 0) >= value,
   );
 
-/** By whichever process was first; on a slow machine what is owed is paid by both. */
+/** Counts of both processes: either may be first, and on a slow machine both deliver entries. */
 const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
   waitFor(`${of} to be ${value} in all`, async () => {
     const counts = [await read(api), await read(worker)].map((text) => sampleOf(text, of, labels));
@@ -64,11 +64,11 @@ afterAll(async () => {
 
 test("only admins read them", async () => {
   expect(await forge.user.call("GET", "/metrics")).toMatchObject({ status: 403 });
-  const nobody = new ApiClient(api, "");
-  expect(await nobody.call("GET", "/metrics")).toMatchObject({ status: 403 });
+  const anonymous = new ApiClient(api, "");
+  expect(await anonymous.call("GET", "/metrics")).toMatchObject({ status: 403 });
 });
 
-test("a job is counted where it passes, and what waits is counted by its reason", async () => {
+test("a job is counted at each stage, and waiting jobs by their reason", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await until(api, "forge_queue_jobs", { job_type: "audit", reason: "no_worker" }, 1);
   const before = await read(api);
@@ -79,9 +79,9 @@ test("a job is counted where it passes, and what waits is counted by its reason"
 
   const box = await forge.worker("box");
   await box.heartbeat();
-  const handed = await box.take();
-  expect((await box.complete(handed, { attempt: 7 })).status).toBe(409);
-  expect((await box.complete(handed)).status).toBe(200);
+  const dispatched = await box.take();
+  expect((await box.complete(dispatched, { attempt: 7 })).status).toBe(409);
+  expect((await box.complete(dispatched)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   await until(api, "forge_attempts_ended_total", { outcome: "completed" }, 1);
 
@@ -102,7 +102,7 @@ test("a worker that is lost is counted with the reason", async () => {
   await until(api, "forge_workers", { status: "dead" }, 1);
 });
 
-test("each loop says when it last worked, and the process how it is", async () => {
+test("each loop shows its last success, and the process its state", async () => {
   const text = await read(api);
   const lastOf = (loop: string): number =>
     sampleOf(text, "forge_loop_last_success_timestamp_seconds", { loop }) ?? 0;
@@ -118,9 +118,9 @@ test("a poll that waits is counted while it waits, and so is the process's event
   const poll = box.next(30);
   await until(api, "forge_polls_parked", {}, 1);
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await poll;
-  if (!handed) throw new Error("it got no job");
-  await box.complete(handed);
+  const dispatched = await poll;
+  if (!dispatched) throw new Error("the worker got no job");
+  await box.complete(dispatched);
   await untilEnded(forge.user, job_id);
   const text = await read(api);
   expect(sampleOf(text, "forge_polls_parked")).toBe(0);
@@ -129,22 +129,22 @@ test("a poll that waits is counted while it waits, and so is the process's event
   expect(sampleOf(text, "forge_database_connections", { state: "idle" })).toBeGreaterThan(0);
 });
 
-test("a workflow that is started again is counted as repaired", async () => {
+test("a restarted workflow is counted as repaired", async () => {
   const box = await forge.worker("mends");
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await box.take();
+  const dispatched = await box.take();
   const workflow = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(job_id));
   await waitFor("its workflow to run", async () => {
-    const owed = await all(forge.ctx.pool, "select from outbox where job_id = $1", [job_id]);
-    return owed.length === 0;
+    const entries = await all(forge.ctx.pool, "select from outbox where job_id = $1", [job_id]);
+    return entries.length === 0;
   });
   await workflow.terminate("a slip of the mouse");
   await untilCounted("forge_workflow_repairs_total", { repair: "gone" }, 1);
-  await box.complete(handed);
+  await box.complete(dispatched);
   await untilEnded(forge.user, job_id);
 });
 
-/** What a healthy server does not show: rows by SQL, past the triggers and foreign keys. */
+/** Rows that a healthy server never has. Written with SQL, bypassing triggers and foreign keys. */
 const UNHEALTHY = `
   insert into outbox (job_id, attempt, due_at) select job_id, 9, 'infinity' from jobs limit 1;
   insert into stuck_writes (workflow_id, activity, error, tries, since)
@@ -163,7 +163,7 @@ const HEALTHY_AGAIN = `
   delete from attempts where job_id = 'job_unfinished';
   delete from jobs where job_id = 'job_unfinished'`;
 
-test("what stands in the database and should move on is counted, with its age", async () => {
+test("stuck rows in the database are counted, with their age", async () => {
   const serves = await servingWorker(forge, "serves");
   const { deployment_id: id } = await deploy(forge.user);
   const pipeline = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
@@ -196,12 +196,12 @@ test("what stands in the database and should move on is counted, with its age", 
   await serves.die();
 });
 
-test("the process that runs workflows shows Temporal's own, another does not", async () => {
+test("the process that runs workflows shows Temporal's metrics, the other does not", async () => {
   expect(await read(worker)).toMatch(/^temporal_\w+\{.*\} \d/m);
   expect(await read(api)).not.toMatch(/^temporal_/m);
 });
 
-test("what clients make up is no series of its own", async () => {
+test("values invented by clients create no series", async () => {
   for (const path of ["/api/nothing", "/api/jobs/job_made_up", "/api/jobs/job_made_up_too"]) {
     await forge.user.call("GET", path);
   }
@@ -213,7 +213,7 @@ test("what clients make up is no series of its own", async () => {
   expect(sampleOf(text, "forge_http_requests_total", { route: "none", status: "404" })).toBe(1);
 });
 
-test("the document for operators has all of them, and no other", async () => {
+test("the document for operators lists exactly these metrics", async () => {
   const operating = readFileSync(join(checkoutRoot(), "docs", "operating.md"), "utf8");
   const both = `${await read(api)}\n${await read(worker)}`;
   const served = [...both.matchAll(/^# TYPE (forge_\w+)/gm)].map(([, name]) => name ?? "");

@@ -20,14 +20,14 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
 
-const parked = (workerId: string, wanted: boolean) => async (): Promise<boolean> =>
+const waiting = (workerId: string, wanted: boolean) => async (): Promise<boolean> =>
   (await isOffered(forge.ctx.pool, workerId)) === wanted;
 
 async function pollSeq(workerId: string): Promise<number> {
@@ -37,7 +37,7 @@ async function pollSeq(workerId: string): Promise<number> {
 }
 
 describe("next_job", () => {
-  test("asked twice before a result gives the same attempt", async () => {
+  test("polled twice before a result returns the same attempt", async () => {
     const worker = await forge.worker("w-twice");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const first = await worker.take();
@@ -48,14 +48,14 @@ describe("next_job", () => {
     await untilEnded(forge.user, job_id);
   });
 
-  test("parked before the job exists is woken by its commit", async () => {
+  test("waiting before the job exists is woken by its commit", async () => {
     const worker = await forge.worker("w-parked");
     const poll = worker.next(20);
-    await waitFor("the poll to be parked", parked("w-parked", true));
+    await waitFor("the poll to wait", waiting("w-parked", true));
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await poll;
-    expect(handed?.job_id).toBe(job_id);
-    if (handed) await worker.complete(handed);
+    const dispatched = await poll;
+    expect(dispatched?.job_id).toBe(job_id);
+    if (dispatched) await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   });
 
@@ -71,36 +71,36 @@ describe("next_job", () => {
       body: JSON.stringify({ worker_id: "w-gone", wait_seconds: 30 }),
       signal: controller.signal,
     }).catch(() => undefined);
-    await waitFor("the poll to be parked", parked("w-gone", true));
+    await waitFor("the poll to wait", waiting("w-gone", true));
     controller.abort();
     await poll;
-    await waitFor("the worker to be withdrawn", parked("w-gone", false));
+    await waitFor("the worker to be withdrawn", waiting("w-gone", false));
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const other = await forge.worker("w-here");
-    const handed = await other.take();
-    expect(handed).toMatchObject({ job_id, attempt: 1 });
-    await other.complete(handed);
+    const dispatched = await other.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+    await other.complete(dispatched);
     await untilEnded(forge.user, job_id);
     expect(await worker.next()).toBeUndefined();
   });
 
-  test("asked again while parked answers the first poll, and the second gets the job", async () => {
+  test("polled again while waiting answers the first poll, and the second gets the job", async () => {
     const worker = await forge.worker("w-double");
     const first = worker.next(30);
-    await waitFor("the poll to be parked", parked("w-double", true));
+    await waitFor("the poll to wait", waiting("w-double", true));
     const second = worker.next(30);
     expect(await first).toBeUndefined();
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await second;
-    expect(handed).toMatchObject({ job_id, attempt: 1 });
-    if (handed) await worker.complete(handed);
+    const dispatched = await second;
+    expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+    if (dispatched) await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   });
 
-  test("asked again in another process while parked is what the job goes to, not the poll before", async () => {
+  test("polled again in another process while waiting: the job goes to the second poll", async () => {
     const worker = await forge.worker("w-moved");
     const first = worker.next(30);
-    await waitFor("the poll to be parked", parked("w-moved", true));
+    await waitFor("the poll to wait", waiting("w-moved", true));
     const otherUrl = await forge.stack.startAnotherServer();
     const elsewhere = new TestWorker(
       new ApiClient(otherUrl, forge.stack.keys.workerKey),
@@ -109,32 +109,32 @@ describe("next_job", () => {
     const before = await pollSeq(worker.id);
     const second = elsewhere.next(30);
     await waitFor("the later poll", async () => (await pollSeq(worker.id)) > before);
-    // Where the first one is parked, and woken first.
+    // In the process where the first poll waits, so that it is woken first.
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await second).toMatchObject({ job_id, attempt: 1 });
     expect(await first).toBeUndefined();
-    const handed = await second;
-    if (handed) await worker.complete(handed);
+    const dispatched = await second;
+    if (dispatched) await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   });
 
-  test("asked by many polls of one worker at once gives all of them the one attempt", async () => {
+  test("with many polls of one worker at once gives all of them the same attempt", async () => {
     const worker = await forge.worker("w-many");
     await worker.next();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await untilStatus(forge.user, job_id, ["assigned"]);
     const answers = await Promise.all([1, 2, 3, 4].map(() => worker.next()));
     expect(answers.map((answer) => answer?.job_id)).toEqual(Array(4).fill(job_id));
-    const [handed] = answers;
-    if (handed) await worker.complete(handed);
+    const [dispatched] = answers;
+    if (dispatched) await worker.complete(dispatched);
     expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
   });
 
-  slowTest("goes on for everybody while workers register again and again", async () => {
+  slowTest("continues for all workers while others register again and again", async () => {
     const workers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
     );
-    // A first boot_id would be another boot, and rightly lose what the worker holds by then.
+    // A first boot_id would count as another boot, and rightly end the worker's attempts.
     const register = (worker: TestWorker) => worker.register(undefined, { boot_id: "same" });
     await Promise.all(workers.map(register));
     const jobs = await Promise.all(
@@ -146,8 +146,8 @@ describe("next_job", () => {
     });
     const working = workers.map(async (worker) => {
       while (open) {
-        const handed = await worker.next(1);
-        if (handed) expect((await worker.complete(handed)).status).toBe(200);
+        const dispatched = await worker.next(1);
+        if (dispatched) expect((await worker.complete(dispatched)).status).toBe(200);
       }
     });
     for (const { job_id } of jobs) {
@@ -158,18 +158,18 @@ describe("next_job", () => {
     await Promise.all([...flapping, ...working]);
   });
 
-  test("an assignment that is not fetched goes back, uncounted", async () => {
+  test("an assignment that is not fetched returns to the queue, and does not count", async () => {
     await forge.worker("w-forgetful").then((worker) => worker.next());
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await untilStatus(forge.user, job_id, ["assigned"]);
     const other = await forge.worker("w-awake");
-    const handed = await other.take();
-    expect(handed).toMatchObject({ job_id, attempt: 1 });
-    await other.complete(handed);
+    const dispatched = await other.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+    await other.complete(dispatched);
     expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
   });
 
-  test("gives train to GPU workers only, and nobody another tenant's jobs", async () => {
+  test("gives train jobs to GPU workers only, and no worker another tenant's jobs", async () => {
     const cpu = await forge.worker("w-cpu");
     const foreign = other.worker("w-foreign");
     await foreign.register({ name: "NVIDIA A100", memory_gb: 80 });
@@ -177,9 +177,9 @@ describe("next_job", () => {
     expect(await cpu.next()).toBeUndefined();
     expect(await foreign.next()).toBeUndefined();
     const gpu = await forge.worker("w-gpu", { name: "NVIDIA H100", memory_gb: 80 });
-    const handed = await gpu.take();
-    expect(handed.job_id).toBe(job_id);
-    await gpu.complete(handed);
+    const dispatched = await gpu.take();
+    expect(dispatched.job_id).toBe(job_id);
+    await gpu.complete(dispatched);
     await untilEnded(forge.user, job_id);
   });
 });
@@ -194,7 +194,7 @@ test(`polls whose clients vanish never take a job: ${VANISHED} destroyed, then a
       return await rawPoll(forge, id, 40);
     }),
   );
-  await waitFor("all polls to be parked", async () => {
+  await waitFor("all polls to wait", async () => {
     const rows = await all(
       forge.ctx.pool,
       "select from workers where worker_id = any($1) and available_until > now() and status = 'idle'",
@@ -206,7 +206,7 @@ test(`polls whose clients vanish never take a job: ${VANISHED} destroyed, then a
   const alive = await Promise.all(
     Array.from({ length: 5 }, async (_, n) => {
       const worker = await forge.worker(`alive-${n}`);
-      worker.beat(1_000);
+      worker.startHeartbeats(1_000);
       return worker;
     }),
   );
@@ -225,5 +225,5 @@ test(`polls whose clients vanish never take a job: ${VANISHED} destroyed, then a
   }
   open = false;
   await Promise.all(working);
-  for (const worker of alive) worker.silence();
+  for (const worker of alive) worker.stopHeartbeats();
 }, 120_000);

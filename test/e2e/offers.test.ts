@@ -1,7 +1,9 @@
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
 
-/** Workers that are given a job without asking: right after they registered, and after a result. */
+/**
+ * Workers that are assigned a job before they poll: right after registration, and after a result.
+ */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -9,14 +11,14 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
 
-test("a worker that just registered, and one whose result was accepted, has the next job at once", async () => {
+test("a worker gets the next job at once after registration and after an accepted result", async () => {
   const worker = await forge.worker("fresh");
   for (let n = 0; n < 2; n++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
@@ -27,24 +29,25 @@ test("a worker that just registered, and one whose result was accepted, has the 
   }
 });
 
-test("what it does not fetch in time goes to another, uncounted, and it is given nothing more", async () => {
+test("a job that it does not fetch in time goes to another without counting, and it gets no more", async () => {
   await forge.worker("gone");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilStatus(forge.user, job_id, ["assigned"]);
   await untilStatus(forge.user, job_id, ["pending"]);
   const other = await forge.worker("there");
-  const handed = await other.take();
-  expect(handed).toMatchObject({ job_id, attempt: 1 });
-  await other.complete(handed);
+  const dispatched = await other.take();
+  expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+  await other.complete(dispatched);
   await untilEnded(forge.user, job_id);
 });
 
-test("after a job that it lost it must ask", async () => {
+test("after a lost job it must poll", async () => {
   const worker = await forge.worker("slow", { name: "NVIDIA A100", memory_gb: 80 });
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // Only this worker can have the next one. Whoever is found for the one after it was found in a later look at both.
+  // Only this worker can run the next job. The job after it is assigned in a later pass, which has
+  // considered both.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);
@@ -58,18 +61,18 @@ test("after a job that it lost it must ask", async () => {
   await untilEnded(forge.user, next.job_id);
 });
 
-test("one that leaves after its result is offered nothing", async () => {
+test("a worker that leaves after its result gets no job", async () => {
   const worker = await forge.worker("leaves");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilStatus(forge.user, job_id, ["assigned"]);
   const job = await worker.take();
   expect((await worker.complete(job, { leaving: true })).status).toBe(200);
-  // Told again by an agent that has thought better of it, it is the same result.
+  // An agent that no longer leaves sends the same result again.
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);
   const other = await forge.worker("stays");
-  // The scheduler has looked at both.
+  // The scheduler has considered both.
   await untilStatus(forge.user, next.job_id, ["assigned"]);
   expect((await forge.user.job(next.job_id)).worker_id).toBe("stays");
   await other.complete(await other.take());

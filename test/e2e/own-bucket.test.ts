@@ -10,7 +10,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** An agent with a bucket of its own, on a real S3 server. */
+/** An agent with its own bucket, on a real S3 server. */
 let forge: Forge;
 let s3: S3Server;
 const home = mkdtempSync(join(tmpdir(), "forge-s3-"));
@@ -63,7 +63,7 @@ const bucket = (): Record<string, string> => ({
   const inBucket = (id: string): string =>
     join(s3.directory, "team", "artifacts", "checkpoints", id);
 
-  test("files go to the bucket and to the control plane, where all find them", async () => {
+  test("files go to the bucket and to the control plane, where every client finds them", async () => {
     const { id, artifacts } = await train();
     expect(artifacts).toMatchObject([
       { uri: `s3://team/artifacts/checkpoints/${id}/`, manifest: { verified: true } },
@@ -82,7 +82,7 @@ const bucket = (): Record<string, string> => ({
       FORGE_AGENT_CONFIG: writeHandlers(forge, "bucket", HANDLERS),
     });
     const { id, artifacts } = await train();
-    // Files that the control plane's store does not see are not vouched for.
+    // Files outside the control plane's store are not verified.
     expect(artifacts).toMatchObject([
       { uri: `s3://team/artifacts/checkpoints/${id}/`, manifest: { verified: false } },
     ]);
@@ -93,7 +93,7 @@ const bucket = (): Record<string, string> => ({
     );
   });
 
-  test("a dataset_uri is read with the worker's credentials; one that is not there fails the job", async () => {
+  test("a dataset_uri is read with the worker's credentials; a missing one fails the job", async () => {
     const [there, missing] = await Promise.all(
       ["s3://team/artifacts/none.jsonl", "s3://elsewhere/none.jsonl"].map(async (uri) => {
         const { job_id } = await forge.user.submit("audit", { dataset_uri: uri });
@@ -106,11 +106,11 @@ const bucket = (): Record<string, string> => ({
     }
   });
 
-  test("a bucket that is away is waited for; a worker that starts meanwhile says that it is", async () => {
+  test("the agent waits for an unavailable bucket; a worker that starts meanwhile reports it", async () => {
     await s3.process.stop();
     const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m" });
     const agent = forge.stack.agents.get("box");
-    await waitFor("the upload to fail", () => /upload broke off/.test(agent?.lastWords() ?? ""));
+    await waitFor("the upload to fail", () => /upload interrupted/.test(agent?.lastWords() ?? ""));
     const env = { ...bucket(), FORGE_AGENT_CONFIG: writeHandlers(forge, "bucket", HANDLERS) };
     await forge.stack.startAgent("late", env);
     const worker = await waitFor("error", async () => {

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logOf, runJob } from "../support/agent-jobs";
-import { download, faultsOfManifest, type Manifest } from "../support/artifacts";
+import { download, type Manifest, manifestErrors } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { writeHandlers } from "../support/own-handlers";
 
-/** Machines with an ARTIFACTS_DIR that is their own, and not the control plane's. */
+/** Machines whose ARTIFACTS_DIR is not the control plane's. */
 let forge: Forge;
 const folder = mkdtempSync(join(tmpdir(), "forge-own-"));
 
@@ -32,7 +32,7 @@ const agent = async (name: string, type: "train" | "evaluate"): Promise<unknown>
     FORGE_AGENT_CONFIG: writeHandlers(forge, name, { [type]: HANDLERS[type] }),
   });
 
-test("what one machine makes, another finds, and its owner too", async () => {
+test("another machine and the owner find what one machine creates", async () => {
   await Promise.all([agent("trains", "train"), agent("evaluates", "evaluate")]);
   const train = await runJob(forge.user, "train", { dataset_id: "d", model: "m" });
   const id = String(train.result.checkpoint_id);
@@ -41,7 +41,7 @@ test("what one machine makes, another finds, and its owner too", async () => {
   const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/model.pt`);
   expect(bytes.toString()).toBe("weights");
   const { manifest } = await forge.user.get<{ manifest: Manifest }>(`/api/artifacts/${id}`);
-  expect([manifest.verified, faultsOfManifest(manifest)]).toEqual([true, []]);
+  expect([manifest.verified, manifestErrors(manifest)]).toEqual([true, []]);
   const evaluate = await runJob(forge.user, "evaluate", { checkpoint_id: id });
   expect(await logOf(forge.user, evaluate.job_id)).toMatch(/^weights\n/);
 });

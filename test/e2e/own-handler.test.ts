@@ -8,11 +8,11 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
-/** Commands of a user's own, as docs/agent.md shows them, under the real agent. */
+/** A user's own commands, as in docs/agent.md, with the real agent. */
 let forge: Forge;
 const folder = mkdtempSync(join(tmpdir(), "forge-own-handler-"));
 
-/** The code blocks of a document, by language, in order. */
+/** The code blocks of a document in a language, in order. */
 function blocksOf(document: string, language: string): string[] {
   const text = readFileSync(join(checkoutRoot(), document), "utf8");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(
@@ -57,7 +57,7 @@ async function upload(): Promise<{ dataset_id: string; dataset_uri: string }> {
   return (await response.json()) as { dataset_id: string; dataset_uri: string };
 }
 
-test("the Python handler of the documentation trains, reports and leaves its files", async () => {
+test("the Python handler of the documentation trains, reports and uploads its files", async () => {
   await forge.stack.startAgent("own", withOwnHandlers);
   const { dataset_id } = await upload();
   const job = await runJob(forge.user, "train", { dataset_id, model: "my-model", epochs: 1 });
@@ -72,15 +72,15 @@ test("the Python handler of the documentation trains, reports and leaves its fil
     { manifest: { verified: true, files: [{ path: "model.pt", size_bytes: 7 }] } },
   ]);
   expect(await forge.user.get(`/api/billing/records/${job.job_id}`)).toMatchObject({
-    // There is no GPU to have used.
+    // Without a GPU, no GPU time is used.
     metrics: { gpu_hours: 0 },
     attempts: [{ gpu_hours_reported: 0.1 }],
   });
 });
 
-test("killed half-way, it goes on from its last checkpoint on the next worker", async () => {
+test("killed half-way, it continues from its last checkpoint on the next worker", async () => {
   const agentLog = (): string => readFileSync(forge.stack.logFile("agent-own"), "utf8");
-  // The job before this one has left checkpoints, too.
+  // The job before this one has written checkpoints, too.
   const { length: before } = agentLog();
   const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 6 });
   const keptStep = await waitFor("a checkpoint", async () => {
@@ -104,7 +104,7 @@ test("the shell handler of the documentation audits, and needs no result file", 
   });
 });
 
-test("a worker is sent only the types and tenants that its owner allows, and the job says so", async () => {
+test("a worker gets only the types and tenants that its owner allows, and the job shows this as its reason", async () => {
   await forge.stack.agents.get("second")?.stop();
   for (const gone of ["own", "second"]) await forge.user.call("DELETE", `/api/workers/${gone}`);
   const agent = await forge.stack.startAgent("picky", {
@@ -114,7 +114,7 @@ test("a worker is sent only the types and tenants that its owner allows, and the
   const train = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 1 });
   const { dataset_uri } = await upload();
   await runJob(forge.user, "audit", { dataset_uri });
-  // Why a job waits is told from a view of the fleet that may be a second old.
+  // The reason comes from a view of the fleet that may be a second old.
   await waitFor("the reason", async () => {
     const { pending_reason } = (await forge.user.job(train.job_id)) as unknown as {
       pending_reason: { message: string };
@@ -137,7 +137,7 @@ test("a worker is sent only the types and tenants that its owner allows, and the
   await forge.user.post(`/api/jobs/${train.job_id}/cancel`, {});
 });
 
-test("several slots are several workers, each with a job of its own", async () => {
+test("several slots are several workers, each with its own job", async () => {
   await forge.stack.startAgent("wide", { ...withOwnHandlers, WORKER_SLOTS: "3" });
   const body = { dataset_id: "d", model: "m", epochs: 2 };
   const submitted = await Promise.all([1, 2, 3].map(() => forge.user.submit("train", body)));

@@ -5,7 +5,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** What people are told while they wait, and what an operator's own rules do. */
+/** The reasons that waiting jobs show, and the effect of the operator's own rules. */
 let forge: Forge;
 let other: Tenant;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -39,7 +39,7 @@ interface Reason {
   queue_position: number | null;
 }
 
-/** Waits for a reason of this code: what is told is up to a second old. */
+/** Waits for a reason with this code, which is up to a second old. */
 const untilReason = (api: ApiClient, jobId: string, code: string): Promise<Reason> =>
   waitFor(`${jobId} to wait for ${code}`, async () => {
     const { pending_reason } = await api.get<{ pending_reason: Reason | null }>(
@@ -51,7 +51,7 @@ const untilReason = (api: ApiClient, jobId: string, code: string): Promise<Reaso
 const cancel = (api: ApiClient, jobId: string): Promise<Job> =>
   api.post<Job>(`/api/jobs/${jobId}/cancel`, {});
 
-test("nobody is registered, then nobody fits: the nearest requirement is named, in lists too", async () => {
+test("no worker is registered, then none fits: the nearest requirement is named, in lists too", async () => {
   const body = { dataset_id: "d", model: "m", resources: { gpu: 4 } };
   const { job_id } = await forge.user.submit("train", body);
   await untilReason(forge.user, job_id, "no_worker");
@@ -88,7 +88,7 @@ test("the operator's policy is a floor under what jobs ask for", async () => {
   await untilEnded(forge.user, job_id);
 });
 
-test("everybody is busy: the place in the queue, by priority, then age", async () => {
+test("all workers are busy: the place in the queue, by priority, then age", async () => {
   const tagged = { resources: { tags: ["only"] } };
   const worker = await forge.worker("only");
   await worker.register(undefined, { tags: ["only"] });
@@ -119,7 +119,7 @@ test("everybody is busy: the place in the queue, by priority, then age", async (
   for (const { job_id } of [running, first, second, urgent]) await untilEnded(forge.user, job_id);
 });
 
-test("a tenant over its share waits for those that hold less, and is told so", async () => {
+test("a tenant over its share waits for tenants with fewer workers, and the reason shows it", async () => {
   const shared = { resources: { tags: ["pool"] } };
   const workers = await Promise.all(
     [1, 2, 3].map(async (n) => {
@@ -141,12 +141,12 @@ test("a tenant over its share waits for those that hold less, and is told so", a
     /tenants that hold fewer shared workers than yours \(2\) go first/,
   );
   expect(JSON.stringify(reason)).not.toMatch(/pool-|other/);
-  // One of theirs ends: the worker goes to the other tenant again, though its job is younger.
+  // One of their jobs ends: the worker goes to the other tenant again, although its job is younger.
   const [free, job] = [...held].find(([, each]) => each.job_id === first[0]) ?? [];
-  if (!free || !job) throw new Error("nobody has the first job");
+  if (!free || !job) throw new Error("no worker has the first job");
   await free.complete(job);
   held.delete(free);
-  // 1 to 1 now, and the older job is next.
+  // Now both have one worker, and the older job is next.
   const next = await free.take();
   expect(next.job_id).toBe(mine);
   await free.complete(next);
@@ -157,12 +157,12 @@ test("a tenant over its share waits for those that hold less, and is told so", a
   for (const id of [...first, mine, theirs]) await untilEnded(forge.admin, id);
 });
 
-test("between two attempts, while Temporal is away", async () => {
+test("between two attempts, while Temporal is unavailable", async () => {
   const worker = await forge.worker("between");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   forge.own("temporal").signal("SIGSTOP");
-  // Lost with its worker's boot: the next attempt is the workflow's to queue.
+  // Lost by the worker's new boot: only the workflow can queue the next attempt.
   await worker.register(undefined, { boot_id: "another" });
   expect(await untilReason(forge.user, job_id, "between_attempts")).toMatchObject({
     message: "attempt 1 has ended; the next one is about to be queued",
@@ -175,14 +175,14 @@ test("between two attempts, while Temporal is away", async () => {
 
 test("an attempt ends after its type's time, and its worker is free", async () => {
   const worker = await forge.worker("patient");
-  worker.beat();
+  worker.startHeartbeats();
   const { job_id } = await forge.user.submit("evaluate", { checkpoint_id: "c" });
   const job = await worker.take();
   expect(job.job_id).toBe(job_id);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({
     status: "failed",
     error_code: "timeout",
-    error: "attempt 1 ran past its 1 s",
+    error: "attempt 1 exceeded its time-out of 1 s",
   });
   expect((await worker.heartbeat({ job_id })).commands).toEqual([{ type: "job_lost", job_id }]);
   expect((await worker.heartbeat({ job_id, attempt: 1 })).commands).toEqual([
@@ -190,10 +190,10 @@ test("an attempt ends after its type's time, and its worker is free", async () =
   ]);
   expect((await worker.complete(job)).status).toBe(409);
   expect(await forge.user.get("/api/workers/patient")).toMatchObject({ status: "idle" });
-  worker.silence();
+  worker.stopHeartbeats();
 });
 
-test("a cancelled job's usage is billed where the operator says so", async () => {
+test("a cancelled job's usage is billed if the operator configured it", async () => {
   const worker = await forge.worker("metered");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
@@ -207,7 +207,7 @@ test("a cancelled job's usage is billed where the operator says so", async () =>
   expect(record).toMatchObject({ total_cost_usd: 1, state: "final" });
   const untouched = await forge.user.submit("audit", AUDIT);
   await cancel(forge.user, untouched.job_id);
-  await forge.settle();
+  await forge.endTest();
   expect((await forge.user.call("GET", `/api/billing/records/${untouched.job_id}`)).status).toBe(
     404,
   );

@@ -45,7 +45,7 @@ test("a pipeline is estimated step by step, and nothing is submitted", async () 
   expect(estimate.low_usd).toBeLessThan(estimate.expected_usd);
   expect(estimate.high_usd).toBeGreaterThan(estimate.expected_usd);
   expect(estimate.duration_s).toBeNull();
-  // As each of its jobs is estimated by itself.
+  // The same as the estimate of each of its jobs.
   const train = await user.post<{ expected_usd: number }>("/api/billing/estimate", {
     job_type: "train",
     payload: { dataset_id: "d", model: "m", resources: { gpu: 1 } },
@@ -54,7 +54,7 @@ test("a pipeline is estimated step by step, and nothing is submitted", async () 
   expect(await all(forge.ctx.pool, "select from pipelines where user_id = 'planner'")).toEqual([]);
 });
 
-test("what was done before says what it will cost and take", async () => {
+test("earlier jobs determine the expected cost and duration", async () => {
   const { user, worker } = await createTenant(forge, "experienced");
   const own = worker("experienced-worker");
   await own.register();
@@ -73,11 +73,11 @@ test("what was done before says what it will cost and take", async () => {
   const estimate = await user.post<Estimate>("/api/pipelines/estimate", { steps });
   expect(estimate.steps[0]).toMatchObject({ expected_usd: 1, basis: "history", samples: 1 });
   expect(estimate.expected_usd).toBe(3);
-  // Two of them one after the other.
+  // Two jobs in sequence.
   expect(estimate.duration_s).toBeCloseTo(200, 0);
 });
 
-test("a pipeline that is wrong is refused as its submission would be", async () => {
+test("an invalid pipeline gets the same error as its submission", async () => {
   const body = { ...PIPELINE, gates: [{ step: "nothing", condition: "scores.overall > 1" }] };
   const [estimate, submission] = [
     await forge.user.call("POST", "/api/pipelines/estimate", body),

@@ -13,7 +13,9 @@ import {
   usualWork,
 } from "../support/pipelines";
 
-/** One execution of each way that a pipeline goes, from the real server; RECORD_HISTORIES=1 keeps them. */
+/**
+ * One execution for each path of a pipeline, on the real server. RECORD_HISTORIES=1 stores them.
+ */
 let forge: Forge;
 let crew: Crew;
 
@@ -45,7 +47,7 @@ const SHORT = {
 
 const api = (): Forge["user"] => forge.user;
 
-/** Each brings a pipeline to its end; its id. */
+/** Each runs a pipeline to its end. @returns its id. */
 const ways: Record<string, () => Promise<string>> = {
   "pipeline-completed": async () => await startPipeline(api(), BYO_DATA),
   "pipeline-gate": async () =>

@@ -2,7 +2,7 @@ import { createActivities } from "../../activities";
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
-import { artifactOf, faultsOfManifest } from "../support/artifacts";
+import { artifactOf, manifestErrors } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import {
   BYO_DATA,
@@ -38,8 +38,8 @@ afterAll(async () => {
   }
 });
 
-/** The jobs that a pipeline had handed out, by their types. */
-const handedTo = async (id: string): Promise<string[]> => {
+/** The types of a pipeline's dispatched jobs. */
+const dispatchedTypes = async (id: string): Promise<string[]> => {
   const rows = await all<{ job_type: string }>(
     forge.ctx.pool,
     "select job_type from jobs where pipeline_id = $1 order by created_at",
@@ -48,7 +48,7 @@ const handedTo = async (id: string): Promise<string[]> => {
   return rows.map((row) => row.job_type);
 };
 
-test("byo-data runs to a deployment, each step on what the one before has made", async () => {
+test("byo-data runs to a deployment, each step with the output of the one before", async () => {
   const created = await forge.user.post<Pipeline>("/api/pipelines", { ...BYO_DATA, name: "first" });
   expect(created).toMatchObject({ status: "running", run: 1, name: "first", template: "byo-data" });
   expect(created.steps.map(({ name }) => name)).toEqual([
@@ -74,7 +74,8 @@ test("byo-data runs to a deployment, each step on what the one before has made",
   expect(evaluate?.payload).toEqual({ checkpoint_id: train?.result.checkpoint_id });
   expect(deploy?.payload).toEqual({ checkpoint_id: train?.result.checkpoint_id });
   expect(deploy).toMatchObject({ pipeline_id: created.pipeline_id, pipeline_step: "deploy" });
-  // 0.20 for 1,000 rows, 0.30 for a million tokens, 1.25 for an hour of an A100, 0.10 for 100 samples.
+  // 0.20 for 1,000 rows, 0.30 for a million tokens, 1.25 for an hour of an A100, 0.10 for 100
+  // samples.
   expect(done.steps.slice(0, 4).map(({ cost_usd }) => cost_usd)).toEqual([0.2, 0.3, 1.25, 0.1]);
   expect(done.cost_usd).toBeCloseTo(1.85, 6);
   const listed = await forge.user.get<{ jobs: unknown[] }>(
@@ -83,7 +84,7 @@ test("byo-data runs to a deployment, each step on what the one before has made",
   expect(listed.jobs).toHaveLength(5);
 });
 
-test("synthetic goes without the steps that it skips, and expects what the last ones took", async () => {
+test("synthetic runs without the skipped steps, and its forecast uses recent durations", async () => {
   const id = await startPipeline(forge.user, {
     template: "synthetic",
     params: { generate: { domain: "law", num_samples: 10 }, train: { model_id: "m" } },
@@ -91,7 +92,7 @@ test("synthetic goes without the steps that it skips, and expects what the last 
   });
   const done = await untilPipeline(forge.user, id);
   expect(done.status).toBe("completed");
-  expect(await handedTo(id)).toEqual(["generate", "train", "evaluate", "deploy"]);
+  expect(await dispatchedTypes(id)).toEqual(["generate", "train", "evaluate", "deploy"]);
   crew.work = () => ({ error: "no" });
   const next = await forge.user.post<Pipeline>("/api/pipelines", {
     ...BYO_DATA,
@@ -106,7 +107,7 @@ test("synthetic goes without the steps that it skips, and expects what the last 
   await untilPipeline(forge.user, next.pipeline_id);
 });
 
-test("steps of a DAG run at once where they can, and references reach params and payloads", async () => {
+test("steps of a DAG run in parallel if they can, and references reach params and payloads", async () => {
   const id = await startPipeline(forge.user, {
     steps: [
       {
@@ -140,7 +141,7 @@ test("steps of a DAG run at once where they can, and references reach params and
   expect(serve?.tags).toEqual(["nightly", "x"]);
 });
 
-test("a closed gate fails the pipeline with the numbers; another gate lets it go on without doing it again", async () => {
+test("a failed gate fails the pipeline with its numbers; another gate lets it continue without running the step again", async () => {
   const gates = [
     { step: "evaluate", condition: "scores.overall >= 0.95 && metrics.samples_evaluated > 1" },
   ];
@@ -161,11 +162,11 @@ test("a closed gate fails the pipeline with the numbers; another gate lets it go
   expect(resumed).toMatchObject({ status: 202, body: { status: "running", run: 2 } });
   const done = await untilPipeline(forge.user, id);
   expect(done.status).toBe("completed");
-  expect(await handedTo(id)).toEqual(["audit", "distill", "train", "evaluate", "deploy"]);
+  expect(await dispatchedTypes(id)).toEqual(["audit", "distill", "train", "evaluate", "deploy"]);
   expect(stepOf(done, "evaluate").job_id).toBe(stepOf(failed, "evaluate").job_id);
 });
 
-test("a gate whose number is not there is closed, and says so", async () => {
+test("a gate without its number fails, and says so", async () => {
   crew.work = (job) => (job.job_type === "audit" ? { result: {} } : usualWork(job));
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
@@ -175,11 +176,11 @@ test("a gate whose number is not there is closed, and says so", async () => {
   expect(failed.error).toMatch(/there is no quality\.clarity_mean in its result/);
 });
 
-test("a step waits for an approval, which is given once and says by whom", async () => {
+test("a step waits for an approval, which is given once and shows by whom", async () => {
   const id = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["train", "deploy"] });
   const waiting = await untilPipeline(forge.user, id, ["waiting_approval"]);
   expect(statusesOf(waiting)).toMatchObject({ distill: "completed", train: "waiting_approval" });
-  // What its next step is to read is not deleted under it.
+  // The input of its next step can't be deleted.
   const { artifact_id } = await artifactOf(forge.user, stepOf(waiting, "distill").job_id ?? "");
   const kept = await forge.user.call("DELETE", `/api/artifacts/${artifact_id}`);
   expect(kept).toMatchObject({
@@ -225,7 +226,7 @@ test("a step waits for an approval, which is given once and says by whom", async
   expect((await approve()).body.error.code).toBe("no_step_waiting");
 });
 
-test("a rejected step fails the pipeline, and a resume asks again", async () => {
+test("a rejected step fails the pipeline, and a resume asks for approval again", async () => {
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
     skip: ["evaluate", "deploy"],
@@ -240,10 +241,10 @@ test("a rejected step fails the pipeline, and a resume asks again", async () => 
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   await forge.user.post(`/api/pipelines/${id}/approve`, {});
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-  expect(await handedTo(id)).toEqual(["audit", "distill", "train"]);
+  expect(await dispatchedTypes(id)).toEqual(["audit", "distill", "train"]);
 });
 
-test("a failed step is resumed from with everything before it kept", async () => {
+test("a resume from a failed step keeps everything before it", async () => {
   crew.work = (job) => (job.job_type === "train" ? { error: "out of luck" } : usualWork(job));
   const id = await startPipeline(forge.user, BYO_DATA);
   const failed = await untilPipeline(forge.user, id);
@@ -256,7 +257,14 @@ test("a failed step is resumed from with everything before it kept", async () =>
   expect([again.status]).toEqual([409]);
   const done = await untilPipeline(forge.user, id);
   expect(done).toMatchObject({ status: "completed", run: 2, error: null });
-  expect(await handedTo(id)).toEqual(["audit", "distill", "train", "train", "evaluate", "deploy"]);
+  expect(await dispatchedTypes(id)).toEqual([
+    "audit",
+    "distill",
+    "train",
+    "train",
+    "evaluate",
+    "deploy",
+  ]);
   const refused = await forge.user.call<{ error: { code: string } }>(
     "POST",
     `/api/pipelines/${id}/resume`,
@@ -265,7 +273,7 @@ test("a failed step is resumed from with everything before it kept", async () =>
   expect(refused.body.error.code).toBe("pipeline_completed");
 });
 
-test("a completed pipeline is done again from a step on", async () => {
+test("a completed pipeline runs again from a given step", async () => {
   const id = await startPipeline(forge.user, BYO_DATA);
   const first = await untilPipeline(forge.user, id);
   const resumed = await forge.user.post<Pipeline>(`/api/pipelines/${id}/resume`, { from: "train" });
@@ -281,9 +289,9 @@ test("a completed pipeline is done again from a step on", async () => {
   expect(second.cost_usd).toBeGreaterThan(first.cost_usd);
 });
 
-test("a cancel reaches the job under way, and nothing is begun after it", async () => {
+test("a cancel ends the running job, and no step begins after it", async () => {
   const idle = await forge.worker("slow-one", { name: "NVIDIA H100", memory_gb: 80 });
-  idle.beat();
+  idle.startHeartbeats();
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
     params: {
@@ -306,33 +314,33 @@ test("a cancel reaches the job under way, and nothing is begun after it", async 
     evaluate: "cancelled",
     deploy: "cancelled",
   });
-  // Once more is no fault; and it can be taken up again.
+  // A second cancel is no error, and the pipeline can be resumed.
   expect((await forge.user.call("POST", `/api/pipelines/${id}/cancel`)).status).toBe(202);
   await forge.user.post(`/api/pipelines/${id}/resume`, {});
   await idle.complete(await idle.take());
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-  idle.silence();
+  idle.stopHeartbeats();
 });
 
-test("a cancel pressed in Temporal's UI is the pipeline's own", async () => {
+test("a cancel in Temporal's UI cancels the pipeline", async () => {
   const id = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   const workflow = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
   await workflow.cancel();
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
-  // Also where a nudge came while it wrote its end, and its task was done again.
+  // Also if a wake signal arrived while it wrote its end, and its workflow task was repeated.
   await waitFor("its workflow to close", async () => {
     return (await workflow.describe()).status.name !== "RUNNING";
   });
 });
 
-test("of a sweep the best is deployed, and one that fails is left out", async () => {
+test("the best of a sweep is deployed, and a failed one is left out", async () => {
   crew.work = (job) => {
     const usual = usualWork(job);
     const lr = (job as unknown as { params: { lr?: number } }).params.lr;
     if (job.job_type === "train" && lr === 0.3) return { error: "diverged" };
     if (job.job_type !== "evaluate") return usual;
-    const trained = crew.handed.find(
+    const trained = crew.dispatched.find(
       ({ output_ids }) => output_ids.checkpoint_id === job.payload.checkpoint_id,
     ) as unknown as { params: { lr: number } };
     return { ...usual, result: { scores: { overall: 0.5 + trained.params.lr } } };
@@ -357,7 +365,7 @@ test("of a sweep the best is deployed, and one that fails is left out", async ()
   expect(deployed.payload).toEqual({ checkpoint_id: best.result?.checkpoint_id });
 });
 
-test("where no candidate passes, the numbers of all are told", async () => {
+test("if no candidate passes, the error has the numbers of all", async () => {
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
     sweep: [{ epochs: 1 }, { epochs: 2 }],
@@ -374,7 +382,7 @@ test("steps that begin together share the budget", async () => {
     job_type: "audit",
     payload: { dataset_uri: URI },
   });
-  // An audit has cost 0.20 USD each time: there is room for three.
+  // An audit has cost 0.20 USD each time, so the budget is enough for three.
   const body = { steps: [1, 2, 3, 4, 5, 6].map(step), budget_usd: 0.7 };
   const failed = await untilPipeline(forge.user, await startPipeline(forge.user, body));
   expect(failed).toMatchObject({ status: "failed", error_code: "budget_exhausted" });
@@ -382,7 +390,7 @@ test("steps that begin together share the budget", async () => {
   expect(failed.steps.filter(({ status }) => status === "completed").length).toBeLessThanOrEqual(3);
 });
 
-test("an optional step that was left out, or has failed, holds no resume up", async () => {
+test("an optional step that was skipped or has failed does not block a resume", async () => {
   const steps = [
     { name: "a", job_type: "audit", payload: { dataset_uri: URI } },
     { name: "law", job_type: "audit", payload: { dataset_uri: URI }, needs: ["a"], optional: true },
@@ -400,7 +408,7 @@ test("an optional step that was left out, or has failed, holds no resume up", as
   const done = await untilPipeline(forge.user, id);
   expect(statusesOf(done)).toEqual({ a: "completed", law: "completed", main: "completed" });
 
-  // One that fails lets the pipeline complete; what depends on it is left out.
+  // A failed optional step lets the pipeline complete; the steps that depend on it are skipped.
   crew.work = (job) => (job.payload.checkpoint_id === "bad" ? { error: "no" } : usualWork(job));
   const other = await startPipeline(forge.user, {
     steps: [
@@ -422,22 +430,22 @@ test("an optional step that was left out, or has failed, holds no resume up", as
   ]);
 });
 
-test("a sweep that nobody passed is resumed with a lower bar, and trains nothing again", async () => {
+test("a sweep without a passing candidate is resumed with a lower threshold, and trains nothing again", async () => {
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
     sweep: [{ epochs: 1 }, { epochs: 2 }],
     gates: [{ step: "evaluate", condition: "scores.overall > 0.95" }],
   });
   expect((await untilPipeline(forge.user, id)).error_code).toBe("nothing_to_choose");
-  const before = await handedTo(id);
+  const before = await dispatchedTypes(id);
   await forge.user.post(`/api/pipelines/${id}/resume`, {
     gates: [{ step: "evaluate", condition: "scores.overall > 0.8" }],
   });
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-  expect(await handedTo(id)).toEqual([...before, "deploy"]);
+  expect(await dispatchedTypes(id)).toEqual([...before, "deploy"]);
 });
 
-test("names that every object has are steps like any other", async () => {
+test("steps may be named like properties of every object", async () => {
   const names = ["constructor", "toString", "hasOwnProperty"];
   const steps = names.map((name) => ({ name, job_type: "audit", payload: { dataset_uri: URI } }));
   const id = await startPipeline(forge.user, { steps, approvals: names });
@@ -448,7 +456,7 @@ test("names that every object has are steps like any other", async () => {
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 });
 
-test("a late word of an earlier run changes nothing in the next one", async () => {
+test("a late decision for an earlier run changes nothing in the next one", async () => {
   crew.work = (job) => (job.job_type === "distill" ? { error: "no" } : usualWork(job));
   const id = await startPipeline(forge.user, BYO_DATA);
   await untilPipeline(forge.user, id);
@@ -466,7 +474,7 @@ test("a late word of an earlier run changes nothing in the next one", async () =
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 });
 
-test("what references stand for is bounded, and told", async () => {
+test("the size of referenced values is limited, with an error", async () => {
   crew.work = (job) =>
     job.job_type === "generate"
       ? { result: { dataset_uri: "forge://artifacts/samples/x.jsonl", text: "x".repeat(200_000) } }
@@ -490,7 +498,7 @@ test("what references stand for is bounded, and told", async () => {
   expect(failed.error).toMatch(/too large together/);
 });
 
-test("a budget stops the pipeline before the step that it does not allow", async () => {
+test("a budget stops the pipeline before the step that would exceed it", async () => {
   const id = await startPipeline(forge.user, { ...BYO_DATA, budget_usd: 0.6 });
   const failed = await untilPipeline(forge.user, id);
   expect(failed).toMatchObject({ status: "failed", error_code: "budget_exhausted" });
@@ -500,14 +508,14 @@ test("a budget stops the pipeline before the step that it does not allow", async
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 });
 
-test("with reuse, a step takes the artifact that was made from the same, and the manifest says so", async () => {
+test("with reuse, a step takes an artifact made from the same inputs, and the manifest says so", async () => {
   const upload = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
     headers: { "x-service-api-key": forge.user.key, "content-type": "application/x-ndjson" },
     body: '{"q": "why?"}\n',
   });
   const { dataset_uri: uri } = (await upload.json()) as { dataset_uri: string };
-  // Artifacts are known by their files, so these workers leave some.
+  // Artifacts are identified by their files, so these workers upload some.
   const filed = await new Crew(forge, usualWork, true).start(1, "filer");
   await crew.stop();
   const body = {
@@ -537,13 +545,13 @@ test("with reuse, a step takes the artifact that was made from the same, and the
       { step: "train", job_id: stepOf(first, "train").job_id, artifact_id: trained.artifact_id },
     ]),
   });
-  expect(faultsOfManifest(deployed.manifest)).toEqual([]);
+  expect(manifestErrors(deployed.manifest)).toEqual([]);
 
-  // Other parameters, or unasked: done again.
+  // With other parameters, or without reuse, it runs again.
   const other = { ...body, params: { ...body.params, train: { model: "m", epochs: 2 } } };
   const third = await untilPipeline(forge.user, await startPipeline(forge.user, other));
   expect(third.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);
-  // Asked for by name, it is done again; what came before stays as it is.
+  // Requested by name, the step runs again; earlier steps stay as they are.
   await forge.user.post(`/api/pipelines/${second.pipeline_id}/resume`, { from: "train" });
   const redone = await untilPipeline(forge.user, second.pipeline_id);
   expect(redone.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);
@@ -587,17 +595,17 @@ test.each<[string, object, string]>([
     "params.distill.teacher",
   ],
   [
-    "a misspelt one",
+    "a misspelt field",
     { ...BYO_DATA, params: { ...BYO_DATA.params, train: { model: "m", epoch: 1 } } },
     "params.train.epoch",
   ],
   [
-    "a gate that runs something",
+    "a gate with a function call",
     { ...BYO_DATA, gates: [{ step: "audit", condition: "exit()" }] },
     "gates.0.condition",
   ],
   ["neither form", { stepz: [] }, "template"],
-])("%s is refused at submission, with its place", async (_what, body, param) => {
+])("%s is refused at submission, with the field", async (_what, body, param) => {
   const before = await forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines?limit=1");
   const answer = await forge.user.call("POST", "/api/pipelines", body);
   expect(answer).toMatchObject({
@@ -608,7 +616,7 @@ test.each<[string, object, string]>([
   expect(after.pipelines[0]?.pipeline_id).toBe(before.pipelines[0]?.pipeline_id);
 });
 
-test("the same key and body is the same pipeline", async () => {
+test("the same key and body return the same pipeline", async () => {
   const send = () =>
     forge.user.call<Pipeline>("POST", "/api/pipelines", BYO_DATA, {
       "idempotency-key": "one-pipeline",

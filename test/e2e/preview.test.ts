@@ -57,7 +57,7 @@ interface Preview {
   error?: { code: string; message: string };
 }
 
-/** The new dataset's id. */
+/** Uploads a dataset. @returns its id. */
 async function upload(body: Buffer | string, format: TableFormat): Promise<string> {
   const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
@@ -77,7 +77,7 @@ const preview = (id: string, path?: string): Promise<Answer<Preview>> => {
   return forge.user.call<Preview>("GET", `/api/artifacts/${id}/preview${query}`);
 };
 
-/** A parquet file of what a SELECT gives. */
+/** A parquet file with the rows of a SELECT. */
 async function parquet(name: string, select: string): Promise<string> {
   const path = join(folder, name);
   const instance = await DuckDBInstance.create(":memory:", { threads: "2" });
@@ -88,7 +88,7 @@ async function parquet(name: string, select: string): Promise<string> {
   return path;
 }
 
-/** Of the server's own children. */
+/** The server's own child processes. */
 function enginePids(): number[] {
   return readdirSync("/proc").flatMap((name) => {
     try {
@@ -102,7 +102,9 @@ function enginePids(): number[] {
   });
 }
 
-/** That the processes which read tables have taken so far; the kernel counts in hundredths of a second. */
+/**
+ * CPU time that the reader processes have used so far. The kernel counts in hundredths of a second.
+ */
 const cpuMs = (): number =>
   enginePids()
     .map((pid) => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [])
@@ -111,7 +113,7 @@ const cpuMs = (): number =>
 const peakMb = (pid: number): number =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 
-/** As they are computed by hand. */
+/** Computed independently of the product. */
 function statisticsOf(values: (number | null)[]) {
   const known = values.filter((value) => value !== null);
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
@@ -178,7 +180,7 @@ test.each(["csv", "jsonl", "parquet"] as const)(
   },
 );
 
-slowTest("a million rows within a second of two cores, and 200 MB", async () => {
+slowTest("a million rows take at most one second on two cores, and 200 MB", async () => {
   const path = await parquet(
     "million.parquet",
     `select i as id, sin(i) * 1000 as score, md5(i::varchar)[:30] as text, i % 3 = 0 as ok,
@@ -214,14 +216,14 @@ slowTest("a million rows within a second of two cores, and 200 MB", async () => 
   expect(second.body.rows[0]?.text).toBe(createHash("md5").update("0").digest("hex").slice(0, 30));
   expect(cached.body).toEqual(second.body);
   expect(cached.body.rows).toEqual(first.body.rows);
-  // What it takes of the machine, whoever else is busy there.
+  // CPU time, which does not depend on other load.
   expect(second.cpuMs).toBeLessThan(2_000);
   expect(cached.cpuMs).toBeLessThan(100);
   expect(peak).toBeLessThan(200);
 });
 
-describe("where there is none", () => {
-  test("another tenant's artifact is not there", async () => {
+describe("without a preview", () => {
+  test("another tenant's artifact is not found", async () => {
     const id = await upload("a\n1\n", "csv");
     const { user } = await createTenant(forge, "other");
     const foreign = await user.call("GET", `/api/artifacts/${id}/preview`);
@@ -232,7 +234,7 @@ describe("where there is none", () => {
   });
 
   test.each(["manifest.json", "../raw.csv", "raw.csv/", "/etc/passwd", "./raw.csv", "r*.csv"])(
-    "%s is none of its files",
+    "%s is not one of its files",
     async (path) => {
       const id = await upload("a\n1\n", "csv");
       const { status, body } = await preview(id, path);
@@ -240,7 +242,7 @@ describe("where there is none", () => {
     },
   );
 
-  test("an artifact without a table says so; a file named in words of a pattern is itself", async () => {
+  test("an artifact without a table gets an error; a file name that looks like a pattern is taken literally", async () => {
     const worker = await forge.worker("w");
     const made = async (files: Record<string, string>): Promise<string> => {
       const { job_id } = await forge.user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
@@ -278,12 +280,12 @@ describe("where there is none", () => {
     expect((await preview(id)).body).toMatchObject({ path: "scored.jsonl", rows: [{ q: 1 }] });
     expect((await preview(id, "it's [a]*.csv")).body).toMatchObject({ rows: [{ a: 1 }] });
     expect(await preview(id, "x.txt")).toMatchObject({ status: 422 });
-    await forge.settle();
+    await forge.endTest();
   });
 });
 
-describe("whatever the file is, the server lives", () => {
-  test("a parquet file with a right footer and nothing else right", async () => {
+describe("whatever the file, the server survives", () => {
+  test("a parquet file in which only the footer is valid", async () => {
     const good = readFileSync(
       await parquet("small.parquet", "select i, md5(i::varchar) t from range(50000) r(i)"),
     );
@@ -298,12 +300,12 @@ describe("whatever the file is, the server lives", () => {
     expect((await preview(await upload(good, "parquet"))).status).toBe(200);
   });
 
-  test("a process that is killed, or hangs, is replaced", async () => {
+  test("a reader process that is killed or hangs is replaced", async () => {
     await preview(await upload("a\n1\n", "csv"));
     const ends: [status: number, end: (pid: number) => unknown][] = [
-      // Another one may be able to read it.
+      // Another process may be able to read it.
       [200, (pid) => process.kill(pid, "SIGKILL")],
-      // It is left to its time-out.
+      // It runs into its time-out.
       [422, () => undefined],
     ];
     for (const [n, [expected, end]] of ends.entries()) {
@@ -320,7 +322,7 @@ describe("whatever the file is, the server lives", () => {
     }
   });
 
-  test("a stored file that was put in place of another, or leads elsewhere, is not read", async () => {
+  test("a stored file that was replaced, or is a link, is not read", async () => {
     const id = await upload("a\n1\n", "csv");
     const path = join(forge.stack.storeDir, "artifacts/datasets", id, "raw.csv");
     const outside = join(folder, "outside.csv");

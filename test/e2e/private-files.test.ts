@@ -8,7 +8,7 @@ let forge: Forge;
 let formerMask: number;
 
 beforeAll(async () => {
-  // What an open machine has; the server inherits it.
+  // The umask of an open machine, which the server inherits.
   formerMask = process.umask(0o000);
   forge = await startForge();
 });
@@ -18,7 +18,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Files and folders below this one that others than their owner may read, write or enter. */
+/** Files and folders below this one that users other than their owner may read, write or enter. */
 function openTo(folder: string): string[] {
   return pathsBelow(folder).filter((name) => {
     const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
@@ -26,7 +26,7 @@ function openTo(folder: string): string[] {
   });
 }
 
-test("whatever the umask is, what the server makes is its user's alone", async () => {
+test("whatever the umask, only the server's user can access its files", async () => {
   const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
     headers: { "x-service-api-key": forge.stack.keys.userKey, "content-type": "text/csv" },
@@ -42,5 +42,5 @@ test("whatever the umask is, what the server makes is its user's alone", async (
   await untilEnded(forge.user, job_id);
   expect(pathsBelow(forge.stack.storeDir).length).toBeGreaterThan(5);
   expect(openTo(forge.stack.storeDir)).toEqual([]);
-  await forge.settle();
+  await forge.endTest();
 });

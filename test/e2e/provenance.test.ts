@@ -4,7 +4,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Where a job's log is, and what its artifact came from: told of every job, however it ends. */
+/** Every job shows where its log is and what its artifact came from, however it ends. */
 let forge: Forge;
 let worker: TestWorker;
 let user: ApiClient;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-describe("a log that is stored is named by the job", () => {
+describe("a job links to its stored log", () => {
   const uriOf = (job: DispatchedJob): string =>
     `forge://artifacts/logs/${job.job_id}/attempt-${job.attempt}.log`;
 
@@ -48,12 +48,12 @@ describe("a log that is stored is named by the job", () => {
     await append(job, "first\n");
     expect((await user.job(job.job_id)).logs_uri).toBe(uriOf(job));
     expect(await append(job, "second\n", "first\n".length)).toBe(202);
-    // The worker may keep it elsewhere as well, and says so.
+    // The worker may also keep it elsewhere and report that.
     await worker.complete(job, { logs_uri: "s3://own/log.txt" });
     expect((await ended(job)).logs_uri).toBe("s3://own/log.txt");
   });
 
-  test("when it completes or fails, and the worker says nothing of it", async () => {
+  test("when it completes or fails, and the worker does not report it", async () => {
     const made = await run();
     await worker.complete(made, { logs_uri: undefined });
     expect((await ended(made)).logs_uri).toBe(uriOf(made));
@@ -62,7 +62,7 @@ describe("a log that is stored is named by the job", () => {
     expect((await ended(failed)).logs_uri).toBe(uriOf(failed));
   });
 
-  test("when its worker is lost, until the next attempt has one", async () => {
+  test("when its worker is lost, until the next attempt has a log", async () => {
     const lost = await run({ max_attempts: 2 });
     await worker.register({ name: "NVIDIA H100 80GB", memory_gb: 80 });
     await untilStatus(user, lost.job_id, ["pending", "assigned"]);
@@ -78,7 +78,7 @@ describe("a log that is stored is named by the job", () => {
     });
   });
 
-  test("when its time is up, and when it is cancelled", async () => {
+  test("when it times out, and when it is cancelled", async () => {
     const slow = await run({ timeout_s: 1 });
     expect(await ended(slow)).toMatchObject({ error_code: "timeout", logs_uri: uriOf(slow) });
     await worker.register({ name: "NVIDIA H100 80GB", memory_gb: 80 });
@@ -93,17 +93,17 @@ describe("a log that is stored is named by the job", () => {
 });
 
 describe("manifests name what an artifact came from", () => {
-  interface Told {
+  interface Described {
     status?: string;
     base_model: string | null;
     dataset_used: string | null;
     training_steps?: number | null;
   }
-  const manifestOf = async (jobId: string): Promise<Told & Record<string, unknown>> => {
-    const { artifacts } = await user.get<{ artifacts: { manifest: Told }[] }>(
+  const manifestOf = async (jobId: string): Promise<Described & Record<string, unknown>> => {
+    const { artifacts } = await user.get<{ artifacts: { manifest: Described }[] }>(
       `/api/jobs/${jobId}/artifacts`,
     );
-    return { ...artifacts[0]?.manifest } as Told & Record<string, unknown>;
+    return { ...artifacts[0]?.manifest } as Described & Record<string, unknown>;
   };
 
   async function made(type: string, body: object, result: object): Promise<string> {
@@ -130,14 +130,14 @@ describe("manifests name what an artifact came from", () => {
     });
   });
 
-  test("of a checkpoint that nobody registered they say nothing", async () => {
+  test("of an unregistered checkpoint they contain nothing", async () => {
     const id = await made("evaluate", { checkpoint_id: "unheard-of" }, {});
     expect(await manifestOf(id)).toMatchObject({
       ...{ base_model: null, dataset_used: null, training_steps: null },
     });
   });
 
-  test("a deployment's, and after its stop that, where it was and what it cost", async () => {
+  test("a deployment's; and after its stop also its servers and its cost", async () => {
     const server = await servingWorker(forge, "server");
     await user.call("POST", "/api/workers/w/drain");
     const served = await deploy(user, { checkpoint_id: "trained" });

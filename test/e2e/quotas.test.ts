@@ -41,7 +41,7 @@ const many = <T>(n: number, make: (n: number) => Promise<T>): Promise<T[]> =>
 
 const refused = (answers: Answer[]): Answer[] => answers.filter(({ status }) => status >= 400);
 
-/** What such a refusal says, wherever it comes from. */
+/** The error of such a refusal, whichever operation returns it. */
 function refusalOf(status: 409 | 429, cap: keyof typeof CAPS) {
   const variable = `FORGE_MAX_${cap.toUpperCase()}`;
   return {
@@ -68,7 +68,7 @@ interface Made {
   key: string;
 }
 
-test("thirty keys of a tenant make no more requests than one may", async () => {
+test("thirty keys of a tenant share the request limit of one", async () => {
   const ann = await createTenant(forge, "ann");
   const keys = await many(30, () => ann.user.post<Made>("/api/auth/api-keys", {}));
   const clients = keys.map(({ key }) => new ApiClient(forge.stack.apiUrl, key));
@@ -80,14 +80,14 @@ test("thirty keys of a tenant make no more requests than one may", async () => {
   const admitted = answers.filter(({ status }) => status === 200).length;
   expect(admitted + answers.filter(({ status }) => status === 429).length).toBe(600);
   expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
-  // Nobody else pays for it.
+  // Other tenants are not affected.
   const other = await createTenant(forge, "other-than-ann");
   expect((await other.user.call("GET", "/api/billing/rates")).status).toBe(200);
 });
 
-test("a tenant has so many keys, however many it asks for at once, and gets the place of one", async () => {
+test("a tenant has a maximum number of keys, even if requested at once; a revoked key frees its place", async () => {
   const tenant = await createTenant(forge, "keys");
-  // Its user key and its worker key are there.
+  // Its user key and its worker key exist already.
   const answers = await many(60, () => tenant.user.call<Made>("POST", "/api/auth/api-keys", {}));
   const made = answers.filter(({ status }) => status === 201);
   expect(made).toHaveLength(CAPS.keys - 2);
@@ -97,7 +97,7 @@ test("a tenant has so many keys, however many it asks for at once, and gets the 
   expect((await tenant.user.call("POST", "/api/auth/api-keys", {})).status).toBe(201);
 });
 
-test("a tenant has so many workers, which may register again and make room", async () => {
+test("a tenant has a maximum number of workers, which may register again and be removed", async () => {
   const tenant = await createTenant(forge, "fleet");
   const workers = Array.from({ length: 12 }, (_, n) => tenant.worker(`fleet-${n}`));
   const answers = await Promise.all(workers.map((worker) => worker.register()));
@@ -112,16 +112,16 @@ test("a tenant has so many workers, which may register again and make room", asy
   expect(await usesOf(tenant)).toMatchObject({ workers: CAPS.workers });
 });
 
-test("a tenant has so many jobs in the queue, of so many kinds, and another has its own", async () => {
+test("a tenant has a maximum number of queued jobs and requirement groups, independent of others", async () => {
   const tenant = await createTenant(forge, "queue");
-  // One after the other: what is under way while the queue is counted is counted by nobody.
-  const shapes: Answer[] = [];
+  // In sequence: concurrent submissions are not counted.
+  const groups: Answer[] = [];
   for (let n = 1; n <= 8; n++) {
     const body = { ...AUDIT, resources: { memory_gb: n } };
-    shapes.push(await tenant.user.call("POST", "/api/jobs/audit", body));
+    groups.push(await tenant.user.call("POST", "/api/jobs/audit", body));
   }
-  expect(refused(shapes)).toHaveLength(8 - CAPS.queued_shapes);
-  for (const answer of refused(shapes)) {
+  expect(refused(groups)).toHaveLength(8 - CAPS.queued_shapes);
+  for (const answer of refused(groups)) {
     expect(answer).toMatchObject(refusalOf(429, "queued_shapes"));
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
   }
@@ -138,14 +138,14 @@ test("a tenant has so many jobs in the queue, of so many kinds, and another has 
   const { job_id } = await neighbour.user.submit("audit", AUDIT);
   const { jobs: waiting } = await tenant.user.get<{ jobs: { job_id: string }[] }>("/api/jobs");
   for (const each of waiting) await tenant.user.post(`/api/jobs/${each.job_id}/cancel`, {});
-  // What is counted is a second old at most.
+  // The count is at most one second old.
   const next = await waitFor("room", async () => {
     const { status, body } = await tenant.user.call<Job>("POST", "/api/jobs/audit", AUDIT);
     return status === 201 && body;
   });
   await tenant.user.post(`/api/jobs/${next.job_id}/cancel`, {});
   await neighbour.user.post(`/api/jobs/${job_id}/cancel`, {});
-  await forge.settle();
+  await forge.endTest();
 });
 
 test("a pipeline's step waits until the queue has room", async () => {
@@ -169,16 +169,16 @@ test("a pipeline's step waits until the queue has room", async () => {
     await waitFor("its end", async () => (await show(id)).status === "cancelled");
   };
   const [kept, left] = [await begin(), await begin()];
-  // One that is cancelled waits for no room.
+  // A cancelled step does not wait for room.
   await cancel(left);
   expect((await show(kept)).steps[0]?.job_id).toBeNull();
   for (const { job_id } of filling) await tenant.user.post(`/api/jobs/${job_id}/cancel`, {});
   await waitFor("the step's job", async () => (await show(kept)).steps[0]?.job_id != null);
   await cancel(kept);
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("a tenant's workers have so many polls waiting", async () => {
+test("a tenant's workers have a maximum number of waiting polls", async () => {
   const tenant = await createTenant(forge, "polls");
   const workers = Array.from({ length: CAPS.workers }, (_, n) => tenant.worker(`poll-${n}`));
   for (const worker of workers) await worker.register();
@@ -189,7 +189,7 @@ test("a tenant's workers have so many polls waiting", async () => {
   });
   const more = workers.at(-1)?.ask(20);
   await expect(more).rejects.toThrow(/HTTP 429 .*quota_exceeded/);
-  // Its users' requests are counted apart, and another tenant's workers too.
+  // Requests of its users, and other tenants' workers, are counted separately.
   expect((await tenant.user.call("GET", "/api/jobs")).status).toBe(200);
   const neighbour = await createTenant(forge, "beside-polls");
   const worker = neighbour.worker("beside-poll");
@@ -200,7 +200,7 @@ test("a tenant's workers have so many polls waiting", async () => {
   for (const { job_id } of jobs) await tenant.user.post(`/api/jobs/${job_id}/cancel`, {});
 });
 
-/** An upload that has begun, and goes on for as long as its socket is open. */
+/** An upload that has begun and continues while its socket is open. */
 function uploading(key: string): { socket: Socket; answer: Promise<string> } {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const socket = connect(Number(port), hostname);
@@ -219,7 +219,7 @@ function uploading(key: string): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-test("a tenant has so many uploads open", async () => {
+test("a tenant has a maximum number of open uploads", async () => {
   const tenant = await createTenant(forge, "uploads");
   const open = Array.from({ length: CAPS.open_uploads }, () => uploading(tenant.user.key));
   await waitFor("the uploads to be open", async () => {
@@ -233,7 +233,7 @@ test("a tenant has so many uploads open", async () => {
   await waitFor("their places", async () => (await usesOf(tenant)).open_uploads === 0);
 });
 
-test("a tenant has so many bytes in the store; beyond them neither dataset nor job is taken", async () => {
+test("a tenant has a maximum number of stored bytes; beyond it datasets and jobs are refused", async () => {
   const tenant = await createTenant(forge, "bytes");
   const upload = async (): Promise<Answer> => {
     const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
@@ -253,7 +253,7 @@ test("a tenant has so many bytes in the store; beyond them neither dataset nor j
   expect((await upload()).status).toBe(201);
 });
 
-test("files of a running job count, and a worker at the limit may leave no more", async () => {
+test("files of a running job count, and a worker at the limit may upload no more", async () => {
   const tenant = await createTenant(forge, "outputs");
   const { job_id: id } = await tenant.user.submit("audit", AUDIT);
   const worker = tenant.worker("outputs-box");
@@ -266,7 +266,7 @@ test("files of a running job count, and a worker at the limit may leave no more"
   expect((await untilEnded(tenant.user, id)).status).toBe("completed");
 });
 
-test("a key that expires makes none that outlives it", async () => {
+test("a key can't create one that expires later than itself", async () => {
   const { user } = await createTenant(forge, "expiry");
   const soon = new Date(Date.now() + 3_600_000).toISOString();
   const late = new Date(Date.now() + 7_200_000).toISOString();
@@ -282,7 +282,7 @@ test("a key that expires makes none that outlives it", async () => {
   expect(made.status).toBe(201);
 });
 
-test("revoking a key ends all that it made, and the polls that wait with them", async () => {
+test("revoking a key revokes all keys that it created, and ends their waiting polls", async () => {
   const tenant = await createTenant(forge, "revoked");
   const child = await tenant.user.post<Made>("/api/auth/api-keys", { name: "child" });
   const asChild = new ApiClient(forge.stack.apiUrl, child.key);
@@ -303,7 +303,7 @@ test("revoking a key ends all that it made, and the polls that wait with them", 
   expect((await tenant.user.call("GET", "/api/auth/ping")).status).toBe(200);
 });
 
-test("limits are shown with what is used of each, to an admin of whom he names", async () => {
+test("limits are shown with their usage; an admin names the tenant", async () => {
   const tenant = await createTenant(forge, "shown");
   const answer = await forge.admin.get<{ limits: object[] }>("/api/limits?user_id=shown");
   expect(answer.limits).toEqual(

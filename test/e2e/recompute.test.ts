@@ -5,10 +5,10 @@ import { recomputeBills } from "../support/forge-server";
 import { seedBills } from "../support/seeded-bills";
 import { createTenant } from "../support/tenants";
 
-/** A test of the test: whatever is changed behind the triggers' back is found, and named. */
+/** Tests the check: it finds and names every change that bypasses the triggers. */
 let forge: Forge;
 let client: pg.Client;
-/** One of this month's, by the ids that seedBills gives: an audit. */
+/** A record of this month with an id of seedBills: an audit. */
 const JOB = "job_acme_09999995";
 const BILLS = 20;
 
@@ -37,7 +37,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A line that was changed is in three sums. */
+/** A changed line affects three sums. */
 const OF_TOTAL = /^total of acme, \d{4}-\d\d, /;
 const OF_DAY = /^day \d{4}-\d\d-\d\d of acme, audit: /;
 const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}|${OF_DAY.source}`);
@@ -60,7 +60,7 @@ test.each([
     OF_RECORD,
   ],
   [
-    "a price that it is billed by",
+    "a price of its rate card",
     `update billing_records set rate_card = rate_card || '{"auditPer1kRows": "0.21"}'
      where job_id = '${JOB}'`,
     OF_RECORD,
@@ -70,21 +70,21 @@ test.each([
     `update billing_lines set cost_usd = cost_usd + 1 where job_id = '${JOB}'`,
     OF_RECORD,
   ],
-  ["a line that is lost", `delete from billing_lines where job_id = '${JOB}'`, OF_RECORD],
+  ["a missing line", `delete from billing_lines where job_id = '${JOB}'`, OF_RECORD],
   [
-    "a line that is there twice",
+    "a duplicate line",
     `insert into billing_lines (line_id, user_id, month, job_id, cost_usd)
      select 'again', user_id, month - interval '6 months', job_id, 1 from billing_lines
      where job_id = '${JOB}'`,
     OF_RECORD,
   ],
   ["a day", "update billing_days set cost_usd = cost_usd + 1 where job_type = 'audit'", OF_DAY],
-  ["a day that is lost", "delete from billing_days where job_type = 'audit'", OF_DAY],
+  ["a missing day", "delete from billing_days where job_type = 'audit'", OF_DAY],
   ["a total", "update billing_totals set cost_usd = cost_usd + 1 where value = 'audit'", OF_TOTAL],
   ["a count", "update billing_totals set records = records + 1 where value = 'all'", OF_TOTAL],
-  ["a total that is lost", "delete from billing_totals where dimension = 'pipeline'", OF_TOTAL],
+  ["a missing total", "delete from billing_totals where dimension = 'pipeline'", OF_TOTAL],
   [
-    "a total of nothing",
+    "a total without records",
     `insert into billing_totals select user_id, '2001-01-01', dimension, value, records, cost_usd, gpu_hours,
        tokens, unbilled_gpu_hours from billing_totals where value = 'all' limit 1`,
     OF_TOTAL,
@@ -105,7 +105,7 @@ test("the command says so too, and ends with 1", async () => {
   expect(stdout).toMatch(/\n22 records, [12] differences\n$/);
 });
 
-test("totals that are wrong are added up anew, and a wrong record is not touched by that", async () => {
+test("wrong totals are recomputed, and a wrong record is left unchanged", async () => {
   await client.query("update billing_totals set cost_usd = 7");
   expect((await recomputeBills(forge, "--rebuild-totals")).code).toBe(0);
   await client.query(`update billing_records set total_cost_usd = 7 where job_id = '${JOB}'`);

@@ -21,7 +21,7 @@ afterAll(async () => {
 const LANES = 12;
 const READS = ["jobs", "workers", "artifacts", "pipelines", "deployments", "billing/summary"];
 
-test("while another release adds columns, nobody is answered with an internal error, and no job is lost", async () => {
+test("while another release adds columns, no request gets an internal error, and no job is lost", async () => {
   const statuses = new Set<number>();
   const ended: string[] = [];
   let isOver = false;
@@ -51,7 +51,7 @@ test("while another release adds columns, nobody is answered with an internal er
        where table_schema = 'public' and table_type = 'BASE TABLE'`,
     );
     expect(tables.length).toBeGreaterThan(20);
-    // Twice: what was prepared after the first change is stale again.
+    // Twice: statements prepared after the first change become stale again.
     for (const column of ["added_first", "added_second"]) {
       for (const { name } of tables) {
         await forge.ctx.pool.query(`alter table ${name} add column ${column} int`);
@@ -65,7 +65,7 @@ test("while another release adds columns, nobody is answered with an internal er
   expect([...statuses].filter((status) => status > 299)).toEqual([]);
 }, 120_000);
 
-test("a migration waits for a table that somebody holds, and lets others through meanwhile", async () => {
+test("a migration waits for a locked table, and lets other statements through meanwhile", async () => {
   await forge.ctx.pool.query("create database of_its_own");
   const url = new URL(forge.stack.databaseUrl);
   url.pathname = "/of_its_own";
@@ -73,7 +73,7 @@ test("a migration waits for a table that somebody holds, and lets others through
   const holder = new pg.Client({ connectionString: url.href });
   await holder.connect();
   try {
-    // As if the file were new.
+    // As if the migration was new.
     const file = "0017_lease_tokens.sql";
     await holder.query(`delete from migrations where name = '${file}'`);
     await holder.query("alter table attempts drop column lease_token");

@@ -15,7 +15,10 @@ import {
 import { SdkFleet } from "../support/sdk-fleet";
 import { type Assignment, RUNNERS, type Runner } from "../support/sdk-runners";
 
-/** sdk/contract by every client, against the real server: what is sent, answered, returned and raised. */
+/**
+ * Runs sdk/contract with every client against the real server: requests, responses, results and
+ * errors.
+ */
 let forge: Forge;
 let fleet: SdkFleet;
 const scenarios = readScenarios();
@@ -32,7 +35,7 @@ beforeAll(async () => {
   await pythonEnvironment(saySilently, ["sdk"]);
   forge = await startForge({ FORGE_PUBLIC_URL: "" });
   fleet = await SdkFleet.start(forge);
-  // One after the other: lists of what an admin has made last show what another client made meanwhile.
+  // In sequence: an admin's lists would show objects that another client creates at the same time.
   for (const [name, run] of Object.entries(RUNNERS)) runs.set(name, await record(run));
 }, 300_000);
 
@@ -57,7 +60,7 @@ afterAll(async () => {
   }
 });
 
-/** Each scenario as a tenant of its own. */
+/** Runs each scenario as its own tenant. */
 async function record(run: Runner): Promise<Run[]> {
   const recorders: Recorder[] = [];
   try {
@@ -86,13 +89,13 @@ describe.each(Object.keys(RUNNERS))("%s", (client) => {
     (_file, _name, n) => {
       const run = runs.get(client)?.[n];
       const scenario = scenarios[n];
-      if (!run || !scenario) throw new Error("it was not run");
+      if (!run || !scenario) throw new Error("the scenario was not run");
       expect(compareScenario(scenario, run.outcomes, run.steps, run.variables)).toEqual([]);
     },
   );
 });
 
-/** What only workers and Prometheus ask for, and browsers by a ticket: SDKs are for people. */
+/** Operations for workers, Prometheus, or browsers with a ticket. The SDKs are for people. */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",
@@ -105,30 +108,27 @@ const NOT_FOR_USERS = [
   "downloadJobInput",
 ];
 
-/** What clients ask for by a path that servers of 0.1.0 know too. */
+/** Clients use a path that servers of 0.1.0 also know. */
 const OLDER_PATHS: Record<string, string> = { "/api/audit-log": "/api/audit" };
 
-test.each(Object.keys(RUNNERS))(
-  "%s: every operation of the OpenAPI document is there",
-  (client) => {
-    const document = JSON.parse(
-      readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8"),
-    ) as { paths: Record<string, Record<string, { operationId: string }>> };
-    const sent = runs.get(client)?.flatMap((run) => run.steps.flat()) ?? [];
-    const isSent = (method: string, template: string): boolean => {
-      const pattern = (OLDER_PATHS[template] ?? template)
-        .replace(/\{path\}/g, ".+")
-        .replace(/\{\w+\}/g, "[^/]+");
-      return sent.some(
-        ({ request }) =>
-          request.method === method.toUpperCase() && new RegExp(`^${pattern}$`).test(request.path),
-      );
-    };
-    const missing = Object.entries(document.paths).flatMap(([template, operations]) =>
-      Object.entries(operations)
-        .filter(([method]) => !isSent(method, template))
-        .map(([, { operationId }]) => operationId),
+test.each(Object.keys(RUNNERS))("%s: has every operation of the OpenAPI document", (client) => {
+  const document = JSON.parse(
+    readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8"),
+  ) as { paths: Record<string, Record<string, { operationId: string }>> };
+  const sent = runs.get(client)?.flatMap((run) => run.steps.flat()) ?? [];
+  const isSent = (method: string, template: string): boolean => {
+    const pattern = (OLDER_PATHS[template] ?? template)
+      .replace(/\{path\}/g, ".+")
+      .replace(/\{\w+\}/g, "[^/]+");
+    return sent.some(
+      ({ request }) =>
+        request.method === method.toUpperCase() && new RegExp(`^${pattern}$`).test(request.path),
     );
-    expect(missing.sort()).toEqual([...NOT_FOR_USERS].sort());
-  },
-);
+  };
+  const missing = Object.entries(document.paths).flatMap(([template, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => !isSent(method, template))
+      .map(([, { operationId }]) => operationId),
+  );
+  expect(missing.sort()).toEqual([...NOT_FOR_USERS].sort());
+});

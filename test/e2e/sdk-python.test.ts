@@ -8,7 +8,7 @@ import { saySilently } from "../../dev/stack/say";
 import { type Forge, startForge } from "../support/forge";
 import { Crew, usualWork } from "../support/pipelines";
 
-/** The SDK for Python against a real stack, whose workers do whatever comes. */
+/** The Python SDK against a real stack whose workers complete every job. */
 let forge: Forge;
 let crew: Crew;
 let python: string;
@@ -33,7 +33,7 @@ afterAll(async () => {
   }
 });
 
-/** Runs a script until its end; what it printed. Throws with what it said if it failed. */
+/** Runs a script to its end. @returns its output. Throws with its output if it failed. */
 async function run(script: string): Promise<string> {
   const env = {
     ...process.env,
@@ -60,7 +60,7 @@ test.each(["stack_sync.py", "stack_async.py"])(
 );
 
 test.each(["README.md", "docs/sdk-python.md"])(
-  "the snippets of %s run as they stand",
+  "the snippets of %s run unchanged",
   async (name) => {
     const page = readFileSync(join(checkoutRoot(), name), "utf8");
     const snippets = [...page.matchAll(/^```python\n(.*?)^```$/gms)].map(([, code = ""]) => code);

@@ -8,8 +8,10 @@ import { compareScenario, kept, type Variables } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 
-/** Clients and servers of two releases, by what those of the older have said to each other. */
-test("the oldest release that is served was recorded", () => {
+/**
+ * Compatibility of clients and servers of two releases, with exchanges recorded from the older one.
+ */
+test("the oldest supported release was recorded", () => {
   expect(releases()).toContain(MIN_CLIENT_RELEASE);
 });
 
@@ -30,16 +32,16 @@ describe.each(releases())("requests of %s", (release) => {
   const recordings = readRecordings(release);
 
   test.each(recordings.map((recording, n) => [recording.file, recording.name, n] as const))(
-    "are answered with all that they were answered then: %s: %s",
+    "get every field of the recorded response: %s: %s",
     async (_file, _name, n) => {
       const recording = recordings[n];
-      if (!recording) throw new Error("there is none");
+      if (!recording) throw new Error("there is no such recording");
       expect(await replay(forge, recording, await fleet.newTenant())).toEqual([]);
     },
   );
 });
 
-/** Sends what was sent then, with the ids of today. */
+/** Sends the recorded requests with today's ids. */
 async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promise<string[]> {
   let ids: Variables = { ...tenant.variables };
   let then: Variables = { ...recording.variables };
@@ -47,7 +49,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   for (const [n, step] of recording.steps.entries()) {
     const key = tenant.keys[step.as ?? "user"];
     const exchanges = recording.recorded[n] ?? [];
-    // Of one who asks until something has come about, what it has heard last.
+    // For polls, the last recorded response.
     const asked = step.polls ? lastOfEach(exchanges) : exchanges;
     let last: unknown;
     for (const exchange of asked) {
@@ -68,7 +70,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   return found;
 }
 
-/** Whether an answer is the API's own, and not a file or a model's. */
+/** Whether it is a response of the API, and not a file or a model's response. */
 const isJson = ({ headers }: Exchange["answer"], path: string): boolean =>
   String(headers["content-type"]).includes("json") && !/\/(files|v1)\/./.test(path);
 
@@ -80,7 +82,7 @@ const lastOfEach = (exchanges: Exchange[]): Exchange[] => [
   ).values(),
 ];
 
-/** With today's ids in place of those of then. */
+/** Replaces the recorded ids with today's. */
 function renamed<T>(request: T, then: Variables, ids: Variables): T {
   let text = JSON.stringify(request);
   for (const [name, value] of Object.entries(then)) text = text.replaceAll(value, `\${${name}}`);
@@ -92,7 +94,7 @@ interface Answer {
   body: unknown;
 }
 
-/** @param awaited - asks again until the job or pipeline is as far as it was then. */
+/** @param awaited - polls until the job or pipeline is in the recorded state. */
 async function answered(
   forge: Forge,
   request: Exchange["request"],
@@ -133,7 +135,7 @@ async function send(
 
 const LATER = "a_field_of_a_later_release";
 
-/** Whose fields are things, not properties: tags, GPUs, what is billed. */
+/** Objects whose keys are data, not properties: tags, GPUs, billed items. */
 const MAPS = [
   "by_job_type",
   "by_tag",
@@ -144,7 +146,7 @@ const MAPS = [
   "payload",
 ];
 
-/** As a later server might: with fields that nobody knows yet, everywhere. */
+/** Adds unknown fields everywhere, as a later server might. */
 function withMore(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withMore);
   if (typeof value !== "object" || value === null) return value;
@@ -158,9 +160,9 @@ function withMore(value: unknown): unknown {
 type Change = (answer: Exchange["answer"], path: string) => Exchange["answer"];
 
 const SERVERS: Record<string, Change> = {
-  "as it was": (answer) => answer,
-  // A manifest is what its file says, to the letter.
-  "one that tells more": (answer, path) =>
+  unchanged: (answer) => answer,
+  // A manifest must be exactly its file.
+  "with additional fields": (answer, path) =>
     isJson(answer, path) && !path.endsWith("/manifest")
       ? { ...answer, body: withMore(answer.body) }
       : answer,

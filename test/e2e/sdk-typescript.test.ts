@@ -10,7 +10,9 @@ import { Crew, usualWork } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 import { TestWorker } from "../support/test-worker";
 
-/** The SDK for TypeScript, packed and installed, against a real stack whose workers do what comes. */
+/**
+ * The TypeScript SDK, packed and installed, against a real stack whose workers complete every job.
+ */
 let forge: Forge;
 let crew: Crew;
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
@@ -18,7 +20,8 @@ const sdk = join(checkoutRoot(), "sdk", "typescript");
 const execute = promisify(execFile);
 
 beforeAll(async () => {
-  // split: a killed workflow worker is missed for ten seconds, which no client can change.
+  // split: Temporal notices a killed workflow worker only after ten seconds, which no client can
+  // change.
   forge = await startForge({}, { split: true });
   crew = await new Crew(forge, (job) =>
     String(job.payload.dataset_uri).endsWith("fail") ? { error: "asked to fail" } : usualWork(job),
@@ -36,17 +39,17 @@ afterAll(async () => {
   }
 });
 
-/** As its users do, from the archive that would be published. */
+/** Installs the archive that would be published, like its users. */
 async function installPackage(): Promise<void> {
   await execute("npm", ["pack", "--pack-destination", folder], { cwd: sdk });
   const [archive = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
   writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
-  // Offline: it depends on nothing.
+  // Offline: it has no dependencies.
   const flags = ["--offline", "--no-audit", "--no-fund"];
   await execute("npm", ["install", ...flags, `./${archive}`], { cwd: folder });
 }
 
-/** Runs a script until its end; what it printed. Throws with what it said if it failed. */
+/** Runs a script to its end. @returns its output. */
 async function run(script: string, flags: string[] = []): Promise<string> {
   const env = {
     ...process.env,
@@ -59,11 +62,11 @@ async function run(script: string, flags: string[] = []): Promise<string> {
   return stdout;
 }
 
-/** Takes one evaluation that asks for a tag, and writes its log in two pieces. */
+/** Takes one evaluation with a tag, and writes its log in two pieces. */
 async function writeLog(tag: string, between = async (): Promise<void> => {}): Promise<void> {
   const { apiUrl, keys } = forge.stack;
   const worker = new TestWorker(forge.user, `worker-${tag}`);
-  // job_types: else it would take what has no tag, too.
+  // job_types: otherwise it would also get jobs without the tag.
   await worker.register(undefined, { tags: [tag], job_types: ["evaluate"] });
   const job = await worker.take(30);
   const log = Buffer.from("first\nsecönd\nlast, without an end");
@@ -87,7 +90,7 @@ async function writeLog(tag: string, between = async (): Promise<void> => {}): P
   await worker.complete(job, { metrics: { samples_evaluated: 100 } });
 }
 
-/** What stands in a test of the SDK, beside the package. */
+/** Copies a test of the SDK next to the package. */
 function place(name: string): string {
   writeFileSync(join(folder, name), readFileSync(join(sdk, "test", name)));
   return name;
@@ -99,7 +102,7 @@ test("in Node: jobs, events, logs, files, pipelines, bills", async () => {
 }, 120_000);
 
 slowTest(
-  "waiting and reading a log go on when the server was killed and is back",
+  "waiting and reading a log continue after the server was killed and restarted",
   async () => {
     const restart = async (): Promise<void> => {
       await waitFor("a line to be read", () => existsSync(join(folder, "has-read")));
@@ -115,7 +118,7 @@ slowTest(
   120_000,
 );
 
-test("as in a browser: what the package is under that condition", async () => {
+test("as in a browser: the package under the browser condition", async () => {
   const script = place("stack-browser.mjs");
   expect(await run(script, ["--conditions=browser"])).toBe("all right\n");
 }, 60_000);
@@ -126,7 +129,7 @@ const snippetsOf = (page: string): string[] =>
   );
 
 test.each(["README.md", "docs/sdk-typescript.md"])(
-  "the snippets of %s run as they stand",
+  "the snippets of %s run unchanged",
   async (page) => {
     const snippets = snippetsOf(page);
     expect(snippets.length).toBeGreaterThan(page === "README.md" ? 0 : 8);
@@ -140,7 +143,7 @@ test.each(["README.md", "docs/sdk-typescript.md"])(
   120_000,
 );
 
-test("the types of the package fit the documentation", async () => {
+test("the types of the package match the documentation", async () => {
   writeFileSync(join(folder, "page.ts"), snippetsOf("docs/sdk-typescript.md").join("\n"));
   const typescript = join(checkoutRoot(), "node_modules/typescript/bin/tsc");
   const types = join(checkoutRoot(), "node_modules/@types");

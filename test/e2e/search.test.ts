@@ -58,11 +58,11 @@ test.each([
   expect(await found(query)).toEqual(expected);
 });
 
-test("an admin searches everybody's jobs", async () => {
+test("an admin searches all tenants' jobs", async () => {
   expect(await found("q=nightly", forge.admin)).toEqual(["job_aaa1", "job_aaa9", "job_aab2"]);
 });
 
-test("artifacts and pipelines are found by name and the beginning of their id", async () => {
+test("artifacts and pipelines are found by name and the start of their id", async () => {
   const { user } = tenant;
   const response = await fetch(`${user.baseUrl}/api/datasets?name=Law%20Questions`, {
     method: "POST",
@@ -101,7 +101,7 @@ interface Costly {
   estimated_cost_usd: number | null;
 }
 
-test("jobs show what they cost, and what they are expected to", async () => {
+test("jobs show their cost and their expected cost", async () => {
   const { user, worker } = await createTenant(forge, "paying");
   const own = worker("paid");
   await own.register();
@@ -116,7 +116,7 @@ test("jobs show what they cost, and what they are expected to", async () => {
   });
   expect(jobs).toEqual([
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 20 }),
-    // As the one before it, at 0.20 USD per 1,000 rows.
+    // Like the one before, at 0.20 USD per 1,000 rows.
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 1 }),
     expect.objectContaining({ cost_usd: 1, estimated_cost_usd: null }),
   ]);
@@ -128,7 +128,7 @@ test("jobs show what they cost, and what they are expected to", async () => {
   }
 });
 
-test("with a budget, an estimate is the one that the budget counts", async () => {
+test("with a budget, the estimate is the amount that the budget reserves", async () => {
   const { user } = await createTenant(forge, "budgeted");
   await user.call("PUT", "/api/billing/budget", { cap_usd: 1_000 });
   const { job_id } = await user.submit("generate", { domain: "law", num_samples: 100_000 });
@@ -141,7 +141,7 @@ test("with a budget, an estimate is the one that the budget counts", async () =>
   expect(await user.job(job_id)).toMatchObject({ estimated_cost_usd: row?.expected });
 });
 
-test("a live deployment's job shows what it has come to", async () => {
+test("a live deployment's job shows its cost so far", async () => {
   const serving = await servingWorker(forge, "serving");
   const deployment = await deploy(forge.user);
   await execute(

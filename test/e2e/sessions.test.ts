@@ -77,7 +77,7 @@ test("a worker key gets no session", async () => {
   });
 });
 
-test("a session dies with its key, and with the session that it came from", async () => {
+test("a session ends with its key, and with the session that created it", async () => {
   const { user } = await createTenant(forge, "dying");
   const key = await makeKey(user);
   const first = await signIn(withKey(key.key));
@@ -99,7 +99,7 @@ test("a session never outlives its key", async () => {
   await waitFor("its expiry", async () => (await pingStatus(session.key)) === 403);
 });
 
-test("signing out ends the session alone: what it made belongs to its key", async () => {
+test("signing out ends only the session: keys created in it belong to its key", async () => {
   const { user } = await createTenant(forge, "leaving");
   const parent = await makeKey(user, { name: "parent" });
   const session = await signIn(withKey(parent.key));
@@ -114,7 +114,7 @@ test("signing out ends the session alone: what it made belongs to its key", asyn
   expect(await pingStatus(made.key)).toBe(403);
 });
 
-test("sessions are no keys: listed apart, and limited apart", async () => {
+test("sessions are not keys: they are listed and limited separately", async () => {
   const { user } = await createTenant(forge, "counting");
   const before = await list(user);
   const sessions = [];
@@ -170,7 +170,7 @@ test("expired sessions are deleted at a later sign-in", async () => {
   expect(rows.map(({ key_id }) => key_id)).toEqual([kept.key_id]);
 });
 
-test("a repeat by Idempotency-Key is the same session, without its text", async () => {
+test("a repeated Idempotency-Key returns the same session, without its text", async () => {
   const { user } = await createTenant(forge, "repeating");
   const once = (): Promise<{ body: Key }> =>
     user.call<Key>("POST", "/api/auth/sessions", {}, { "idempotency-key": "once" });

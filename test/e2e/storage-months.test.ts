@@ -1,11 +1,11 @@
 import { all, execute } from "../../platform/postgres/pool";
 import { listUnwrittenStorage } from "../../services/billing/billing-months";
 import { closeMonths } from "../../services/billing/close-months";
-import { passOverStorageMonths } from "../../services/billing/storage-months";
+import { advanceOpenMonths } from "../../services/billing/storage-months";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 
-/** Very many tenants who have stored something for years: rows by SQL, without a server. */
+/** Many tenants with years of storage. Rows are written with SQL, without a server. */
 const TENANTS = 450;
 const MONTHS = 36;
 
@@ -23,13 +23,13 @@ async function passOverAll(): Promise<number> {
   let pages = 0;
   let after = "";
   do {
-    after = await passOverStorageMonths(forge.ctx.pool, after);
+    after = await advanceOpenMonths(forge.ctx.pool, after);
     pages += 1;
   } while (after !== "");
   return pages;
 }
 
-/** @param name of these tenants; each has a number of three digits, too. */
+/** @param name of these tenants; each also has a three-digit number. */
 async function store(name: string, tenants: number, months: number): Promise<void> {
   const { pool } = forge.ctx;
   await execute(
@@ -56,7 +56,7 @@ const payFor = async (name: string): Promise<unknown> =>
     [`${name}%`],
   );
 
-test("months that bear nothing are looked at once, not at each closing", async () => {
+test("months without a cost are read once, not at each closing", async () => {
   const { pool } = forge.ctx;
   await store("free", TENANTS, MONTHS);
   await pool.query("vacuum analyze storage_changes, storage_months, users, rate_cards");
@@ -66,7 +66,7 @@ test("months that bear nothing are looked at once, not at each closing", async (
   expect(read).toBeLessThan(100);
 });
 
-test("tenants whose months can't be written keep no other's from it", async () => {
+test("tenants whose months can't be written don't block others", async () => {
   const { pool } = forge.ctx;
   await pool.query(
     `insert into rate_cards (name, version, effective_from, prices, created_by)
@@ -76,7 +76,7 @@ test("tenants whose months can't be written keep no other's from it", async () =
   await store("pays", 60, 2);
   await payFor("pays");
   await passOverAll();
-  // More of them than a page has.
+  // More of them than fit in a page.
   await pool.query("alter table billing_lines add constraint no_more check (user_id > 'pays052')");
   while ((await closeMonths(forge.ctx)) > 0);
   const lines = "select user_id, count(*) as n from billing_lines group by 1 order by 1";
@@ -88,7 +88,7 @@ test("tenants whose months can't be written keep no other's from it", async () =
   expect(await listUnwrittenStorage(pool, 1_000)).toEqual([]);
 });
 
-test("what turns up in an earlier month, or is priced there, is written, too; a month that is not over is not", async () => {
+test("late storage or prices of an earlier month are written, too; an unfinished month is not", async () => {
   const { pool } = forge.ctx;
   const months = async (name: string): Promise<number> =>
     (await all(pool, "select from billing_lines where user_id = $1", [`${name}001`])).length;
@@ -115,7 +115,7 @@ test("what turns up in an earlier month, or is priced there, is written, too; a 
   ).toEqual([]);
 });
 
-test("a clock that was set forward passes over nothing", async () => {
+test("a clock that was set forward skips nothing", async () => {
   const { pool } = forge.ctx;
   await store("ahead", 1, 1);
   await execute(pool, "insert into clock_steps (by_s) values (40 * 86400)");

@@ -1,7 +1,10 @@
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 
-/** A store that has no more room than it keeps: what uploads may not take, and what is still written. */
+/**
+ * A store whose free space is below its reserve: what uploads may not use, and what is still
+ * written.
+ */
 const RESERVE = String(2 ** 52);
 let forge: Forge;
 
@@ -13,7 +16,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("a dataset is refused, by the name of what the operator sets", async () => {
+test("a dataset is refused, and the error names the operator's setting", async () => {
   const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
     headers: { "x-service-api-key": forge.user.key, "content-type": "text/csv" },
@@ -31,7 +34,7 @@ test("a dataset is refused, by the name of what the operator sets", async () => 
   ]);
 });
 
-test("a worker's file waits, and its job's log, bill and manifest are written", async () => {
+test("a worker's upload waits, and its job's log, bill and manifest are written", async () => {
   const worker = await forge.worker("box");
   const { job_id: id } = await forge.user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
   const job = await worker.take();

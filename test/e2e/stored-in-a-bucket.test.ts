@@ -5,14 +5,16 @@ import { canHaveS3Server, S3Server } from "../../dev/stack/s3-server";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { logOf, runJob } from "../support/agent-jobs";
-import { artifactOf, download, faultsOfManifest, sha256 } from "../support/artifacts";
+import { artifactOf, download, manifestErrors, sha256 } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 import { createTenant } from "../support/tenants";
 import type { DispatchedJob } from "../support/test-worker";
 
-/** A control plane whose store is a bucket, and a tenant with one of its own, on a real S3 server. */
+/**
+ * A control plane whose store is a bucket, and a tenant with its own bucket, on a real S3 server.
+ */
 let forge: Forge;
 let s3: S3Server;
 const home = mkdtempSync(join(tmpdir(), "forge-bucket-"));
@@ -80,11 +82,11 @@ const ownBucket = (more: object = {}): object => ({
     rmSync(home, { recursive: true, force: true });
   });
 
-  test("files go there and come from there, and are what they were", async () => {
+  test("files are uploaded and downloaded unchanged", async () => {
     const { job_id } = await runJob(forge.user, "generate", { task: "t", size: 2, teacher: "t" });
     const { artifact_id: id, uri, manifest } = await artifactOf(forge.user, job_id);
     expect(uri).toBe(`forge://artifacts/datasets/${id}/`);
-    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifestErrors(manifest)).toEqual([]);
     expect(manifest).toMatchObject({ verified: true, num_rows: 2, contradictions: [] });
     const stored = join(s3.directory, "forge-data", "artifacts", "datasets", id);
     const large = readFileSync(join(stored, "large.bin"));
@@ -106,7 +108,7 @@ const ownBucket = (more: object = {}): object => ({
     });
   }, 60_000);
 
-  test("a dataset is uploaded there, by parts, and measured", async () => {
+  test("a dataset is uploaded in parts, and measured", async () => {
     const rows = `{"text":"${"x".repeat(1_000)}"}\n`.repeat(20_000);
     const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
       method: "POST",
@@ -133,7 +135,7 @@ const ownBucket = (more: object = {}): object => ({
     });
   });
 
-  test("its own bucket is not a way to what is another tenant's, or nobody's", async () => {
+  test("its own bucket gives no access to other tenants' files or unregistered ones", async () => {
     const { user, worker } = await createTenant(forge, "thief");
     const mine = await runJob(forge.user, "generate", { task: "t", size: 2, teacher: "t" });
     const { artifact_id: id } = await artifactOf(forge.user, mine.job_id);
@@ -155,7 +157,7 @@ const ownBucket = (more: object = {}): object => ({
     }
   });
 
-  test("a tenant's own bucket is read by what the operator was given for it", async () => {
+  test("a tenant's own bucket is read with the credentials that the operator configured", async () => {
     const file = await runJob(forge.user, "audit", { dataset_uri: "s3://tenants-own/rows.jsonl" });
     expect(await logOf(forge.user, file.job_id)).toMatch(/^\{"mine":1\}\n/);
     const byName = await runJob(forge.user, "audit", {
@@ -172,7 +174,7 @@ const ownBucket = (more: object = {}): object => ({
     ["s3://by-number/rows.jsonl", 1, /the operator does not allow connections to 127.0.0.9/],
     ["s3://away/rows.jsonl", 3, /can't be read: .*no answer/],
   ])(
-    "%s fails its job after %i tries, and says why",
+    "%s fails its job after %i tries with the reason",
     async (uri, attempts, why) => {
       const { job_id } = await forge.user.submit("audit", { dataset_uri: uri });
       const job = await untilEnded(forge.user, job_id, 60_000);

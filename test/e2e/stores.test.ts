@@ -6,10 +6,10 @@ import { buffer, text } from "node:stream/consumers";
 import { canHaveS3Server, S3Server } from "../../dev/stack/s3-server";
 import { saySilently } from "../../dev/stack/say";
 import { LocalStore } from "../../platform/store/local-store";
-import { isStoreAway, type ObjectStore } from "../../platform/store/object-store";
+import { isStoreUnavailable, type ObjectStore } from "../../platform/store/object-store";
 import { S3Store } from "../../platform/store/s3-store";
 
-/** What every store must do; S3's is asked over the network, of a real server. */
+/** The contract of every store. S3 is tested over the network with a real server. */
 const home = mkdtempSync(join(tmpdir(), "forge-stores-"));
 let s3: S3Server;
 
@@ -78,7 +78,7 @@ describe.each(stores)("%s", (_name, open) => {
     await expect(text(store.read(key))).rejects.toThrow();
   });
 
-  test("streams what is empty, small and large, whole or not at all", async () => {
+  test("streams empty, small and large files, complete or not at all", async () => {
     const large = Array.from({ length: 20 }, () => randomBytes(1_000_003));
     const whole = Buffer.concat(large);
     expect(await store.putStream(`${folder}/empty`, streamOf())).toEqual({
@@ -104,14 +104,14 @@ describe.each(stores)("%s", (_name, open) => {
     expect((await store.measure(`${folder}/large`))?.sha256).toBe(sha256(whole));
   });
 
-  test("of many writers of one key, one wins whole", async () => {
+  test("of many writers of one key, one wins completely", async () => {
     const bodies = Array.from({ length: 20 }, (_, n) => `writer ${n} `.repeat(10_000));
     await Promise.all(bodies.map((body) => store.put(`${folder}/c`, Buffer.from(body))));
     expect(bodies).toContain(await text(store.read(`${folder}/c`)));
     expect(await store.list(`${folder}/`)).toHaveLength(1);
   });
 
-  test("lists in order of path, and only what is below the prefix", async () => {
+  test("lists in path order, and only below the prefix", async () => {
     for (const path of ["p/b", "p/a/z", "p/B", "p/a.b", "pp/x", "p/é"]) {
       await store.put(`${folder}/${path}`, Buffer.from(path));
     }
@@ -124,7 +124,7 @@ describe.each(stores)("%s", (_name, open) => {
     await store.removeAll(`${folder}/never/`);
   });
 
-  test("gathers a file by parts, also sent twice or broken off, and names it when it is whole", async () => {
+  test("assembles a file from parts, also repeated or interrupted ones, and names it when it is complete", async () => {
     const [from, to] = [`${folder}/up/x`, `${folder}/done/x`];
     await store.append(from, 0, streamOf("hel", "lo"));
     await expect(store.append(from, 5, broken(" wo"))).rejects.toThrow("cut");
@@ -145,7 +145,7 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.sizeOf(`${folder}/done/empty`)).toBe(0);
   });
 
-  test("a large file of parts of all sizes is the same file afterwards", async () => {
+  test("a large file of parts of all sizes is unchanged", async () => {
     const from = `${folder}/up/large`;
     const sizes = [8_388_608, 8_388_608, 100, 70_000, 8_388_608, 6_000_000, 17];
     const parts = sizes.map((size) => randomBytes(size));
@@ -165,7 +165,7 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.list(`${folder}/`)).toEqual([{ path: "large", sizeBytes: whole.length }]);
   });
 
-  test("a log of many small appends stays one text, and goes at once", async () => {
+  test("a log of many small appends stays one text, and is removed at once", async () => {
     const key = `${folder}/log`;
     let written = "";
     for (let line = 0; line < 40; line++) {
@@ -178,7 +178,7 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.list(`${folder}/`)).toEqual([]);
   });
 
-  test("moves what is larger than a store copies at once", async () => {
+  test("moves files larger than the store's limit for one copy", async () => {
     const block = randomBytes(1_000_000);
     const large = Array.from({ length: 280 }, () => block);
     const put = await store.putStream(`${folder}/from`, streamOf(...large));
@@ -187,17 +187,17 @@ describe.each(stores)("%s", (_name, open) => {
     await store.removeAll(`${folder}/`);
   }, 60_000);
 
-  test("moves what was put whole", async () => {
+  test("moves files that were put whole", async () => {
     await store.put(`${folder}/from`, Buffer.from("x"));
     expect(await store.move(`${folder}/from`, `${folder}/to/there`)).toBe(true);
     expect(await store.list(`${folder}/`)).toEqual([{ path: "to/there", sizeBytes: 1 }]);
   });
 
-  test("a file where a folder must be is in the way", async () => {
+  test("a file in place of a folder is a conflict", async () => {
     await store.put(`${folder}/file`, Buffer.from("x"));
     await store.append(`${folder}/up`, 0, streamOf("y"));
     const moved = await store.move(`${folder}/up`, `${folder}/file/below`);
-    // Where keys are flat, as in S3 itself, nothing is in the way of anything.
+    // With flat keys, as in S3 itself, there is no conflict.
     if (!moved) expect(await text(store.read(`${folder}/up`))).toBe("y");
     expect(await text(store.read(`${folder}/file`))).toBe("x");
   });
@@ -211,7 +211,7 @@ describe.each(stores)("%s", (_name, open) => {
   );
 });
 
-test("the local store follows no link that leads out of it", async () => {
+test("the local store follows no link that leaves it", async () => {
   const root = join(home, "linked");
   const outside = join(home, "outside");
   for (const directory of [root, outside]) mkdirSync(directory);
@@ -235,7 +235,7 @@ test("the local store follows no link that leads out of it", async () => {
 });
 
 (canHaveS3Server() ? describe : describe.skip)("only a bucket", () => {
-  test("gives addresses to read from and to write to, for that object and those bytes alone", async () => {
+  test("creates signed URLs to read and to write, for that object and those bytes only", async () => {
     const store = s3Store();
     const body = randomBytes(100_000);
     const expected = { sizeBytes: body.length, sha256: sha256(body) };
@@ -254,7 +254,7 @@ test("the local store follows no link that leads out of it", async () => {
     expect(url).not.toContain(s3.secretAccessKey);
   });
 
-  test("says what is wrong with it, and whether it may pass", async () => {
+  test("reports what is wrong, and whether a retry may help", async () => {
     await expect(s3Store("no-such-bucket").check()).rejects.toThrow(
       /"no-such-bucket" does not exist/,
     );
@@ -271,7 +271,7 @@ test("the local store follows no link that leads out of it", async () => {
       const error: unknown = await s3Store()
         .put("x", Buffer.from("x"))
         .catch((thrown: unknown) => thrown);
-      expect(isStoreAway(error)).toBe(true);
+      expect(isStoreUnavailable(error)).toBe(true);
       expect(String(error)).toMatch(/no answer: .*ECONNREFUSED/);
     } finally {
       await s3.start();

@@ -22,7 +22,7 @@ afterAll(async () => {
 const statuses = (stream: EventStream): unknown[] =>
   stream.events.filter(({ event }) => event === "status").map(({ data }) => data.status);
 
-/** Writes to an attempt's log where a worker's store keeps it. */
+/** Writes to an attempt's log in a worker's store. */
 function appendLog(jobId: string, attempt: number, text: string): void {
   const file = join(forge.stack.storeDir, `artifacts/logs/${jobId}/attempt-${attempt}.log`);
   mkdirSync(dirname(file), { recursive: true });
@@ -35,7 +35,7 @@ const textOf = (stream: EventStream): string =>
     .map(({ data }) => data.text)
     .join("");
 
-test("a job is followed from its submission to its end, whichever process is asked", async () => {
+test("a job is followed from its submission to its end, in any process", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const other = new ApiClient(await forge.stack.startAnotherServer(), forge.stack.keys.userKey);
   const streams = [
@@ -57,10 +57,10 @@ test("a job is followed from its submission to its end, whichever process is ask
     });
     expect(stream.events.at(-1)?.data).toMatchObject({ attempts: 1, worker_id: "w" });
   }
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("a stream goes on after the last event that arrived, also when the job has ended", async () => {
+test("a stream continues after the last received event, also when the job has ended", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const first = await EventStream.open(forge.user, `/api/jobs/${job_id}/events`);
   const job = await worker.take();
@@ -77,10 +77,10 @@ test("a stream goes on after the last event that arrived, also when the job has 
   const last = await EventStream.open(forge.user, `/api/jobs/${job_id}/events`, rest.events[0]?.id);
   await last.ended;
   expect([last.status, last.events]).toEqual([204, []]);
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("a log is followed as it grows, through a break and a second attempt", async () => {
+test("a log is followed as it grows, across a disconnect and a second attempt", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const path = `/api/jobs/${job_id}/logs?follow=true`;
   const first = await worker.take();
@@ -103,10 +103,10 @@ test("a log is followed as it grows, through a break and a second attempt", asyn
   expect(textOf(rest)).toBe("while nobody lookedanother attempt\n");
   expect(rest.events.map(({ data }) => data.attempt)).toEqual([1, 2, undefined]);
   expect(rest.events.at(-1)).toEqual({ event: "end", data: { job_id, status: "completed" } });
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("a log is read whole and by ranges", async () => {
+test("a log is read as a whole and by ranges", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const read = async (range?: string) => {
     const response = await fetch(`${forge.stack.apiUrl}/api/jobs/${job_id}/logs`, {
@@ -126,10 +126,10 @@ test("a log is read whole and by ranges", async () => {
   expect(await read("bytes=10-")).toEqual([416, "bytes */10", expect.stringContaining("Range")]);
   await worker.complete(job);
   await untilEnded(forge.user, job_id);
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("a key has so many streams at once, and gets the place of one that ended", async () => {
+test("a key has a maximum number of streams; an ended one frees its place", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const path = `/api/jobs/${job_id}/events`;
   const open = (): Promise<EventStream> => EventStream.open(forge.user, path);
@@ -146,10 +146,10 @@ test("a key has so many streams at once, and gets the place of one that ended", 
   await worker.complete(await worker.take());
   await Promise.all([...streams, next].map((stream) => stream.ended));
   await untilEnded(forge.user, job_id);
-  await forge.settle();
+  await forge.endTest();
 });
 
-test("HEAD of a stream is refused: it would wait for nothing", async () => {
+test("HEAD of a stream is refused, as it would never end", async () => {
   const [jobId] = readdirSync(join(forge.stack.storeDir, "artifacts/logs"));
   const response = await fetch(`${forge.stack.apiUrl}/api/jobs/${jobId}/events`, {
     method: "HEAD",
@@ -158,7 +158,7 @@ test("HEAD of a stream is refused: it would wait for nothing", async () => {
   expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
 });
 
-test("a server that stops ends its streams, and they go on with the next one", async () => {
+test("a stopping server ends its streams, and they continue with the next one", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const path = `/api/jobs/${job_id}/events`;
   const stream = await EventStream.open(forge.user, path);
@@ -172,5 +172,5 @@ test("a server that stops ends its streams, and they go on with the next one", a
   await worker.complete(await worker.take());
   await rest.ended;
   expect(statuses(rest)).toEqual(["assigned", "running", "completed"]);
-  await forge.settle();
+  await forge.endTest();
 });

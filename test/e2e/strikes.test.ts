@@ -5,7 +5,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/** Failures that bench a worker. Each job goes to the only worker that asks. */
+/** Failures that set a worker to error. Each job goes to the only worker that polls. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ async function succeed(worker: TestWorker): Promise<void> {
   await untilEnded(forge.user, job_id);
 }
 
-test("of a job that failed on two workers only what counted is taken back", async () => {
+test("when a job has failed on two workers, only counted strikes are taken back", async () => {
   const { key } = await forge.admin.post<{ key: string }>("/api/auth/api-keys", {
     scope: "worker",
   });
@@ -41,7 +41,7 @@ test("of a job that failed on two workers only what counted is taken back", asyn
     (await forge.admin.get<{ status: string }>(`/api/workers/${shared.id}`)).status;
 
   await fail([shared]);
-  // The second one of a tenant does not count there, and turns out to be its own fault.
+  // The second failure of a tenant does not count for the shared worker, and is the job's own fault.
   await fail([shared, bad]);
   await succeed(good);
   for (const { user } of others) {
@@ -49,14 +49,14 @@ test("of a job that failed on two workers only what counted is taken back", asyn
     await fail([shared], user);
   }
   expect(await status()).toBe("error");
-  await forge.settle();
+  await forge.endTest();
 });
 
-/** As if it had been silent. */
+/** Marks the worker dead, as if it had been silent. */
 const DIES = "update workers set status = 'dead' where worker_id = $1";
 
-test.each(["benched", "dead"])(
-  "a worker that is %s for a job is well again once that fails elsewhere, too",
+test.each(["error", "dead"])(
+  "a worker with status %s because of a job recovers once the job fails elsewhere, too",
   async (how) => {
     const [worker, good, bad] = [
       await forge.worker(`s-${how}`),
@@ -76,9 +76,9 @@ test.each(["benched", "dead"])(
     await untilEnded(forge.user, job_id);
     await worker.heartbeat();
     expect(await status()).toBe("idle");
-    // Two are left, of the three: it takes one more.
+    // Two of the three strikes are left: one more is needed.
     await fail([worker]);
     expect(await status()).toBe("error");
-    await forge.settle();
+    await forge.endTest();
   },
 );

@@ -43,7 +43,10 @@ async function listen(server: Server | Http2SecureServer): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Ends TLS before the real Temporal server, which has none, and requires a client certificate. */
+/**
+ * A proxy that terminates TLS and requires a client certificate, in front of the real Temporal
+ * server, which has no TLS.
+ */
 async function mutualTlsProxy(): Promise<string> {
   const target = new URL(`tcp://${place.stack.temporalAddress}`);
   const options = { ...serverOptions(), requestCert: true, ALPNProtocols: ["h2"] };
@@ -58,14 +61,14 @@ async function mutualTlsProxy(): Promise<string> {
 
 const logOf = (name: string): string => readFileSync(place.stack.logFile(name), "utf8");
 
-test("a job completes over mTLS; without a client certificate Temporal is out of reach", async () => {
+test("a job completes over mTLS; without a client certificate Temporal is unreachable", async () => {
   const { stack, env } = place;
   const client = ca.issue("client", "DNS:forge");
   env.TEMPORAL_ADDRESS = await mutualTlsProxy();
   env.TEMPORAL_TLS_SERVER_CA_CERT_PATH = ca.cert;
   env.TEMPORAL_TLS_SERVER_NAME = "temporal.example";
 
-  // Refused: it tries for 20 s before it says so, while the other one works.
+  // Refused: it retries for 20 s before it gives up, while the other one works.
   await stack.startTemporalWorker();
 
   env.TEMPORAL_TLS_CLIENT_CERT_PATH = client.cert;
@@ -99,12 +102,12 @@ test("a certificate of another authority, or for another name, is refused", asyn
   }
 });
 
-test("the API key goes with the calls of client and worker, by TLS only", async () => {
+test("the API key is sent with the calls of client and worker, over TLS only", async () => {
   const seen: string[] = [];
   const server = createSecureServer(serverOptions());
   server.on("stream", (stream, headers) => {
     seen.push(`${headers[":path"]} ${headers.authorization}`);
-    // gRPC's UNAUTHENTICATED: neither client tries again.
+    // gRPC's UNAUTHENTICATED: neither client retries.
     stream.respond(
       { ":status": 200, "content-type": "application/grpc", "grpc-status": "16" },
       { endStream: true },

@@ -69,10 +69,10 @@ test("changes of all jobs of the tenant, and of no other tenant's, in every proc
   for (const stream of [...streams, strange, admins]) stream.close();
 });
 
-test("a resumed stream misses nothing, also what was committed late", async () => {
+test("a resumed stream misses nothing, not even late commits", async () => {
   const { user } = await createTenant(forge, "resuming");
   const first = await open(user);
-  // A transaction has its event's id, and commits after a later one.
+  // A transaction gets its event's id, and commits after a later one.
   const late = new pg.Client({ connectionString: forge.stack.databaseUrl });
   await late.connect();
   const cancel = (id: string): string =>
@@ -91,7 +91,7 @@ test("a resumed stream misses nothing, also what was committed late", async () =
   const second = await open(user, lastId);
   expect(ready(second)?.data).toEqual({ resumed: true });
   expect(jobsOf(second)).toContainEqual([slow.job_id, "provisioning_worker"]);
-  // One that stayed would have had it, too; what both have is known by its id.
+  // A stream without a break would have got it, too. Events in both are recognised by their id.
   const known = new Set(first.events.map(({ id }) => id));
   const fresh = second.events.filter(({ event, id }) => event === "job" && !known.has(id));
   expect(fresh.map(({ data }) => [data.job_id, data.status])).toEqual([
@@ -101,7 +101,7 @@ test("a resumed stream misses nothing, also what was committed late", async () =
   second.close();
 });
 
-test("a stream that stays open gets what is committed late", async () => {
+test("an open stream gets late commits", async () => {
   const { user } = await createTenant(forge, "staying");
   const stream = await open(user);
   const large = { dataset_id: "d", model: "m", resources: { gpu: 8 } };
@@ -124,7 +124,7 @@ test("a stream that stays open gets what is committed late", async () => {
   stream.close();
 });
 
-test("a stream that missed too much says so", async () => {
+test("a stream that missed too much reports it", async () => {
   const { user } = await createTenant(forge, "away");
   const first = await open(user);
   first.close();
@@ -141,7 +141,7 @@ test("a stream that missed too much says so", async () => {
   );
   const second = await open(user, ready(first)?.id);
   expect(ready(second)?.data).toEqual({ resumed: false });
-  // From there on it goes on.
+  // From there on it continues.
   await user.call("POST", `/api/jobs/${job_id}/cancel`);
   await waitFor("the next event", () => jobsOf(second).some(([, status]) => status === "failed"));
   second.close();
@@ -196,7 +196,7 @@ test("streams count against the limit, and end with their key", async () => {
   await Promise.all(streams.map((stream) => stream.ended));
 });
 
-test("an id that is none is refused", async () => {
+test("an invalid id is refused", async () => {
   const answer = await forge.user.call("GET", "/api/events", undefined, { "last-event-id": "x1" });
   expect(answer).toMatchObject({ status: 400, body: { error: { param: "Last-Event-ID" } } });
 });

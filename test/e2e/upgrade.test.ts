@@ -36,7 +36,7 @@ async function replaceServer(release: string): Promise<void> {
 
 const PIPELINE = { ...BYO_DATA, approvals: ["train"] };
 
-/** The changes of code that an execution knows of. */
+/** The patches recorded in an execution's history. */
 async function patchesOf(id: string): Promise<string[]> {
   const handle = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
   const { events } = await handle.fetchHistory();
@@ -48,7 +48,7 @@ async function patchesOf(id: string): Promise<string[]> {
 }
 
 slowTest(
-  "a pipeline that began on the previous workflow code ends on today's",
+  "a pipeline that started with the previous workflow code ends with today's",
   async () => {
     const previous = await previousRelease();
     const today = forge.stack.release;
@@ -62,7 +62,7 @@ slowTest(
       await forge.user.post(`/api/pipelines/${old}/approve`, {});
       const done = await untilPipeline(forge.user, old);
       expect(done).toMatchObject({ status: "completed", run: 1 });
-      // It was not begun anew: it never learned what today's begin with.
+      // It was not restarted: it does not know the patch that new executions begin with.
       expect(await patchesOf(old)).not.toContain("plan-brings-orders");
 
       const fresh = await startPipeline(forge.user, { ...PIPELINE, approvals: [] });
@@ -75,8 +75,11 @@ slowTest(
   120_000,
 );
 
-/** Both with real servers of the release before in `npm run test:slow`; histories are replayed in every run. */
-slowDescribe("a change of the workflows' course comes in two releases, so that", () => {
+/**
+ * Both tests run with real servers of the previous release in `npm run test:slow`; every run
+ * replays the histories.
+ */
+slowDescribe("a change of the workflows' commands takes two releases, so that", () => {
   const today = join(checkoutRoot(), "dist");
   let before: ReturnType<typeof releaseBeforeChanges>;
 
@@ -95,7 +98,7 @@ slowDescribe("a change of the workflows' course comes in two releases, so that",
     return id;
   };
 
-  /** Workflow tasks that a worker could not do: its code and the history differ. */
+  /** Workflow tasks that failed because code and history differ. */
   async function failedTasks(id: string): Promise<number> {
     const { events } = await forge.ctx.temporal.workflow
       .getHandle(pipelineWorkflowId(id))
@@ -103,7 +106,7 @@ slowDescribe("a change of the workflows' course comes in two releases, so that",
     return (events ?? []).filter((event) => event.workflowTaskFailedEventAttributes).length;
   }
 
-  test("a release that is taken back ends what was begun on it, and begins without the change", async () => {
+  test("after a rollback, the previous release finishes executions of the new one, and starts new ones without the change", async () => {
     const begun = await waiting();
     expect(await patchesOf(begun)).toContain("plan-brings-orders");
     await replaceServer(before.dist);
@@ -118,7 +121,7 @@ slowDescribe("a change of the workflows' course comes in two releases, so that",
     expect([await failedTasks(begun), await failedTasks(fresh)]).toEqual([0, 0]);
   }, 120_000);
 
-  test("both releases do tasks of one queue during a rollout", async () => {
+  test("both releases process tasks of one queue during a rollout", async () => {
     forge.stack.release = before.dist;
     await forge.stack.startTemporalWorker();
     try {
@@ -135,9 +138,10 @@ slowDescribe("a change of the workflows' course comes in two releases, so that",
   }, 120_000);
 });
 
-test("a new workflow type is only exported at first", () => {
+test("a new workflow type is only exported in its first release", () => {
   const exported = readFileSync(join(checkoutRoot(), "workflows", "index.ts"), "utf8");
-  // A server of the release before must be able to do the tasks of what is started: one that is new here is
+  // A server of the previous release must be able to process the tasks of every started workflow.
+  // So a new type is only exported at first, and started from the next release on.
   // only exported, and started by the next release.
   expect([...exported.matchAll(/\w+Workflow\b/g)].map(([name]) => name)).toEqual([
     "bootstrapWorkflow",
@@ -148,15 +152,15 @@ test("a new workflow type is only exported at first", () => {
   ]);
 });
 
-test("no workflow asks the SDK for a change by itself", () => {
+test("no workflow calls the SDK's patch functions directly", () => {
   const folder = join(checkoutRoot(), "workflows");
   const asking = readdirSync(folder).filter((file) =>
     /\b(?:patched|deprecatePatch)\b/.test(readFileSync(join(folder, file), "utf8")),
   );
-  expect(asking).toEqual(["changes.ts"]);
+  expect(asking).toEqual(["patches.ts"]);
 });
 
-test("a server that only serves the API makes the search attributes known", async () => {
+test("a server that only serves the API registers the search attributes", async () => {
   const namespace = `alone-${process.pid}`;
   const { connection } = forge.ctx.temporal;
   const workflowExecutionRetentionPeriod = msToTs("1 day");

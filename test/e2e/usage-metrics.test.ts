@@ -3,7 +3,10 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
-/** Every metric of spec.md 2.5 is on its job's record, by the worker's word or by what was counted. */
+/**
+ * Every metric of spec.md 2.5 is on its job's record, either reported by the worker or counted by
+ * Forge.
+ */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -71,8 +74,8 @@ test.each<[string, object, Record<string, unknown>, Record<string, unknown>]>([
     { samples_evaluated: 50, tokens_used: 400 },
     { samples_evaluated: 50, tokens_used: 400 },
   ],
-])("of a %s job a record has what its worker told", async (type, body, told, expected) => {
-  const record = await recordOf(type, body, told);
+])("the record of a %s job has the worker's metrics", async (type, body, reported, expected) => {
+  const record = await recordOf(type, body, reported);
   expect(record.metrics).toMatchObject({ duration_sec: expect.any(Number), ...expected });
   expect(Object.keys(record.unit_costs)).toEqual(
     expect.arrayContaining([
@@ -84,7 +87,7 @@ test.each<[string, object, Record<string, unknown>, Record<string, unknown>]>([
   );
 });
 
-test("of a worker that says nothing, what the control plane knows itself is told", async () => {
+test("if a worker reports nothing, the record has what the control plane knows", async () => {
   const generated = await recordOf("generate", GENERATE, {});
   expect(generated.metrics).toMatchObject({ teacher_model: GENERATE.teacher, tokens_used: 0 });
   expect(generated.metrics.duration_sec).toBeGreaterThan(0);
@@ -95,7 +98,7 @@ test("of a worker that says nothing, what the control plane knows itself is told
 });
 
 test.each([-1, "12", Number.MAX_VALUE, null, {}])(
-  "a detail of %p was not said, and keeps no job from its end",
+  "a detail of %p counts as unreported, and does not keep the job from ending",
   async (nonsense) => {
     const metrics = { gpu_hours: 0, duration_sec: nonsense, num_steps: nonsense, gpu_type: 7 };
     const train = { dataset_id: "d", model: "m", resources: { gpu: 1 } };
@@ -106,7 +109,7 @@ test.each([-1, "12", Number.MAX_VALUE, null, {}])(
   },
 );
 
-describe("where a worker says nothing of them, counted are and billed", () => {
+describe("if a worker does not report them, Forge counts and bills", () => {
   test("the rows of the dataset that an audit reads", async () => {
     const record = await recordOf("audit", { dataset_uri: datasetUri }, { gpu_hours: 0 });
     expect(record).toMatchObject({
@@ -117,7 +120,7 @@ describe("where a worker says nothing of them, counted are and billed", () => {
     });
   });
 
-  test("the rows of the table that an audit made, where what it read is nobody's", async () => {
+  test("the rows of the table that an audit created, if its input is not registered", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     expect(await worker.upload(job, "scored.csv", CSV)).toBe(201);
@@ -127,7 +130,7 @@ describe("where a worker says nothing of them, counted are and billed", () => {
     expect(record).toMatchObject({ metrics: { rows_processed: ROWS }, total_cost_usd: 0.24 });
   });
 
-  test("the pairs of a distilled dataset, over the worker's word", async () => {
+  test("the pairs of a distilled dataset, even against the worker's report", async () => {
     const { job_id } = await forge.user.submit("distill", DISTILL);
     const job = await worker.take();
     expect(await worker.upload(job, "sft.csv", CSV)).toBe(201);
@@ -149,14 +152,14 @@ describe("where a worker says nothing of them, counted are and billed", () => {
     });
   });
 
-  test("but a worker's 0 is its word", async () => {
+  test("but a reported 0 counts", async () => {
     const body = { dataset_uri: datasetUri };
     const record = await recordOf("audit", body, { rows_processed: 0, gpu_hours: 0 });
     expect(record).toMatchObject({ metrics: { rows_processed: 0 }, total_cost_usd: 0, flags: [] });
   });
 });
 
-test("a record under a metered card names all four unit costs too", async () => {
+test("a record under a metered card has all four unit costs, too", async () => {
   const prices = {
     ...{ basis: "metered", gpuHour: { default: "2.50" }, inputPer1mTokens: "10.00" },
     ...{ outputPer1mTokens: "30.00", storagePerGbMonth: "0", deployPerMonth: "3" },

@@ -4,7 +4,7 @@ import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Keys for a number of workers: the key on one box is worth nothing for any other. */
+/** Keys for a limited number of workers: the key of one machine is useless for any other. */
 let forge: Forge;
 let user: ApiClient;
 
@@ -36,7 +36,7 @@ async function boxOf(id: string, { key }: MadeKey): Promise<TestWorker> {
 
 const audit = { dataset_uri: "s3://bucket/data.parquet" };
 
-test("a key for one worker is shown as such, and registers one", async () => {
+test("a key for one worker is shown as such, and registers only one", async () => {
   const made = await makeKey();
   expect(made).toMatchObject({ workers: 1, serving_hosts: [] });
   const box = await boxOf("one", made);
@@ -50,7 +50,7 @@ test("a key for one worker is shown as such, and registers one", async () => {
   expect(keys.find(({ key_id: id }) => id === made.key_id)).toMatchObject({ workers: 1 });
 });
 
-test("of two workers that register at once with a key for one, one gets it", async () => {
+test("of two workers that register at once with a key for one, only one succeeds", async () => {
   const { key } = await makeKey();
   const api = new ApiClient(forge.stack.apiUrl, key);
   const answers = await Promise.all(
@@ -59,7 +59,7 @@ test("of two workers that register at once with a key for one, one gets it", asy
   expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)]);
 });
 
-test("a box's key does nothing in the name of another box", async () => {
+test("a machine's key can't act for another machine", async () => {
   const victim = await boxOf("victim", await makeKey());
   const thief = await makeKey();
   await boxOf("thief", thief);
@@ -96,7 +96,7 @@ test("a box's key does nothing in the name of another box", async () => {
     await response.arrayBuffer();
   }
 
-  // Heartbeats in its name, by the thief at the same moment, don't take the place of its own.
+  // Forged heartbeats of the thief at the same moment don't displace the real ones.
   const beats = await Promise.allSettled(
     Array.from({ length: 20 }, (_, n) => (n % 2 ? asVictim : victim).heartbeat()),
   );
@@ -107,7 +107,7 @@ test("a box's key does nothing in the name of another box", async () => {
   expect((await untilEnded(user, jobId)).status).toBe("completed");
 });
 
-test("another box with a key for any worker can do nothing with an attempt handed out for a token", async () => {
+test("another machine with a key for any worker can't act on an attempt dispatched with a token", async () => {
   const [own, thief] = [await makeKey({}), await makeKey({})];
   const apiOf = ({ key }: { key: string }) => new ApiClient(forge.stack.apiUrl, key);
   await new TestWorker(apiOf(own), "guarded").register();
@@ -144,13 +144,13 @@ test("another box with a key for any worker can do nothing with an attempt hande
     return (await apiOf(by).call("POST", "/worker/job_result", body)).status;
   };
   const stale = [409, 409, 409, 409];
-  // The dataset is in nobody's bucket.
+  // 404: the dataset is not stored in Forge.
   const taken = [202, 404, 201, 201];
   const [token, other] = ["a".repeat(64), "b".repeat(64)];
 
   await user.submit("audit", audit);
   const guarded = await poll("guarded", own, { wait_seconds: 20, lease_token: token });
-  // The same again, as after an answer that was lost.
+  // The same again, as after a lost response.
   expect(await poll("guarded", own, { lease_token: token })).toEqual(guarded);
   for (const guess of [undefined, other]) {
     expect((await poll("guarded", thief, { lease_token: guess })).job_id).toBeNull();
@@ -161,7 +161,7 @@ test("another box with a key for any worker can do nothing with an attempt hande
   const shown = JSON.stringify([guarded, await user.get(`/api/jobs/${guarded.job_id}`)]);
   expect(shown).not.toMatch(new RegExp(`lease_token|${token}`));
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
-  // Sent again, as after an answer that was lost.
+  // Sent again, as after a lost response.
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
 
   await user.submit("audit", audit);
@@ -171,7 +171,7 @@ test("another box with a key for any worker can do nothing with an attempt hande
   expect(await finish(plain, "plain", own)).toBe(200);
 });
 
-test("a box gets another key when its own is revoked, and not before", async () => {
+test("a machine gets another key only when its own is revoked", async () => {
   const [old, other] = [await makeKey(), await makeKey()];
   await boxOf("renewed", old);
   const again = new TestWorker(new ApiClient(forge.stack.apiUrl, other.key), "renewed");
@@ -181,13 +181,13 @@ test("a box gets another key when its own is revoked, and not before", async () 
   expect((await again.heartbeat()).status).toBe("idle");
 });
 
-test("a key for any number acts for all workers of its tenant, as before", async () => {
+test("a key for any number of workers acts for all workers of its tenant", async () => {
   await boxOf("bound", await makeKey());
   const { key } = await makeKey({});
   const any = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "bound");
   expect((await any.heartbeat()).status).toBe("idle");
   expect((await any.register()).status).toBe(201);
-  // Which does not take it from its own key.
+  // This does not bind the worker to it: its own key still works.
   const mine = await boxOf("mine", await makeKey());
   expect((await mine.heartbeat()).status).toBe("idle");
 });
@@ -197,7 +197,7 @@ test.each([
   [{ workers: 0 }, "workers"],
   [{ serving_hosts: ["gpu.example"] }, "serving_hosts"],
   [{ workers: 1, serving_hosts: ["http://gpu.example:80"] }, "serving_hosts.0"],
-])("%j is refused by name", async (given, param) => {
+])("%j is refused with the field's name", async (given, param) => {
   const answer = await user.call("POST", "/api/auth/api-keys", { scope: "worker", ...given });
   expect(answer).toMatchObject({ status: 400, body: { error: { param } } });
 });

@@ -6,11 +6,11 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** What happens to the real agent and its job. */
+/** Faults of the real agent and its job. */
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 
-/** Long enough for something to happen to it, and no load on the machine. */
+/** Slow enough for a fault to happen during it, without load on the machine. */
 const SLOW_AUDIT = `echo '::forge {"progress": 0.1}'
 sleep 3
 cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"`;
@@ -41,7 +41,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A job that the agent works on, some seconds long. */
+/** Starts a job of some seconds on the agent. */
 async function underWay(): Promise<string> {
   const { job_id } = await forge.user.submit("audit", {
     dataset_uri: "forge://artifacts/samples/rows.jsonl",
@@ -50,7 +50,7 @@ async function underWay(): Promise<string> {
   return job_id;
 }
 
-test(`frozen for ${BLIP_S} s goes on with its attempt`, async () => {
+test(`frozen for ${BLIP_S} s continues its attempt`, async () => {
   const jobId = await underWay();
   forge.stack.agents.get("agent")?.signal("SIGSTOP");
   await sleep(BLIP_S * 1000);
@@ -58,7 +58,7 @@ test(`frozen for ${BLIP_S} s goes on with its attempt`, async () => {
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
-test("stops the job that is cancelled, and takes the next", async () => {
+test("stops the cancelled job, and takes the next one", async () => {
   const jobId = await underWay();
   await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ error_code: "cancelled" });
@@ -66,7 +66,7 @@ test("stops the job that is cancelled, and takes the next", async () => {
   expect(await untilEnded(forge.user, await underWay())).toMatchObject({ status: "completed" });
 });
 
-test("killed and started again without its job loses it to the queue, at once", async () => {
+test("killed and restarted without its job returns it to the queue at once", async () => {
   const jobId = await underWay();
   await forge.stack.agents.get("agent")?.kill();
   await startAgent();
@@ -84,14 +84,14 @@ test("drained finishes its job and leaves", async () => {
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
-test("whose key is revoked leaves too, and says why", async () => {
+test("exits when its key is revoked, and logs the reason", async () => {
   const { key, key_id } = await forge.user.post<{ key: string; key_id: string }>(
     "/api/auth/api-keys",
     { scope: "worker" },
   );
   const agent = await forge.stack.startAgent("keyless", { SERVICE_API_KEY: key });
-  await waitFor("it to be parked", () => isOffered(forge.ctx.pool, "keyless"));
+  await waitFor("it to wait", () => isOffered(forge.ctx.pool, "keyless"));
   await forge.user.call("DELETE", `/api/auth/api-keys/${key_id}`);
   expect(await agent.exited).toBe(77);
-  expect(agent.lastWords()).toMatch(/the key is refused/);
+  expect(agent.lastWords()).toMatch(/the API key is refused/);
 });

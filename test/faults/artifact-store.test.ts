@@ -7,11 +7,11 @@ import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { artifactOf } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
-/** A bucket that is away when it is needed, and a server that dies between its writes. */
+/** A bucket that is unavailable when it is needed, and a server that dies between its writes. */
 let forge: Forge;
 let s3: S3Server;
 let worker: TestWorker;
@@ -19,7 +19,7 @@ const home = mkdtempSync(join(tmpdir(), "forge-away-"));
 
 const ROWS = '{"a":1}\n{"a":2}\n';
 
-(canHaveS3Server() ? describe : describe.skip)("an artifact store that is away", () => {
+(canHaveS3Server() ? describe : describe.skip)("an unavailable artifact store", () => {
   beforeAll(async () => {
     s3 = await S3Server.start(home, saySilently);
     mkdirSync(join(s3.directory, "forge-data"));
@@ -36,7 +36,7 @@ const ROWS = '{"a":1}\n{"a":2}\n';
   }, 120_000);
 
   afterEach(async () => {
-    await forge.settle();
+    await forge.endTest();
   });
 
   afterAll(async () => {
@@ -50,7 +50,7 @@ const ROWS = '{"a":1}\n{"a":2}\n';
       .map(({ path }) => path)
       .filter((path) => path.endsWith("manifest.json"));
 
-  /** What the job's workflow is at. */
+  /** The current activity of the job's workflow. */
   async function describeJob(
     jobId: string,
   ): Promise<{ pendingActivities: { attempt?: number | null }[] }> {
@@ -69,14 +69,14 @@ const ROWS = '{"a":1}\n{"a":2}\n';
     expect((await manifests()).filter((path) => path.includes(id))).toHaveLength(1);
   }
 
-  test("at completion: the job waits, nothing is lost, and there is one manifest when it is back", async () => {
+  test("at completion: the job waits, nothing is lost, and one manifest is written when it is back", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     expect(await worker.upload(job, "scored.jsonl", ROWS)).toBe(201);
     await s3.process.stop();
     expect(await worker.complete(job, { artifacts_uri: null })).toMatchObject({ status: 200 });
-    await untilPutOff(forge, job_id);
-    // The result is taken: neither cancel nor another worker comes between.
+    await untilRetried(forge, job_id);
+    // The result is accepted: neither a cancel nor another worker can change it.
     expect(await forge.user.call("POST", `/api/jobs/${job_id}/cancel`, {})).toMatchObject({
       status: 409,
       body: { error: { code: "job_finalising" } },
@@ -86,7 +86,7 @@ const ROWS = '{"a":1}\n{"a":2}\n';
     await oneManifest(job_id);
   }, 90_000);
 
-  test("during an upload: 503, the worker tries again, and reads are 503 too", async () => {
+  test("during an upload: 503, the worker retries, and reads are 503 too", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     await s3.process.stop();
@@ -99,14 +99,14 @@ const ROWS = '{"a":1}\n{"a":2}\n';
   }, 90_000);
 
   slowTest(
-    "and a server that is killed twice meanwhile",
+    "and a server that is killed twice in the meantime",
     async () => {
       const { job_id } = await forge.user.submit("audit", AUDIT);
       const job = await worker.take();
       await worker.upload(job, "scored.jsonl", ROWS);
       await s3.process.stop();
       await worker.complete(job, { artifacts_uri: null });
-      await untilPutOff(forge, job_id);
+      await untilRetried(forge, job_id);
       await forge.stack.server?.kill();
       await forge.stack.startServer();
       await waitFor("it to try and fail again", async () => {
@@ -121,7 +121,7 @@ const ROWS = '{"a":1}\n{"a":2}\n';
     120_000,
   );
 
-  test("when an artifact is deleted: its bytes go when it is back", async () => {
+  test("when an artifact is deleted: its bytes are removed when it is back", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
     await worker.upload(job, "scored.jsonl", ROWS);

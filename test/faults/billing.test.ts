@@ -1,10 +1,10 @@
-import { billUnderFire, HASTY } from "../support/bills-under-fire";
+import { billDuringKills, HASTY } from "../support/bills-during-kills";
 import { type Forge, startForge } from "../support/forge";
 import { recomputeBills } from "../support/forge-server";
 import { provePrices, proveSums } from "../support/prove-bills";
-import { scatterInTime } from "../support/scattered";
+import { spreadOverMonths } from "../support/spread-over-months";
 
-/** 5,000 in `npm run test:slow`. */
+/** 5,000 jobs in `npm run test:slow`. */
 const JOBS = process.env.TEST_SLOW ? 5_000 : 40;
 const KILLS = process.env.TEST_SLOW ? 24 : 4;
 
@@ -12,15 +12,15 @@ let forge: Forge;
 
 beforeAll(async () => {
   forge = await startForge(HASTY, { split: true, own: ["postgres", "temporal"] });
-  await scatterInTime(forge);
+  await spreadOverMonths(forge);
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
 
-test(`${JOBS} random jobs under fire: sums, periods, prices and files agree to the last digit`, async () => {
-  const { tenants, killed, ends } = await billUnderFire(forge, JOBS, KILLS);
+test(`${JOBS} random jobs while processes are killed: sums, periods, prices and files agree to the last digit`, async () => {
+  const { tenants, killed, ends } = await billDuringKills(forge, JOBS, KILLS);
   expect(new Set(killed).size).toBe(4);
   await forge.proveInvariants();
   let seen = 0;

@@ -8,10 +8,13 @@ import { useSettableClock } from "../support/settable-clock";
 import { StripeServer } from "../support/stripe-server";
 import { createTenant } from "../support/tenants";
 
-/** The database's clock is set forward for a moment, and right again: nothing that is owed may be given up for it. */
+/**
+ * The database's clock is set forward for a moment and then corrected: no pending bill line may be
+ * given up.
+ */
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
-/** Past the end of any month, and past the 35 days of which Stripe takes usage. */
+/** After the end of any month, and after the 35 days for which Stripe accepts usage. */
 const FAR_S = 40 * DAY_S;
 let forge: Forge;
 let stripe: StripeServer;
@@ -31,7 +34,9 @@ afterAll(async () => {
   await stripe?.stop();
 });
 
-/** Sets the clock to so many seconds after the right time, and waits until that is recorded. */
+/**
+ * Sets the clock to a number of seconds after the right time, and waits until the step is recorded.
+ */
 async function setAndRecord(byS: number): Promise<void> {
   await setClock(byS);
   await waitFor("the step to be recorded", async () => {
@@ -52,7 +57,7 @@ const triesOf = async (lineId: string): Promise<number> =>
     )
   )?.export_tries ?? 0;
 
-test("a line that waits for Stripe while the clock is ahead is exported all the same", async () => {
+test("a line that waits for Stripe while the clock is ahead is still exported", async () => {
   for (let n = 0; n < 200; n++) stripe.faults.push(500);
   await addLine(forge, "waits");
   await waitFor("it to have been sent", async () => stripe.headers.length > 0);
@@ -71,7 +76,7 @@ test("a line in doubt is not given up by a step that is not recorded yet", async
     `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, export_asked_at, export_due_at)
      values ('later', 'local', '2026-11-01', 1, 1.5, now() - interval '1 hour', now() + interval '1 hour')`,
   );
-  // It is due by the step itself.
+  // The step itself makes it due.
   await setClock(2 * DAY_S);
   await untilExported(forge, "later");
   await setAndRecord(0);
@@ -100,7 +105,7 @@ test("storage of a month that a clock set forward has closed is billed as it was
   await setAndRecord(FAR_S);
   while ((await closeMonths(forge.ctx)) > 0);
   await setAndRecord(0);
-  // It goes at once, so it was kept for seconds.
+  // It is deleted at once, so it was stored for seconds only.
   expect((await tenant.user.call("DELETE", `/api/artifacts/${id}`)).status).toBeLessThan(300);
   const { storage } = await readSummary(tenant.user);
   const { gb_months: stored } = await tenant.user.get<{ gb_months: number }>("/api/storage");

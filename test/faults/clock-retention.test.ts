@@ -3,13 +3,13 @@ import { execute, maybeOne } from "../../platform/postgres/pool";
 import { reserveDataset } from "../../services/artifacts/dataset-uploads";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
-import { holding, untilSomebodyWaits } from "../support/locks";
+import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 
-/** What is kept for a time is kept for that time though the database's clock is set forward. */
+/** Retention periods stay correct although the database's clock is set forward. */
 const DAY_S = 86_400;
 const KEEP_DAYS = 10;
-/** Past each time for which something is kept, and what is old without it is older than that. */
+/** Longer than each retention period. Data that is old without the step is even older. */
 const STEP_DAYS = 60;
 
 let forge: Forge;
@@ -60,7 +60,7 @@ async function untilExpired(id: string): Promise<void> {
   await waitFor("the retention rule to be applied", () => isDeleted(id));
 }
 
-test("a step forward deletes nothing early, and what is old all the same goes", async () => {
+test("a step forward deletes nothing early, and data that is really old is deleted", async () => {
   const { ctx, user } = forge;
   await forge.worker("seen");
   const [young, old] = [await upload(), await upload()];
@@ -88,19 +88,19 @@ test("a step forward deletes nothing early, and what is old all the same goes", 
   };
   expect(kept).toEqual({ artifact: true, job: jobId, events: true, upload: true });
 
-  // Made after the step: its age is counted by the clock as it is now.
+  // Created after the step, so its age counts by the current clock.
   const later = await upload();
   await age(later, KEEP_DAYS + 1);
   await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");
   await untilExpired(later);
 }, 120_000);
 
-test("a key is not taken again between a step forward and its being recorded", async () => {
+test("an idempotency key is not reused between a step forward and its recording", async () => {
   const jobId = await submitWithKey("between");
-  const retried = await holding(forge, "lock table clock_steps in share mode", [], async () => {
+  const retried = await withLock(forge, "lock table clock_steps in share mode", [], async () => {
     await setClock(2 * STEP_DAYS * DAY_S);
     const answer = submitWithKey("between");
-    await untilSomebodyWaits(forge);
+    await untilServerWaits(forge);
     return { answer };
   });
   expect(await retried.answer).toBe(jobId);

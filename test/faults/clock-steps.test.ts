@@ -15,12 +15,12 @@ import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** The database's clock is set forward and back while jobs and deployments run. */
 const DAY_S = 86_400;
-/** Of a deployment's bill, in seconds: how long the test takes to see that it serves. */
+/** Tolerance for a deployment's bill, in seconds: the test notices late that it serves. */
 const TOLERANCE_S = 1.5;
-/** Steps that add up to less are not recorded yet. */
+/** Smaller sums of steps are not recorded yet. */
 const UNSEEN_S = 5;
 
-/** What both directions are alike for is tried in one; in the slow suite in both. */
+/** Tests that apply to both directions run with one step; in the slow suite with both. */
 const STEPS = oneFormOf([DAY_S, -DAY_S]);
 
 let forge: Forge;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await setClock(0);
-  await looked();
+  await untilMonitorHasRun();
 });
 
 afterAll(async () => {
@@ -47,23 +47,26 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Tried again where a server that records a step has locked the same workers in another order. */
+/** Retried if a server that records a step has locked the same workers in another order. */
 const forgetOffers = (): Promise<void> =>
   transaction(forge.ctx.pool, (db) =>
     execute(db, "update workers set available_until = null").then(() => undefined),
   );
 
 async function begin(gpu = { name: "cpu", memory_gb: 0 }) {
-  // Workers of before don't ask any more.
+  // The workers of earlier tests no longer poll.
   await forgetOffers();
   const worker = await forge.worker(`w${workers++}`, gpu);
-  worker.beat();
+  worker.startHeartbeats();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
   return { worker, jobId, job: await worker.take() };
 }
 
-/** A job has run out of time since: so the fleet monitor has seen the clock as it is, and looked at deadlines. */
-async function looked(): Promise<void> {
+/**
+ * Runs a job past its deadline. This proves that the fleet monitor has seen the current clock and
+ * checked deadlines.
+ */
+async function untilMonitorHasRun(): Promise<void> {
   await forgetOffers();
   const worker = await forge.worker(`w${workers++}`);
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
@@ -71,21 +74,21 @@ async function looked(): Promise<void> {
   expect((await untilEnded(forge.user, job_id)).error_code).toBe("timeout");
 }
 
-async function setAndLook(byS: number): Promise<void> {
+async function setAndWait(byS: number): Promise<void> {
   await setClock(byS);
-  await looked();
+  await untilMonitorHasRun();
 }
 
 const billedS = async ({ job_id: jobId }: Deployment): Promise<number> =>
   ((await readRecord(forge.user, jobId)).metrics.deployment_lifetime_days ?? 0) * DAY_S;
 
-/** For how long a deployment lived while this went on, and for how long it is billed. */
+/** The lifetime of a deployment during `meanwhile`, and the billed lifetime. */
 async function lifetime(meanwhile: () => Promise<void>): Promise<{ s: number; billed: number }> {
   const one = await deploy(forge.user);
   const since = performance.now();
   await meanwhile();
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
-  // Its server may take seconds more to end, which nobody pays.
+  // Its server may take some more seconds to stop, which are not billed.
   const s = (performance.now() - since) / 1000;
   await until(forge.user, one.deployment_id, "stopped", ({ status }) => status === "stopped");
   return { s, billed: await billedS(one) };
@@ -95,25 +98,25 @@ const expectTrue = ({ s, billed }: { s: number; billed: number }): void => {
   expect(Math.abs(s - billed)).toBeLessThan(TOLERANCE_S);
 };
 
-describe("a deployment is billed for the time that it lived though the clock", () => {
+describe("a deployment is billed for its real lifetime although the clock", () => {
   afterEach(async () => {
-    await forge.settle();
+    await forge.endTest();
   });
 
   test("was set back, and right again", async () => {
     const back = async (): Promise<void> => {
-      await looked();
-      await setAndLook(-25);
-      await setAndLook(0);
+      await untilMonitorHasRun();
+      await setAndWait(-25);
+      await setAndWait(0);
     };
     expectTrue(await lifetime(back));
   }, 120_000);
 
   slowTest(
-    "was set forward and back before, and has passed that time since",
+    "was set forward and back before, and has passed that time again",
     async () => {
-      await setAndLook(10);
-      await setAndLook(0);
+      await setAndWait(10);
+      await setAndWait(0);
       const passing = async (): Promise<void> => {
         await waitFor("the clock to pass the step", async () => {
           const ahead =
@@ -130,7 +133,7 @@ describe("a deployment is billed for the time that it lived though the clock", (
     "was set eight times by 4 s",
     async () => {
       const creeping = async (): Promise<void> => {
-        for (let n = 1; n <= 8; n++) await setAndLook(4 * n);
+        for (let n = 1; n <= 8; n++) await setAndWait(4 * n);
       };
       const { s, billed } = await lifetime(creeping);
       expect(Math.abs(s - billed)).toBeLessThan(UNSEEN_S + TOLERANCE_S);
@@ -139,12 +142,12 @@ describe("a deployment is billed for the time that it lived though the clock", (
   );
 
   test("was set a day forward", async () => {
-    expectTrue(await lifetime(() => setAndLook(DAY_S)));
+    expectTrue(await lifetime(() => setAndWait(DAY_S)));
   });
 
   test.each(STEPS)("was set by %i s right before its stop", async (byS) => {
     const stepping = async (): Promise<void> => {
-      await looked();
+      await untilMonitorHasRun();
       await setClock(byS);
     };
     expectTrue(await lifetime(stepping));
@@ -152,7 +155,7 @@ describe("a deployment is billed for the time that it lived though the clock", (
 
   test.each(STEPS)("was set by %i s right before it began", async (byS) => {
     await setClock(byS);
-    expectTrue(await lifetime(looked));
+    expectTrue(await lifetime(untilMonitorHasRun));
   });
 });
 
@@ -161,12 +164,12 @@ const ENDS: Record<string, (worker: TestWorker, job: DispatchedJob) => Promise<u
   restart: (worker) => worker.register(A100, { boot_id: "another" }),
   decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),
 };
-/** One way of ending is as good as another for the clock. */
+/** All ways to end are the same for the clock. */
 const ENDS_TRIED = oneFormOf(Object.keys(ENDS));
 const A100 = { name: "A100", memory_gb: 80 };
 
 test.each(ENDS_TRIED.flatMap((what) => STEPS.map((byS) => [byS, what] as const)))(
-  "an attempt's GPU time is as long as it took though the clock was set by %i s right before its %s",
+  "an attempt's GPU time is its real duration although the clock was set by %i s right before its %s",
   async (byS, what) => {
     const { worker, job, jobId } = await begin(A100);
     await execute(
@@ -175,9 +178,9 @@ test.each(ENDS_TRIED.flatMap((what) => STEPS.map((byS) => [byS, what] as const))
             started_at = started_at - $2::interval where job_id = $1`,
       [jobId, "1 hour"],
     );
-    await looked();
+    await untilMonitorHasRun();
     await setClock(byS);
-    worker.silence();
+    worker.stopHeartbeats();
     await ENDS[what]?.(worker, job);
     const measured = `select gpu_hours_measured::float8 as hours from attempts
     where job_id = $1 and attempt = 1 and state = 'ended'`;
@@ -188,7 +191,7 @@ test.each(ENDS_TRIED.flatMap((what) => STEPS.map((byS) => [byS, what] as const))
   },
 );
 
-test("what began right before a step forward moves with it, though looks tell its length a little wrong", async () => {
+test("an attempt that began right before a step forward moves with it, although the step is measured inexactly", async () => {
   const { worker, job, jobId } = await begin();
   const { pool } = forge.ctx;
   await setClock(DAY_S);
@@ -204,22 +207,22 @@ test("what began right before a step forward moves with it, though looks tell it
   expect(moved?.job_s).toBeLessThan(60);
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, jobId);
-  worker.silence();
+  worker.stopHeartbeats();
 });
 
 slowTest(
-  "a clock that is set forward, back and forward again ends nobody's job",
+  "a clock that is set forward, back and forward again ends no job",
   async () => {
     const jobs = [await begin()];
     for (const byS of [DAY_S, 0, DAY_S, -DAY_S, 2 * DAY_S]) {
-      await setAndLook(byS);
+      await setAndWait(byS);
       for (const { jobId } of jobs) expect((await forge.user.job(jobId)).status).toBe("running");
       jobs.push(await begin());
     }
     for (const { worker, jobId, job } of jobs) {
       expect((await worker.complete(job)).status).toBe(200);
       expect((await untilEnded(forge.user, jobId)).status).toBe("completed");
-      worker.silence();
+      worker.stopHeartbeats();
     }
     const attempts = await all<{ hours: number; job_hours: number }>(
       forge.ctx.pool,
@@ -233,13 +236,13 @@ slowTest(
       expect(hours).toBeLessThan(0.05);
       expect(Math.abs(jobHours - hours)).toBeLessThan(0.05);
     }
-    await forge.settle();
+    await forge.endTest();
   },
   180_000,
 );
 
 slowTest(
-  "a model's server that is missing, or serves badly, keeps its grace when the clock is set forward",
+  "a missing or unhealthy model server keeps its grace period when the clock is set forward",
   async () => {
     const [missing, sick] = [await deploy(forge.user), await deploy(forge.user)];
     server.hidden.add(missing.deployment_id);
@@ -248,7 +251,7 @@ slowTest(
     from placements where state = 'serving' and coalesce(missing_since, unhealthy_since) is not null`;
     const noticed = () => all<{ s: number }>(forge.ctx.pool, since);
     await waitFor("both to be noticed", async () => (await noticed()).length === 2);
-    await setAndLook(DAY_S);
+    await setAndWait(DAY_S);
     const ages = await noticed();
     expect(ages).toHaveLength(2);
     for (const { s } of ages) expect(Math.abs(s)).toBeLessThan(60);
@@ -258,12 +261,12 @@ slowTest(
       const { placements } = await stop(forge.user, one.deployment_id);
       expect(placements).toMatchObject([{ placement: 1, outcome: "stopped" }]);
     }
-    await forge.settle();
+    await forge.endTest();
   },
   120_000,
 );
 
-/** Of some months before and after this one. */
+/** The periods of some months before and after this one. */
 const periods = (from: number, to: number): string[] => {
   const now = new Date();
   return Array.from({ length: to - from + 1 }, (_, n) =>
@@ -282,19 +285,19 @@ async function expectDaysToAddUp(): Promise<void> {
   }
 }
 
-test("months add up to a bill, days to months, and a budget counts all, though the clock closed some early", async () => {
+test("months add up to a bill, days to months, and a budget counts all, although the clock closed some early", async () => {
   const one = await deploy(forge.user);
   const old = await deploy(forge.user);
-  // As if it had begun in the month before the last one, and by the wrong clock in the last one.
+  // As if it had started in the month before last, and by the wrong clock last month.
   const earlier = "update deployments set active_at = active_at - interval '75 days'";
   await execute(forge.ctx.pool, `${earlier} where deployment_id = $1`, [old.deployment_id]);
-  await looked();
-  await setAndLook(40 * DAY_S);
+  await untilMonitorHasRun();
+  await setAndWait(40 * DAY_S);
   expect(await closeMonths(forge.ctx)).toBeGreaterThan(0);
-  await setAndLook(0);
-  await looked();
+  await setAndWait(0);
+  await untilMonitorHasRun();
   await expectDaysToAddUp();
-  // What goes on is borne by a month that has not begun, and counts in the budget of this one.
+  // Further costs are in months that have not begun, and count in this month's budget.
   const later = await Promise.all(periods(1, 4).map((period) => readSummary(forge.user, period)));
   const laterUsd = later.reduce((sum, { accruing_usd: usd }) => sum + usd, 0);
   expect(laterUsd).toBeGreaterThan(0);
@@ -304,6 +307,6 @@ test("months add up to a bill, days to months, and a budget counts all, though t
   for (const each of [one, old]) await stop(forge.user, each.deployment_id);
   expect(await billedS(one)).toBeLessThan(60);
   expect(Math.abs((await billedS(old)) - 75 * DAY_S)).toBeLessThan(60);
-  expect((await recomputeCheck(forge)).stdout).not.toContain("its months bear");
+  expect((await recomputeCheck(forge)).stdout).not.toMatch(/^record .*: its lines add up/m);
   await expectDaysToAddUp();
 }, 120_000);

@@ -3,7 +3,10 @@ import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** No request arrives for longer than the grace of a deadline, and for less than ten time-outs. */
+/**
+ * No request arrives for longer than the grace period of a deadline, and for less than ten
+ * time-outs.
+ */
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
 const CUT_S = 3 * GRACE_S;
@@ -25,20 +28,20 @@ afterAll(async () => {
   }
 });
 
-test("a deadline that passes while no request comes in leaves the grace to bring the result", async () => {
+test("a deadline that passes while no request comes in leaves the grace period to deliver the result", async () => {
   const [holds, idle] = await Promise.all([forge.worker("holds"), forge.worker("idle")]);
-  for (const worker of [holds, idle]) worker.beat(500);
+  for (const worker of [holds, idle]) worker.startHeartbeats(500);
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 2 });
-  const handed = await holds.take();
-  for (const worker of [holds, idle]) worker.silence();
-  // As where this server's network is cut: from here on only the database is asked.
+  const dispatched = await holds.take();
+  for (const worker of [holds, idle]) worker.stopHeartbeats();
+  // As if this server's network were cut: from here on, the test reads only the database.
   const silent = `select from workers where worker_id = 'holds'
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
   const isSilent = async () => maybeOne(forge.ctx.pool, silent, [CUT_S]);
   await waitFor("the cut to have lasted", isSilent, { timeoutMs: 3_000 * CUT_S });
-  // Back again, it is heard before it brings what it finished meanwhile.
-  for (const worker of [holds, idle]) worker.beat(500);
-  expect((await holds.complete(handed)).status).toBe(200);
+  // After the outage, its heartbeat arrives before its result.
+  for (const worker of [holds, idle]) worker.startHeartbeats(500);
+  expect((await holds.complete(dispatched)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
-  for (const worker of [holds, idle]) worker.silence();
+  for (const worker of [holds, idle]) worker.stopHeartbeats();
 }, 90_000);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 async function begin(id: string, more: object) {
   const worker = await forge.worker(id);
-  worker.beat();
+  worker.startHeartbeats();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, ...more });
   return { worker, jobId, job: await worker.take() };
 }
@@ -33,7 +33,7 @@ const overdue = async (jobId: string): Promise<boolean> =>
     [jobId],
   )) !== undefined;
 
-test("a deadline that passes while the server is away leaves the grace to bring the result", async () => {
+test("a deadline that passes while the server is down leaves the grace period to deliver the result", async () => {
   const late = await begin("late", { timeout_s: 2 });
   const never = await begin("never", { timeout_s: 2 });
   await forge.withoutServers(() =>
@@ -41,10 +41,10 @@ test("a deadline that passes while the server is away leaves the grace to bring 
       return (await overdue(late.jobId)) && (await overdue(never.jobId));
     }),
   );
-  // The monitor has looked more than once before the result comes.
+  // The monitor runs more than once before the result arrives.
   for (let beat = 0; beat < 20; beat++) await late.worker.heartbeat({ job_id: late.jobId });
   expect((await late.worker.complete(late.job)).status).toBe(200);
   expect((await untilEnded(forge.user, late.jobId)).status).toBe("completed");
   expect((await untilEnded(forge.user, never.jobId)).error_code).toBe("timeout");
-  for (const { worker } of [late, never]) worker.silence();
+  for (const { worker } of [late, never]) worker.stopHeartbeats();
 });

@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/activity";
-import { fileRecord } from "../../activities/billing/billing";
+import { writeRecordFile } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
@@ -10,11 +10,14 @@ import { findBillingRecord } from "../../services/billing/billing-records";
 import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
-import { countWaiting, holding } from "../support/locks";
+import { countWaiting, withLock } from "../support/locks";
 import type { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 
-/** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
+/**
+ * Deployments are placed, stopped and billed while Temporal is unavailable and while servers are
+ * killed.
+ */
 let forge: Forge;
 const workers: ServingWorker[] = [];
 
@@ -32,7 +35,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.die()));
-  await forge.settle();
+  await forge.endTest();
 }, 90_000);
 
 afterAll(async () => {
@@ -51,7 +54,7 @@ interface Record {
   metrics: { deployment_lifetime_days: number };
 }
 
-test("stopped while Temporal is away: the bill is closed then, and the rest follows", async () => {
+test("stopped while Temporal is unavailable: the bill is closed at once, and the rest follows", async () => {
   const worker = await workerOf("a1");
   const one = await deploy(forge.user);
   await forge.own("temporal").stop();
@@ -70,7 +73,7 @@ test("stopped while Temporal is away: the bill is closed then, and the rest foll
   expect(await forge.user.get<Record>(record)).toEqual(closed);
 }, 120_000);
 
-test("it accrues from when it can be stopped, not from a result whose end Temporal did not write yet", async () => {
+test("it accrues from when it can be stopped, not from a result that Temporal has not finished yet", async () => {
   await workerOf("c1");
   await forge.own("temporal").stop();
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
@@ -90,25 +93,26 @@ test("it accrues from when it can be stopped, not from a result whose end Tempor
   await stop(forge.user, id);
 }, 90_000);
 
-test("a process that stood still with an old state of its bill leaves the closed one in its file", async () => {
+test("a process that paused with an old version of the bill does not overwrite the closed one", async () => {
   await workerOf("c2");
   const one = await deploy(forge.user);
   const old = await findBillingRecord(forge.ctx.pool, one.job_id, null);
-  if (!old) throw new Error("it has no bill");
+  if (!old) throw new Error("the deployment has no bill");
   await stop(forge.user, one.deployment_id);
-  await fileRecord(forge.ctx, old);
-  // settle() compares the file with the row.
+  await writeRecordFile(forge.ctx, old);
+  // endTest() compares the file with the row.
   expect(old.state).toBe("accruing");
 }, 90_000);
 
-test("a process that stood still before it wrote bill and manifest leaves the last ones in their files", async () => {
+test("a process that paused before it wrote bill and manifest does not overwrite the latest ones", async () => {
   await workerOf("c3");
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // Both wait before they write the bill, so that both have found a job that is to be finished. The server's last
+  // Both pause before they write the bill, so both have found an unfinished job. The server's last
+  // write locks the job, which would block our bill: it may only run after that.
   // write locks the job, for which our bill would wait: it may come only then.
-  const jobId = await holding(forge, "lock table billing_records in share mode", [], async () => {
+  const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";
     await waitFor("its result", async () => (await all(ctx.pool, ended, [id])).length > 0);
@@ -126,29 +130,29 @@ test("a process that stood still before it wrote bill and manifest leaves the la
   await writing;
   const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
   expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });
-  // settle() compares both files with their rows.
+  // endTest() compares both files with their rows.
 }, 90_000);
 
-/** A store that writes nothing before it is told to go on. */
+/** A store whose writes wait until they are released. */
 function pausingStore(store: ObjectStore) {
   let ask = (): void => undefined;
   const asked = new Promise<void>((resolve) => {
     ask = resolve;
   });
   let goOn = (): void => undefined;
-  const told = new Promise<void>((resolve) => {
+  const released = new Promise<void>((resolve) => {
     goOn = resolve;
   });
   const put = async (key: string, body: Buffer): Promise<void> => {
     ask();
-    await told;
+    await released;
     await store.put(key, body);
   };
   const paused = Object.create(store, { put: { value: put } }) as ObjectStore;
   return { store: paused, untilAsked: () => asked, goOn: () => goOn() };
 }
 
-/** As Temporal's worker runs it. */
+/** Runs `work` like an activity of Temporal's worker. */
 function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T> {
   const info = { activityType, activityId: "1", isLocal: true };
   const cancellationSignal = new AbortController().signal;
@@ -157,7 +161,7 @@ function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T>
 }
 
 slowTest(
-  "its worker dies while Temporal is away: it is placed again when that is back",
+  "its worker dies while Temporal is unavailable: it is placed again when Temporal is back",
   async () => {
     const first = await workerOf("b1");
     const one = await deploy(forge.user);
@@ -185,7 +189,7 @@ slowTest(
 );
 
 slowTest(
-  "the server is killed right after a stop, and while a placement is made",
+  "the server is killed right after a stop, and during a placement",
   async () => {
     const first = await workerOf("c1");
     const [one, other] = [await deploy(forge.user), await deploy(forge.user)];

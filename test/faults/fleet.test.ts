@@ -3,9 +3,9 @@ import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** Workers of every behaviour at once: no job is lost, none runs twice to an end, none hangs. */
+/** Workers with every kind of behaviour at once: no job is lost, completes twice, or hangs. */
 const TIMEOUT_S = 5;
-/** In `npm run test:slow` two hundred jobs, with twice as many workers. */
+/** In `npm run test:slow`: two hundred jobs, and twice as many workers. */
 const [JOBS, MANY] = process.env.TEST_SLOW ? [200, 2] : [60, 1];
 
 interface Shown {
@@ -28,7 +28,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("a fleet of crashing, silent, deaf, lying and stammering workers brings every job to one end", async () => {
+test("a fleet of crashing, silent, unresponsive, lying and repeating workers ends every job exactly once", async () => {
   const fleet = new SimulatedFleet(
     {
       normal: 6 * MANY,
@@ -65,11 +65,11 @@ test("a fleet of crashing, silent, deaf, lying and stammering workers brings eve
     if (cancelled) expect(end).toBe("cancelled");
     else expect(["completed", "worker_lost"]).toContain(end);
   }
-  // Most of the workers are good enough for a job to get through in three attempts.
+  // Enough workers are reliable that most jobs complete within three attempts.
   expect(ends.completed).toBeGreaterThan(JOBS * 0.75);
   expect(fleet.tally.crashes).toBeGreaterThan(0);
   expect(fleet.tally.refused).toBeGreaterThan(0);
-  await waitFor("the deaf ones to be found out", async () => {
+  await waitFor("the unresponsive ones to be detected", async () => {
     const { workers } = await forge.user.get<{ workers: Shown[] }>("/api/workers?limit=200");
     const deaf = workers.filter((worker) => worker.worker_id.startsWith("sim-deaf"));
     return deaf.every((worker) => worker.error_code === "unresponsive");

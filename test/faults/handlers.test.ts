@@ -11,15 +11,15 @@ import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 import { slowTest } from "../support/slow";
 
-/** What happens to a running handler, and to what the agent has to deliver. */
+/** Faults of a running handler, and of the agent's deliveries. */
 const TIMEOUT_S = 5;
-/** The long form holds the control plane away for a minute. */
+/** In the long form, the control plane is down for a minute. */
 const AWAY_S = process.env.TEST_SLOW ? 60 : 2 * TIMEOUT_S;
 
 let forge: Forge;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));
 
-/** Waits for a file of the test's before it goes on. */
+/** A shell loop that waits for a file of the test. */
 const WAIT = (name: string): string => `while [ ! -e ${gate}/${name} ]; do sleep 0.05; done\n`;
 
 const HANDLERS = {
@@ -78,7 +78,7 @@ async function startBox(): Promise<void> {
   await forge.stack.startAgent("box", { FORGE_AGENT_CONFIG: config });
 }
 
-/** Until the log has it. */
+/** Waits until the log contains a match. */
 async function untilLogged(jobId: string, what: RegExp): Promise<RegExpExecArray> {
   return await waitFor(`${what} in the log`, async () => {
     return what.exec(await logOf(forge.user, jobId)) ?? undefined;
@@ -94,17 +94,17 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test("a handler that is killed is tried again here, and the log says so", async () => {
+test("a killed handler is retried on this worker, and the log says so", async () => {
   const { job_id } = await submit("generate");
   const [, pid] = await untilLogged(job_id, /pid (\d+)/);
   process.kill(Number(pid), "SIGKILL");
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   expect(await logOf(forge.user, job_id)).toMatch(
-    /signal 9 \(SIGKILL\).*trying again here \(1 of 2\)\npid \d+\n/,
+    /signal 9 \(SIGKILL\).*local retry 1 of 2\npid \d+\n/,
   );
 });
 
-test("out of memory is tried again here, then reported as transient: another attempt", async () => {
+test("out of memory is retried on this worker, then reported as transient: another attempt", async () => {
   const { job_id } = await submit("distill", { max_attempts: 2 });
   expect(await untilEnded(forge.user, job_id, 60_000)).toMatchObject({
     status: "failed",
@@ -115,16 +115,16 @@ test("out of memory is tried again here, then reported as transient: another att
   const failure = "the handler ended with exit code 75: CUDA out of memory";
   expect((await logOf(forge.user, job_id)).split("\n")).toEqual([
     "CUDA out of memory",
-    `[forge] failed, transient: ${failure}; trying again here (1 of 2)`,
+    `[forge] failed, transient: ${failure}; local retry 1 of 2`,
     "CUDA out of memory",
-    `[forge] failed, transient: ${failure}; trying again here (2 of 2)`,
+    `[forge] failed, transient: ${failure}; local retry 2 of 2`,
     "CUDA out of memory",
     `[forge] failed, transient: ${failure}`,
     "",
   ]);
 });
 
-test("a fatal failure is not tried again", async () => {
+test("a fatal failure is not retried", async () => {
   const { job_id } = await submit("evaluate");
   expect(await untilEnded(forge.user, job_id)).toMatchObject({
     status: "failed",
@@ -134,7 +134,7 @@ test("a fatal failure is not tried again", async () => {
   expect(await logOf(forge.user, job_id)).not.toMatch(/trying again/);
 });
 
-test("a cancel ends the whole group within the grace; log and usage so far are kept", async () => {
+test("a cancel ends the whole process group within the grace period; log and usage so far are kept", async () => {
   const { job_id } = await submit("train");
   const [, ...pids] = await untilLogged(job_id, /pids (\d+) (\d+)/);
   const started = performance.now();
@@ -148,20 +148,20 @@ test("a cancel ends the whole group within the grace; log and usage so far are k
   expect(attempt?.usage).toMatchObject({ gpu_hours: 1.5 });
 });
 
-test("past its time-out the group is ended, by the control plane's word", async () => {
+test("after its time-out the process group is ended by the control plane's command", async () => {
   const { job_id } = await submit("train", { timeout_s: 2, max_attempts: 1 });
   const [, ...pids] = await untilLogged(job_id, /pids (\d+) (\d+)/);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "timeout" });
   await waitFor("the group to be gone", () => !pids.map(Number).some(isRunning));
 });
 
-test("a second SIGTERM gives the job up, and it goes back to the queue at once", async () => {
+test("a second SIGTERM aborts the job, which returns to the queue at once", async () => {
   const { job_id } = await submit("train", { max_attempts: 2 });
   const [, ...pids] = await untilLogged(job_id, /pids (\d+) (\d+)/);
   const agent = forge.stack.agents.get("box");
   agent?.signal("SIGTERM");
   await waitFor("it to drain", () =>
-    /a job that runs is finished first/.test(agent?.lastWords() ?? ""),
+    /stopping after the running jobs/.test(agent?.lastWords() ?? ""),
   );
   expect(agent?.alive).toBe(true);
   agent?.signal("SIGTERM");
@@ -181,7 +181,7 @@ test("a second SIGTERM gives the job up, and it goes back to the queue at once",
   await untilEnded(forge.user, job_id);
 });
 
-/** A job whose handler waits for the file `go`, while its agent and the control plane go through something. */
+/** Starts a job whose handler waits for the file `go`. */
 async function waiting(): Promise<string> {
   rmSync(join(gate, "go"), { force: true });
   const { job_id } = await submit("audit");
@@ -191,7 +191,7 @@ async function waiting(): Promise<string> {
 
 const go = (): void => writeFileSync(join(gate, "go"), "");
 
-test(`the control plane killed, and away for ${AWAY_S} s around the result, costs nothing`, async () => {
+test(`the control plane is killed, and down for ${AWAY_S} s around the result: no attempt is lost`, async () => {
   const jobId = await waiting();
   await forge.withoutServers(async () => {
     go();
@@ -204,10 +204,10 @@ test(`the control plane killed, and away for ${AWAY_S} s around the result, cost
   expect(await logOf(forge.user, jobId)).toMatch(/^begun\nended\n\[forge\] uploaded 1 files/);
 }, 180_000);
 
-slowTest("a result that was not delivered survives its agent", async () => {
+slowTest("an undelivered result survives a restart of its agent", async () => {
   const jobId = await waiting();
   const agent = forge.stack.agents.get("box");
-  // Who holds the job's row keeps its result from being taken, and nothing else.
+  // A lock on the job's row blocks its result, and nothing else.
   const lock = await forge.ctx.pool.connect();
   try {
     await lock.query("begin");
@@ -225,7 +225,7 @@ slowTest("a result that was not delivered survives its agent", async () => {
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
-test("the store away during the upload: it goes on when it is back", async () => {
+test("the store is unavailable during the upload: the upload continues when it is back", async () => {
   const jobId = await waiting();
   const uploads = join(forge.stack.storeDir, "uploads");
   rmSync(uploads, { recursive: true, force: true });
@@ -239,7 +239,7 @@ test("the store away during the upload: it goes on when it is back", async () =>
 });
 
 slowTest(
-  "a log of 100 MB is bounded, and the job is fine",
+  "a log of 100 MB is limited, and the job completes",
   async () => {
     await forge.stack.agents.get("box")?.stop();
     const program = `import os, sys
@@ -253,7 +253,7 @@ for n in range(1_000_000): sys.stdout.write(f"line {n:7d} " + "x" * 87 + "\\n")`
     expect(log.length).toBeLessThanOrEqual(64 * 1024 * 1024);
     expect(log.length).toBeGreaterThan(63 * 1024 * 1024);
     expect(log).toMatch(/^line {7}0 x+\n/);
-    expect(log).toMatch(/\[forge\] \d+ bytes of the log are left out here: it is over its bound\n/);
+    expect(log).toMatch(/\[forge\] \d+ bytes of the log are omitted here: it exceeds its limit\n/);
     expect(log).toMatch(/line {2}999999 x+\n.*uploaded 0 files, 0 bytes\n$/);
     await forge.stack.agents.get("loud")?.stop();
   },
@@ -262,7 +262,7 @@ for n in range(1_000_000): sys.stdout.write(f"line {n:7d} " + "x" * 87 + "\\n")`
 
 const canMount = process.platform === "linux" && process.getuid?.() === 0;
 
-(canMount ? describe : describe.skip)("a work folder that is full", () => {
+(canMount ? describe : describe.skip)("a full work folder", () => {
   const disk = join(gate, "disk");
 
   beforeAll(async () => {
@@ -275,7 +275,7 @@ const canMount = process.platform === "linux" && process.getuid?.() === 0;
     execFileSync("umount", ["--lazy", disk]);
   });
 
-  test("fails the job as one that may be tried again, and keeps the agent", async () => {
+  test("fails the job as retryable, and the agent keeps running", async () => {
     const program = `head -c 16000000 /dev/zero >"$FORGE_OUTPUT_DIR/big" || exit 75`;
     const agent = await forge.stack.startAgent("small", {
       FORGE_AGENT_STATE: disk,

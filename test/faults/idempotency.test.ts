@@ -21,7 +21,7 @@ afterEach(async () => {
     await worker.complete(job);
     await untilEnded(forge.user, job.job_id);
   }
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 type Submission = { status: number; body: { job_id: string } } | undefined;
 
-/** One submission with the key; undefined when the connection broke. */
+/** One submission with the key. Undefined if the connection broke. */
 const submit = async (key: string, url = forge.stack.apiUrl): Promise<Submission> =>
   await new ApiClient(url, forge.stack.keys.userKey)
     .call<{ job_id: string }>("POST", "/api/jobs/audit", AUDIT, { "idempotency-key": key })
@@ -39,7 +39,7 @@ const submit = async (key: string, url = forge.stack.apiUrl): Promise<Submission
 const countJobs = async (): Promise<number> =>
   (await all(forge.ctx.pool, "select job_id from jobs")).length;
 
-test("50 at once, to two processes, are one job and 50 equal answers", async () => {
+test("50 at once, to two processes, create one job and get 50 equal responses", async () => {
   const other = await forge.stack.startAnotherServer();
   const before = await countJobs();
   const key = randomUUID();
@@ -51,24 +51,29 @@ test("50 at once, to two processes, are one job and 50 equal answers", async () 
   expect(await countJobs()).toBe(before + 1);
 });
 
-/** How long after the first submission the server is killed, in ms: before, within and after its commit. */
+/**
+ * When the server is killed after the first submission, in ms: before, during and after its commit.
+ */
 const KILLED_AFTER_MS = process.env.TEST_SLOW ? [0, 2, 5, 10, 20, 40] : [5];
 
-test.each(KILLED_AFTER_MS)("50 at once, the server killed %i ms later, are one job", async (ms) => {
-  const before = await countJobs();
-  const key = randomUUID();
-  const broken = Promise.all(Array.from({ length: COPIES }, () => submit(key)));
-  await sleep(ms);
-  await forge.stack.server?.kill();
-  const first = (await broken).filter((answer) => answer !== undefined);
-  await forge.stack.startServer();
-  const again = await Promise.all(Array.from({ length: COPIES }, () => submit(key)));
-  const answers = [...first, ...again];
-  // A transaction of the killed process may still be ending in Postgres: told as such.
-  expect(answers.filter((answer) => answer && ![201, 409].includes(answer.status))).toEqual([]);
-  const ids = new Set(
-    answers.flatMap((answer) => (answer?.status === 201 ? answer.body.job_id : [])),
-  );
-  expect(ids.size).toBe(1);
-  expect(await countJobs()).toBe(before + 1);
-});
+test.each(KILLED_AFTER_MS)(
+  "50 at once, the server killed %i ms later, create one job",
+  async (ms) => {
+    const before = await countJobs();
+    const key = randomUUID();
+    const broken = Promise.all(Array.from({ length: COPIES }, () => submit(key)));
+    await sleep(ms);
+    await forge.stack.server?.kill();
+    const first = (await broken).filter((answer) => answer !== undefined);
+    await forge.stack.startServer();
+    const again = await Promise.all(Array.from({ length: COPIES }, () => submit(key)));
+    const answers = [...first, ...again];
+    // A transaction of the killed process may still be open in Postgres: a 409 says so.
+    expect(answers.filter((answer) => answer && ![201, 409].includes(answer.status))).toEqual([]);
+    const ids = new Set(
+      answers.flatMap((answer) => (answer?.status === 201 ? answer.body.job_id : [])),
+    );
+    expect(ids.size).toBe(1);
+    expect(await countJobs()).toBe(before + 1);
+  },
+);

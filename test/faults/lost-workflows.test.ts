@@ -5,7 +5,7 @@ import { execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 
-/** Temporal came back without its workflows: whatever kind they are of, they run again within 60 s (I6). */
+/** Temporal lost its workflows: all kinds of them run again within 60 s (I6). */
 const OF_EACH = process.env.TEST_SLOW ? 500 : 200;
 
 let forge: Forge;
@@ -18,7 +18,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Of rows that need nothing done, so that it is their start which is measured. */
+/** Rows that need no further work, so that only the workflow's start is measured. */
 const ROWS = [
   `insert into pipelines (pipeline_id, user_id, created_by, tags, reuse, rate_card, request_id, shown_bytes,
                           status, told, seen_at)
@@ -41,9 +41,9 @@ const countOpen = async (type: string): Promise<number> => {
   return (await forge.ctx.temporal.workflow.count(query)).count;
 };
 
-test(`${OF_EACH} pipelines and as many deployments are at work again within a minute`, async () => {
+test(`${OF_EACH} pipelines and as many deployments run again within a minute`, async () => {
   await transaction(forge.ctx.pool, async (db) => {
-    // Without the jobs and artifacts that belong to them.
+    // Inserts them without the jobs and artifacts that they reference.
     await execute(db, "set local session_replication_role = replica");
     for (const rows of ROWS) await execute(db, rows, [OF_EACH]);
   });

@@ -21,21 +21,21 @@ beforeAll(async () => {
     { own: ["server", "postgres", "temporal"] },
   );
   worker = await forge.worker("w");
-  worker.beat();
+  worker.startHeartbeats();
 });
 
 afterAll(async () => {
-  worker?.silence();
+  worker?.stopHeartbeats();
   await forge?.stop();
 });
 
 slowTest(
-  "what Temporal does not take for one job holds up no other, and is tried again",
+  "a start that Temporal refuses blocks no other job, and is retried",
   async () => {
     await forge.own("temporal").kill();
     const refused = await forge.user.submit("audit", AUDIT);
     await forge.stack.server?.kill();
-    // More than Temporal takes in one call.
+    // Larger than Temporal's request limit.
     await execute(
       forge.ctx.pool,
       "update jobs set request_id = repeat('x', 5000000) where job_id = $1",
@@ -45,12 +45,12 @@ slowTest(
     await forge.stack.startServer();
     const said = (what: string): boolean =>
       forge.servers().some((server) => server.lastWords(400).includes(what));
-    await waitFor("the refusal to be told", () => said("does not take what is owed"));
+    await waitFor("the refusal to be logged", () => said("outbox entry not delivered"));
     expect(await answerToLargeStart()).toMatch(/RESOURCE_EXHAUSTED/);
-    const handed = await worker.take();
-    expect(handed.job_id).toBe(refused.job_id);
+    const dispatched = await worker.take();
+    expect(dispatched.job_id).toBe(refused.job_id);
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    await worker.complete(handed);
+    await worker.complete(dispatched);
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
     expect((await forge.user.job(refused.job_id)).status).toBe("running");
@@ -64,7 +64,7 @@ slowTest(
   120_000,
 );
 
-/** The fleet monitor has taken another look at all workers. */
+/** Waits until the fleet monitor has checked all workers once more. */
 async function untilMonitorLooks(): Promise<void> {
   const series = 'forge_loop_last_success_timestamp_seconds{loop="fleet-monitor"}';
   const look = async (): Promise<string | undefined> => {
@@ -80,7 +80,7 @@ async function untilMonitorLooks(): Promise<void> {
   });
 }
 
-/** What Temporal itself answers: the client tries it again until its deadline, and tells of that. */
+/** Temporal's own error. The client retries until its deadline and reports only the deadline. */
 async function answerToLargeStart(): Promise<string> {
   const { temporalAddress: address } = forge.stack;
   const connection = await Connection.connect({ address, interceptors: [] });
@@ -112,23 +112,24 @@ const TEMPORAL_OUTAGES: Outage[] = [
 ];
 
 describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back) => {
-  test("jobs are accepted, handed out and reported; they complete when it is back", async () => {
+  test("jobs are accepted, dispatched and reported; they complete when it is back", async () => {
     await away();
     const started = performance.now();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(performance.now() - started).toBeLessThan(1_000);
-    const handed = await worker.take();
-    expect(handed).toMatchObject({ job_id, attempt: 1 });
-    expect((await worker.complete(handed)).status).toBe(200);
+    const dispatched = await worker.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+    expect((await worker.complete(dispatched)).status).toBe(200);
     expect((await forge.user.job(job_id)).status).toBe("running");
     await back();
     expect(await untilEnded(forge.user, job_id, 60_000)).toMatchObject({ status: "completed" });
     await forge.proveInvariants();
   }, 120_000);
 
-  test("a worker that dies meanwhile loses its job, and it goes on when Temporal is back", async () => {
+  test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // It asked for work lately; registered anew it is given none until it asks. It stays alive all the time.
+    // It polled recently. After registering again it gets no job until it polls. It stays alive all
+    // the time.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });
@@ -138,9 +139,9 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
       return job.status === "pending";
     });
     await back();
-    const handed = await worker.take(50);
-    expect(handed).toMatchObject({ job_id, attempt: 2 });
-    await worker.complete(handed);
+    const dispatched = await worker.take(50);
+    expect(dispatched).toMatchObject({ job_id, attempt: 2 });
+    await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
     await forge.proveInvariants();
   }, 120_000);
@@ -156,18 +157,18 @@ const POSTGRES_OUTAGES: Outage[] = [
 ];
 
 describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back) => {
-  test("every answer is a quick 503, and work goes on when it is back", async () => {
+  test("every response is a quick 503, and work continues when it is back", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
+    const dispatched = await worker.take();
     const serverPid = forge.stack.server?.pid;
-    worker.silence();
+    worker.stopHeartbeats();
     await worker.heartbeat();
     const silentMs = performance.now();
     await away();
     const calls = [
       () => forge.user.call("POST", "/api/jobs/audit", AUDIT),
       () => forge.user.call("GET", `/api/jobs/${job_id}`),
-      () => worker.complete(handed),
+      () => worker.complete(dispatched),
     ];
     const slowest = await Promise.all(
       [...calls, ...calls].map(async (call) => {
@@ -180,19 +181,20 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
     );
     expect(Math.max(...slowest)).toBeLessThan(5_000);
     expect((await fetch(`${forge.stack.apiUrl}/readyz`)).status).toBe(503);
-    // Longer than a worker may be silent.
+    // Longer than the heartbeat time-out.
     await sleep(SILENCE_MS + 1_000 - (performance.now() - silentMs));
     await back();
     await waitFor("the server to be ready", async () => {
       return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
     });
-    // Nobody is declared dead for the database's absence: one look is enough to see that, and more
+    // No worker may be marked dead because of the database outage. One run of the monitor is enough
+    // to show it; more would take a busy machine longer than the heartbeat time-out.
     // of them would take a busy machine as long as a worker may be silent.
     await untilMonitorLooks();
     const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
     expect(status).toBe("busy");
-    worker.beat();
-    expect(await worker.complete(handed)).toMatchObject({ status: 200 });
+    worker.startHeartbeats();
+    expect(await worker.complete(dispatched)).toMatchObject({ status: 200 });
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "completed",
       attempts: 1,
@@ -202,7 +204,7 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
   }, 120_000);
 });
 
-test("a connection that breaks between two statements fails its transaction, and nothing else", async () => {
+test("a connection that breaks between two statements fails only its transaction", async () => {
   const { pool } = forge.ctx;
   const uncaught: unknown[] = [];
   const note = (error: unknown): unknown => uncaught.push(error);
@@ -222,7 +224,7 @@ test("a connection that breaks between two statements fails its transaction, and
   expect(uncaught).toEqual([]);
 });
 
-/** All of its processes: each connection has one, in a group of its own. */
+/** Signals all Postgres processes: each connection has one, in its own process group. */
 function freezePostgres(signal: NodeJS.Signals): void {
   const { pid } = forge.own("postgres");
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");

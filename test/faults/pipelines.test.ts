@@ -2,8 +2,9 @@ import { jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { askWorkflow, closeRun, lockPipeline, openRun } from "../../services/pipelines/pipelines";
-import { judgeAgain, replaceGate } from "../../services/pipelines/step-changes";
+import { requestWorkflowWake } from "../../services/pipelines/due-wakes";
+import { closeRun, lockPipeline, openRun } from "../../services/pipelines/pipelines";
+import { reevaluateGate, replaceGate } from "../../services/pipelines/step-changes";
 import { stopAll } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -16,16 +17,16 @@ import {
   URI,
   untilPipeline,
 } from "../support/pipelines";
-import { runUnderFire } from "../support/pipelines-under-fire";
+import { runDuringKills } from "../support/pipelines-during-kills";
 import { slowTest } from "../support/slow";
 
 let forge: Forge;
 
-/** Each takes as long as Temporal waits for a worker that is gone. */
+/** Each round takes as long as Temporal waits for a lost worker. */
 const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
-/** Whose actions meet. */
+/** Pipelines whose actions overlap. */
 const AT_ONCE = process.env.TEST_SLOW ? 6 : 2;
-const UNDER_FIRE = process.env.TEST_SLOW ? 8 : 2;
+const PIPELINES_DURING_KILLS = process.env.TEST_SLOW ? 8 : 2;
 
 beforeAll(async () => {
   forge = await startForge(
@@ -40,8 +41,8 @@ beforeAll(async () => {
 });
 
 /**
- * What a test has deployed does not outlive it: once its worker is dead it would be placed again, by a job
- * that a worker of the next test is given in place of its own.
+ * Stops the test's deployments. Otherwise, once their worker is dead, they are placed again by a
+ * job that takes a worker of the next test.
  */
 afterEach(async () => {
   await stopAll(forge.user);
@@ -52,7 +53,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("with Temporal away a pipeline is accepted, approved and cancelled, and hears of it all when it is back", async () => {
+test("while Temporal is unavailable a pipeline is accepted, approved and cancelled; its workflow follows when Temporal is back", async () => {
   const crew = await new Crew(forge).start(1, "first");
   const waiting = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   const doomed = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
@@ -69,9 +70,9 @@ test("with Temporal away a pipeline is accepted, approved and cancelled, and hea
   await crew.stop();
 }, 120_000);
 
-test("a workflow that was terminated by hand is started again and goes on where its steps are", async () => {
+test("a manually terminated workflow is restarted and continues with its current steps", async () => {
   const worker = await forge.worker("patient");
-  worker.beat();
+  worker.startHeartbeats();
   const id = await startPipeline(forge.user, BYO_DATA);
   await worker.complete(await worker.take());
   const distill = await worker.take();
@@ -85,12 +86,12 @@ test("a workflow that was terminated by hand is started again and goes on where 
   const done = await untilPipeline(forge.user, id);
   expect(done.status).toBe("completed");
   expect(stepOf(done, "distill").job_id).toBe(distill.job_id);
-  worker.silence();
+  worker.stopHeartbeats();
 }, 60_000);
 
-test("a step whose workflow was terminated before it wrote its job is done all the same", async () => {
+test("a step whose workflow was terminated before it wrote its job still runs", async () => {
   const worker = await forge.worker("late");
-  worker.beat();
+  worker.startHeartbeats();
   const { pool, temporal } = forge.ctx;
   await execute(
     pool,
@@ -121,19 +122,19 @@ test("a step whose workflow was terminated before it wrote its job is done all t
   });
   await workflow.terminate("by hand");
   await execute(pool, "drop trigger refuse_job on jobs");
-  const handed = await worker.take(30);
-  expect(handed.job_id).toBe(jobId);
-  await worker.complete(handed);
+  const dispatched = await worker.take(30);
+  expect(dispatched.job_id).toBe(jobId);
+  await worker.complete(dispatched);
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-  worker.silence();
+  worker.stopHeartbeats();
 }, 60_000);
 
-test("a cancel whose server dies in the middle is done by the workflow", async () => {
+test("a cancel whose server dies in the middle is finished by the workflow", async () => {
   const worker = await forge.worker("cut");
-  worker.beat();
+  worker.startHeartbeats();
   const id = await startPipeline(forge.user, BYO_DATA);
   const audit = await worker.take();
-  // The transaction of the cancel, and no more: as if the server had ended right after it.
+  // Only the cancel's transaction, as if the server had died right after it.
   await forge.ctx.pool.query(
     `update pipelines set cancel_requested_at = now(), asked = asked + 1, due_at = now()
      where pipeline_id = $1`,
@@ -146,14 +147,14 @@ test("a cancel whose server dies in the middle is done by the workflow", async (
   const over = await untilPipeline(forge.user, id);
   expect(over.status).toBe("cancelled");
   expect(statusesOf(over)).toMatchObject({ audit: "cancelled", distill: "cancelled" });
-  worker.silence();
+  worker.stopHeartbeats();
 }, 60_000);
 
 slowTest(
-  "killed right after it wrote how a run ended, the workflow leaves the next run alone",
+  "a workflow killed right after it wrote the end of a run does not change the next run",
   async () => {
     const worker = await forge.worker("unlucky");
-    worker.beat();
+    worker.startHeartbeats();
     const body = { steps: [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }] };
     for (let round = 1; round <= ROUNDS; round++) {
       const id = await startPipeline(forge.user, body);
@@ -172,20 +173,20 @@ slowTest(
       await worker.complete(await worker.take());
       expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
     }
-    worker.silence();
+    worker.stopHeartbeats();
   },
   120_000,
 );
 
-test("resumed before Temporal knows that it was cancelled, a pipeline that waited for a word goes on", async () => {
+test("a pipeline that waited for an approval continues if it is resumed before Temporal knows of its cancel", async () => {
   const worker = await forge.worker("hopeful");
-  worker.beat();
+  worker.startHeartbeats();
   const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
   const id = await startPipeline(forge.user, { steps, approvals: ["a"] });
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   await forge.stack.temporalWorker?.kill();
   await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-  // What its workflow writes next, as if its worker had been killed only after that.
+  // The workflow's next write, as if its worker had been killed only after that.
   const end = { status: "cancelled", error: null, errorCode: null } as const;
   await closeRun(forge.ctx.pool, id, end);
   await forge.user.post(`/api/pipelines/${id}/resume`, {});
@@ -194,11 +195,11 @@ test("resumed before Temporal knows that it was cancelled, a pipeline that waite
   await forge.user.post(`/api/pipelines/${id}/approve`, {});
   await worker.complete(await worker.take());
   expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
-  worker.silence();
+  worker.stopHeartbeats();
 }, 120_000);
 
 slowTest(
-  "resumed, cancelled and approved by many at once, a pipeline still comes to an end",
+  "a pipeline still ends after many concurrent resumes, cancels and approvals",
   async () => {
     const crew = await new Crew(forge).start(2, "calm");
     const ids = await Promise.all(
@@ -231,18 +232,18 @@ slowTest(
   120_000,
 );
 
-test("whoever judged a step for a run that is over writes nothing into the next one", async () => {
+test("a gate verdict of an ended run writes nothing into the next run", async () => {
   const worker = await forge.worker("judged");
-  worker.beat();
+  worker.startHeartbeats();
   const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
   const gates = [{ step: "a", condition: "quality.clarity_mean > 0.9" }];
   const id = await startPipeline(forge.user, { steps, gates });
-  const handed = await worker.take();
+  const dispatched = await worker.take();
   await transaction(forge.ctx.pool, async (db) => {
     await lockPipeline(db, id, null);
     await execute(db, "select from pipeline_steps where pipeline_id = $1 for update", [id]);
-    await worker.complete(handed, { result: { quality: { clarity_mean: 0.5 } } });
-    await untilEnded(forge.user, handed.job_id);
+    await worker.complete(dispatched, { result: { quality: { clarity_mean: 0.5 } } });
+    await untilEnded(forge.user, dispatched.job_id);
     await waitFor("the verdict to wait for our locks", async () => {
       const waiting = await all(
         forge.ctx.pool,
@@ -251,24 +252,24 @@ test("whoever judged a step for a run that is over writes nothing into the next 
       );
       return waiting.length > 0;
     });
-    // As after the verdict was written, and the pipeline resumed with another gate.
+    // As if the pipeline had been resumed with another gate after the verdict was written.
     await openRun(db, id, null);
     await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
-    await judgeAgain(db, id, "a");
-    await askWorkflow(db, id, 0);
+    await reevaluateGate(db, id, "a");
+    await requestWorkflowWake(db, id, 0);
   });
   expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
-  await waitFor("its workflow to be told", async () => {
-    const told = "select from pipelines where pipeline_id = $1 and told = asked";
-    return (await all(forge.ctx.pool, told, [id])).length > 0;
+  await waitFor("its workflow to be notified", async () => {
+    const notified = "select from pipelines where pipeline_id = $1 and told = asked";
+    return (await all(forge.ctx.pool, notified, [id])).length > 0;
   });
-  worker.silence();
+  worker.stopHeartbeats();
 }, 120_000);
 
 slowTest(
-  "every process is killed in turn while pipelines run: each goes through, once",
+  "every process is killed in turn while pipelines run: each completes once",
   async () => {
-    const { kills } = await runUnderFire(forge, UNDER_FIRE);
+    const { kills } = await runDuringKills(forge, PIPELINES_DURING_KILLS);
     expect(new Set(kills).size).toBe(6);
   },
   180_000,

@@ -6,11 +6,11 @@ import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
 import { queueAttempt } from "../../services/jobs/attempts";
+import { findComparedJob } from "../../services/jobs/compared-jobs";
 import { reconcileWorkflow, startJobWorkflow } from "../../services/jobs/job-workflows";
-import { findComparedJob } from "../../services/jobs/standing-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { holding, untilSomebodyWaits } from "../support/locks";
+import { untilServerWaits, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 import { withoutDatasets } from "../support/store";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
@@ -21,23 +21,23 @@ let worker: TestWorker;
 beforeAll(async () => {
   forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" }, { own: ["server", "temporal"] });
   worker = await forge.worker("w");
-  worker.beat();
+  worker.startHeartbeats();
 });
 
 afterAll(async () => {
-  worker?.silence();
+  worker?.stopHeartbeats();
   await forge?.stop();
 });
 
 const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
 
-/** Of Temporal's PendingActivityState. */
+/** A value of Temporal's PendingActivityState. */
 const PENDING_ACTIVITY_STARTED = 2;
 
-async function untilSettled(jobId: string): Promise<void> {
-  await waitFor("nothing to be owed", async () => {
-    const owed = await all(forge.ctx.pool, "select from outbox where job_id = $1", [jobId]);
-    return owed.length === 0;
+async function untilDelivered(jobId: string): Promise<void> {
+  await waitFor("the outbox to be empty", async () => {
+    const entries = await all(forge.ctx.pool, "select from outbox where job_id = $1", [jobId]);
+    return entries.length === 0;
   });
 }
 
@@ -50,60 +50,60 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
   });
 
 slowTest(
-  "of several starts of a job's workflow one is the first, and the others leave it alone",
+  "of several starts of a job's workflow, one is first and the others change nothing",
   async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await findComparedJob(forge.ctx.pool, job_id);
-    if (!job) throw new Error("the job is not there");
+    if (!job) throw new Error("the job does not exist");
     const start = (): Promise<boolean> => startJobWorkflow(forge.ctx, job, "first");
     const started = await Promise.all([start(), start(), start()]);
     expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
     const { runId } = await workflowOf(job_id).describe();
-    // The relay, which comes later, and an outcome whose start is owed still, find it there.
+    // The relay, which runs later, and the outcome's pending start both find this workflow.
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
-    await untilSettled(job_id);
+    await untilDelivered(job_id);
     expect((await workflowOf(job_id).describe()).runId).toBe(runId);
     await forge.proveInvariants();
   },
 );
 
-test("a workflow that was terminated by hand is started again", async () => {
+test("a manually terminated workflow is restarted", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   const first = await workflowOf(job_id).describe();
   await workflowOf(job_id).terminate("a slip of the mouse");
   await waitFor("another run", async () => {
     const now = await workflowOf(job_id).describe();
     return now.status.name === "RUNNING" && now.runId !== first.runId;
   });
-  await worker.complete(handed);
+  await worker.complete(dispatched);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   await forge.proveInvariants();
 });
 
-test("one that is terminated after the result, before Temporal hears of it, is too", async () => {
+test("a workflow terminated after the result, before Temporal knows of it, is restarted too", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   await workflowOf(job_id).terminate("a slip of the mouse");
-  await worker.complete(handed);
+  await worker.complete(dispatched);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   await forge.proveInvariants();
 });
 
-test("a cancel pressed in the Temporal UI does not lose a job whose result is accepted", async () => {
+test("a cancel in the Temporal UI does not lose a job whose result is accepted", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   await withoutDatasets(forge.stack.storeDir, async () => {
-    expect((await worker.complete(handed)).status).toBe(200);
-    // HeartbeatState any earlier it would be a cancel like any other, and heard any later the job had ended.
+    expect((await worker.complete(dispatched)).status).toBe(200);
+    // Earlier, it would be a normal cancel; later, the job would have ended.
     await workflowOf(job_id).cancel();
-    const heard = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
-    await waitFor("the cancel to be heard", () =>
-      forge.servers().some((server) => server.lastWords(100).includes(heard)),
+    const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
+    await waitFor("the cancel to be logged", () =>
+      forge.servers().some((server) => server.lastWords(100).includes(logged)),
     );
   });
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
@@ -112,8 +112,8 @@ test("a cancel pressed in the Temporal UI does not lose a job whose result is ac
 
 slowTest("a workflow that is an attempt behind the database catches up", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   // As after a crash of Temporal that lost its last writes.
   await execute(
     forge.ctx.pool,
@@ -129,20 +129,20 @@ slowTest("a workflow that is an attempt behind the database catches up", async (
     [job_id],
   );
   await execute(forge.ctx.pool, "update jobs set attempts = 2 where job_id = $1", [job_id]);
-  expect((await worker.complete({ ...handed, attempt: 2 })).status).toBe(200);
+  expect((await worker.complete({ ...dispatched, attempt: 2 })).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 2 });
   await forge.proveInvariants();
 });
 
-test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
+test("a job that ends during the comparison keeps its only workflow run", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   const real = workflowOf(job_id);
   const { runId } = await real.describe();
-  // Between the two looks the job ends, and its workflow closes.
+  // The job ends and its workflow closes between the two reads.
   const describe = async () => {
-    await worker.complete(handed);
+    await worker.complete(dispatched);
     await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
     return await real.describe();
   };
@@ -153,16 +153,16 @@ test("a job that ends while it is compared keeps the one run that its workflow h
 
 describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
   test.each([
-    ["completed", "billing_records", (handed: DispatchedJob) => worker.complete(handed)],
-    ["failed", "billing_lines", (handed: DispatchedJob) => worker.fail(handed)],
-  ])("%s: the job goes on with the attempt that it has", async (_outcome, table, report) => {
+    ["completed", "billing_records", (dispatched: DispatchedJob) => worker.complete(dispatched)],
+    ["failed", "billing_lines", (dispatched: DispatchedJob) => worker.fail(dispatched)],
+  ])("%s: the job continues with its current attempt", async (_outcome, table, report) => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    await untilSettled(job_id);
+    const dispatched = await worker.take();
+    await untilDelivered(job_id);
     const saved = await save(job_id);
-    await holding(forge, `lock table ${table} in share mode`, [], async () => {
-      expect((await report(handed)).status).toBe(200);
-      await untilSomebodyWaits(forge);
+    await withLock(forge, `lock table ${table} in share mode`, [], async () => {
+      expect((await report(dispatched)).status).toBe(200);
+      await untilServerWaits(forge);
       await saved.restore();
     });
     await waitFor("another run of its workflow", async () => {
@@ -170,7 +170,7 @@ describe("the database comes back without an attempt's end, while its workflow w
       return status.name === "RUNNING" && runId !== saved.runId;
     });
     expect((await forge.user.job(job_id)).status).toBe("running");
-    expect((await worker.complete(handed)).status).toBe(200);
+    expect((await worker.complete(dispatched)).status).toBe(200);
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "completed",
       attempts: 1,
@@ -178,13 +178,13 @@ describe("the database comes back without an attempt's end, while its workflow w
     await forge.proveInvariants();
   });
 
-  test("another attempt is queued after one that came to nothing only", async () => {
+  test("another attempt is queued only after a failed one", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const { pool } = forge.ctx;
-    const handed = await worker.take();
+    const dispatched = await worker.take();
     expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
     await withoutDatasets(forge.stack.storeDir, async () => {
-      await worker.complete(handed);
+      await worker.complete(dispatched);
       expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
     });
     expect(await untilEnded(forge.user, job_id)).toMatchObject({ attempts: 1 });
@@ -192,7 +192,7 @@ describe("the database comes back without an attempt's end, while its workflow w
   });
 });
 
-/** Remembers a job's attempt and its worker as they are; `restore` writes them again. */
+/** Saves a job's attempt and its worker. `restore` writes them back. */
 async function save(jobId: string): Promise<{ runId: string; restore(): Promise<void> }> {
   const { pool } = forge.ctx;
   const { runId } = await workflowOf(jobId).describe();
@@ -201,7 +201,7 @@ async function save(jobId: string): Promise<{ runId: string; restore(): Promise<
   const columns = "state, outcome, ended_at, result, metrics, usage, gpu_hours_measured, error";
   const restore = (): Promise<void> =>
     transaction(pool, async (db) => {
-      // What has ended stays so: but for one who restores.
+      // Disables the triggers that keep ended rows from changing.
       await execute(db, "set local session_replication_role = replica");
       await execute(
         db,
@@ -221,12 +221,12 @@ async function save(jobId: string): Promise<{ runId: string; restore(): Promise<
   return { runId, restore };
 }
 
-slowTest("an outcome whose debt was lost is delivered all the same", async () => {
+slowTest("an outcome whose outbox entry was lost is still delivered", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
   forge.own("temporal").signal("SIGSTOP");
-  await worker.complete(handed);
+  await worker.complete(dispatched);
   await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
   await forge.stack.server?.kill();
   await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
@@ -236,12 +236,12 @@ slowTest("an outcome whose debt was lost is delivered all the same", async () =>
   await forge.proveInvariants();
 });
 
-test("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
-  worker.silence();
+test("a workflow that gets no outcome reads that its job has ended, and ends the same way", async () => {
+  worker.stopHeartbeats();
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
   const { runId } = await workflowOf(job_id).describe();
-  // As where its second run was taken by a process that was killed before it had looked.
+  // As if a process had started its second run, and was killed before it read the job.
   await forge.own("temporal").kill();
   await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
   await forge.stack.server?.kill();
@@ -252,15 +252,15 @@ test("a workflow that is told of no end finds its job ended, and ends as it did"
     const now = await workflowOf(job_id).describe();
     return now.status.name === "FAILED" && now.runId === runId;
   });
-  worker.beat();
+  worker.startHeartbeats();
   await forge.proveInvariants();
 });
 
-test("a workflow that waits for a later attempt than a late caller knows of is left alone", async () => {
+test("a late caller with an earlier attempt does not disturb a workflow that waits for a later one", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
   await worker.fail(await worker.take(), { retryable: true });
   const again = await worker.take();
-  await untilSettled(job_id);
+  await untilDelivered(job_id);
   const { runId } = await workflowOf(job_id).describe();
   await reconcileWorkflow(forge.ctx, job_id);
   expect(await workflowOf(job_id).describe()).toMatchObject({ runId, status: { name: "RUNNING" } });
@@ -269,10 +269,10 @@ test("a workflow that waits for a later attempt than a late caller knows of is l
   await forge.proveInvariants();
 });
 
-test("a workflow whose job a restored database does not know comes to an end", async () => {
+test("a workflow whose job is missing in a restored database ends", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
-  await untilSettled(job_id);
+  await untilDelivered(job_id);
   for (const table of ["job_events", "attempts", "jobs"]) {
     await execute(forge.ctx.pool, `delete from ${table} where job_id = $1`, [job_id]);
   }
@@ -282,13 +282,13 @@ test("a workflow whose job a restored database does not know comes to an end", a
   await forge.proveInvariants();
 });
 
-test("a workflow that begins for a job that a restored database does not know ends", async () => {
+test("a workflow that starts for a job missing in a restored database ends", async () => {
   const known = await forge.user.submit("audit", AUDIT);
   const job = await findComparedJob(forge.ctx.pool, known.job_id);
-  if (!job) throw new Error("the job is not there");
+  if (!job) throw new Error("the job does not exist");
   const unknown = { ...job, job_id: "job_before_the_restore" };
   await startJobWorkflow(forge.ctx, unknown, "first");
-  // By itself, unless the reconciler of a process sees it in that moment.
+  // It ends by itself, unless a reconciler finds it at that moment.
   await waitFor("its workflow to end", async () => {
     const { status } = await workflowOf(unknown.job_id).describe();
     return ["FAILED", "TERMINATED"].includes(status.name);
@@ -298,10 +298,10 @@ test("a workflow that begins for a job that a restored database does not know en
   await forge.proveInvariants();
 });
 
-/** Of Temporal's CommandType. */
+/** A value of Temporal's CommandType. */
 const SCHEDULE_ACTIVITY_TASK = 1;
 
-/** As the worker of another Forge does it, up to where the attempt is waited for. */
+/** Acts as the worker of another Forge, up to the wait for the attempt. */
 async function startElsewhere(jobId: string, queue: string): Promise<void> {
   const { workflow, workflowService, options } = forge.ctx.temporal;
   const { namespace } = options;
@@ -331,18 +331,18 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
 test("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
-  // Whatever is repaired after it was there has been looked at beside it.
+  // The reconciler repairs this job, so it has looked at the foreign workflow as well.
   for (let look = 0; look < 2; look++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    await untilSettled(job_id);
+    const dispatched = await worker.take();
+    await untilDelivered(job_id);
     const { runId } = await workflowOf(job_id).describe();
     await workflowOf(job_id).terminate("a slip of the mouse");
     await waitFor("another run", async () => {
       const now = await workflowOf(job_id).describe();
       return now.status.name === "RUNNING" && now.runId !== runId;
     });
-    await worker.complete(handed);
+    await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   }
   expect((await workflowOf(foreign).describe()).status.name).toBe("RUNNING");

@@ -3,9 +3,9 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
-/** The outbox's rows are owned by the process that wrote them for longer than any test here takes. */
+/** The process that wrote an outbox entry leases it for longer than any test here takes. */
 const LEASE_S = 60;
-/** One process has 20 calls to Temporal under way at most. */
+/** A process has at most 20 concurrent calls to Temporal. */
 const WORKERS = 4;
 const JOBS_EACH = 7;
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
     {
       FORGE_OUTBOX_FIRST_LEASE_S: String(LEASE_S),
       FORGE_OUTBOX_LEASE_S: String(LEASE_S),
-      // Else the sweep starts a job's workflow soon, which then looks at its attempt by itself.
+      // Otherwise the sweep soon starts the job's workflow, which then reads its attempt by itself.
       FORGE_WORKFLOW_START_S: String(LEASE_S),
     },
     { own: ["server", "temporal"] },
@@ -34,13 +34,13 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("outcomes beyond the limit of calls do not wait for their lease to run out", async () => {
+test("outcomes beyond the limit of concurrent calls do not wait until their lease expires", async () => {
   const count = WORKERS * JOBS_EACH;
   const jobs = await Promise.all(
     Array.from({ length: count }, () => forge.user.submit("audit", AUDIT)),
   );
   const temporal = forge.own("temporal");
-  // No call is answered, so all results find the ones before them under way.
+  // No call gets a response, so each result finds the calls of earlier results still open.
   temporal.signal("SIGSTOP");
   try {
     await Promise.all(
@@ -57,9 +57,9 @@ test("outcomes beyond the limit of calls do not wait for their lease to run out"
   }
 }, 60_000);
 
-test("a row that Postgres does not let go is no sign that Temporal is away", async () => {
+test("a row locked in Postgres does not make Temporal look unavailable", async () => {
   const [worker] = workers;
-  if (!worker) throw new Error("there is no worker");
+  if (!worker) throw new Error("no worker is left");
   const { pool } = forge.ctx;
   const kept = await forge.user.submit("audit", AUDIT);
   await execute(
@@ -77,7 +77,7 @@ test("a row that Postgres does not let go is no sign that Temporal is away", asy
   await worker.complete(await worker.take());
   expect((await untilEnded(forge.user, next.job_id)).status).toBe("completed");
   const logs = forge.servers().map((server) => server.lastWords(400));
-  expect(logs.join("\n")).not.toMatch(/Temporal is away|does not take what is owed/);
+  expect(logs.join("\n")).not.toMatch(/Temporal is down|outbox entry not delivered/);
   await execute(pool, "drop trigger keep_row on outbox");
   expect((await untilEnded(forge.user, kept.job_id)).status).toBe("completed");
 }, 60_000);

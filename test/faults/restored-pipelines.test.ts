@@ -10,7 +10,7 @@ import { type Forge, startForge } from "../support/forge";
 import { startPipeline, statusesOf, stepOf, URI, untilPipeline } from "../support/pipelines";
 import type { TestWorker } from "../support/test-worker";
 
-/** Postgres came back with less than it had, and Temporal did not. */
+/** Postgres was restored to an earlier state, and Temporal was not. */
 let forge: Forge;
 let worker: TestWorker;
 let workers = 0;
@@ -22,11 +22,11 @@ beforeAll(async () => {
 beforeEach(async () => {
   workers += 1;
   worker = await forge.worker(`w-${workers}`);
-  worker.beat();
+  worker.startHeartbeats();
 });
 
 afterEach(async () => {
-  worker.silence();
+  worker.stopHeartbeats();
   await forge.proveInvariants();
   await execute(forge.ctx.pool, "update workers set available_until = null");
 });
@@ -41,14 +41,17 @@ const B = { ...A, name: "b", needs: ["a"] };
 const statusOf = async (workflowId: string): Promise<string> =>
   (await forge.ctx.temporal.workflow.getHandle(workflowId).describe()).status.name;
 
-/** Its job, and its pipeline's workflow, wait. */
+/** Waits until the job's workflow waits for its attempt. */
 const untilItWaits = (jobId: string): Promise<unknown> =>
   waitFor("its workflow to wait", async () => {
     const { raw } = await forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId)).describe();
     return (raw.pendingActivities?.length ?? 0) > 0;
   });
 
-/** The workflow runs step b, the database knows of step a only. @returns a's job, as it is given out again. */
+/**
+ * Step a ends and is undone: the workflow runs step b, but the database only knows of step a.
+ * @returns a's job, which is dispatched again.
+ */
 async function loseTheEndOfA(id: string) {
   const first = await worker.take();
   const restore = await backUp(forge.stack.databaseUrl);
@@ -64,14 +67,14 @@ async function loseTheEndOfA(id: string) {
   return again;
 }
 
-test("a pipeline whose workflow is a step ahead of the database goes on", async () => {
+test("a pipeline whose workflow is a step ahead of the database continues", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B] });
   await worker.complete(await loseTheEndOfA(id));
   await worker.complete(await worker.take(60));
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 }, 180_000);
 
-test("one that is cancelled after that ends", async () => {
+test("a pipeline that is cancelled after that ends", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B] });
   const again = await loseTheEndOfA(id);
   await forge.user.post(`/api/pipelines/${id}/cancel`, {});
@@ -79,7 +82,7 @@ test("one that is cancelled after that ends", async () => {
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
 }, 180_000);
 
-test("one that waited for an approval which the database has not asked for asks again", async () => {
+test("a pipeline that waited for an approval unknown to the database asks again", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });
   const first = await worker.take();
   const restore = await backUp(forge.stack.databaseUrl);
@@ -94,11 +97,11 @@ test("one that waited for an approval which the database has not asked for asks 
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 }, 180_000);
 
-test("one whose step has all that it needs, and whose workflow waits for something else, goes on", async () => {
+test("a pipeline with a ready step continues although its workflow waits for something else", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });
   await worker.complete(await worker.take());
   await untilPipeline(forge.user, id, ["waiting_approval"]);
-  // As before the approval was asked for.
+  // As before the request for approval.
   await execute(
     forge.ctx.pool,
     `with step as (update pipeline_steps set status = 'pending'
@@ -113,28 +116,28 @@ test("one whose step has all that it needs, and whose workflow waits for somethi
   expect(stepOf(over, "b").status).toBe("completed");
 }, 120_000);
 
-test("no step is begun, asked for or ended that the database has not come to", async () => {
+test("no step begins, asks for approval or ends before the database has reached it", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B] });
-  const handed = await worker.take();
+  const dispatched = await worker.take();
   const b = { pipelineId: id, requestId: "r", step: "b", run: 1 };
   const { beginStep, endStep } = createStepActivities(forge.ctx);
   const { askApproval } = createPipelineActivities(forge.ctx);
   for (const ahead of [beginStep, askApproval, endStep]) {
     await expect(ahead(b)).rejects.toMatchObject({ type: "gone", nonRetryable: true });
   }
-  await worker.complete(handed);
+  await worker.complete(dispatched);
   await worker.complete(await worker.take());
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 }, 60_000);
 
-test("a workflow that waits for a pipeline which is over ends", async () => {
+test("a workflow that waits for an ended pipeline ends", async () => {
   const id = await startPipeline(forge.user, { steps: [A], approvals: ["a"] });
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   await closeRun(forge.ctx.pool, id, { status: "cancelled", error: null, errorCode: null });
   await waitFor("its end", async () => (await statusOf(pipelineWorkflowId(id))) === "TERMINATED");
 }, 60_000);
 
-test("workflows of a pipeline and a deployment that the database does not know end", async () => {
+test("workflows of a pipeline and a deployment missing in the database end", async () => {
   const restore = await backUp(forge.stack.databaseUrl);
   const pipelineId = await startPipeline(forge.user, { steps: [A], approvals: ["a"] });
   await untilPipeline(forge.user, pipelineId, ["waiting_approval"]);

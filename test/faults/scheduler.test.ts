@@ -3,10 +3,10 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { holding, untilSomebodyWaits } from "../support/locks";
+import { untilServerWaits, withLock } from "../support/locks";
 import { TestWorker } from "../support/test-worker";
 
-/** Postgres ends the transaction of a matcher that does not move; without that it would be the pool's 30 s. */
+/** Postgres ends the transaction of a frozen matcher; without that, the pool's 30 s would apply. */
 const ASSIGNED_WITHIN_S = 10;
 
 let forge: Forge;
@@ -19,7 +19,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The number of services/fleet/matching.ts. */
+/** The lock id of services/fleet/matching.ts. */
 const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {
@@ -28,18 +28,21 @@ const countMatchersWaiting = async (): Promise<number> => {
   return (await all(forge.ctx.pool, waiting)).length;
 };
 
-/** What waited for the lock would fail here: a statement may take 4 s, and the lock is held until all have ended. */
+/**
+ * Anything that waited for the lock would fail here: the statement timeout is 4 s, and the lock is
+ * held until all jobs have ended.
+ */
 test("while the matcher's lock is held only matching waits for it, once in each process", async () => {
   const worker = await forge.worker("busy");
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
-  const waiting = await holding(forge, HOLD_MATCHER, [], async () => {
+  const waiting = await withLock(forge, HOLD_MATCHER, [], async () => {
     const submitted = await Promise.all(
       Array.from({ length: 10 }, () => forge.user.submit("audit", AUDIT)),
     );
     await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
     expect(await countMatchersWaiting()).toBeLessThanOrEqual(forge.servers().length);
-    // It lost the answer to its first question.
+    // The response to its first poll was lost.
     expect(await worker.take()).toMatchObject({ job_id: jobId, attempt: 1 });
     await worker.heartbeat({ job_id: jobId });
     expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
@@ -58,7 +61,7 @@ test("while the matcher's lock is held only matching waits for it, once in each 
   await forge.proveInvariants();
 }, 90_000);
 
-test("a frozen process that holds the matcher's lock does not stop assignment", async () => {
+test("a frozen process that holds the matcher's lock does not block assignment", async () => {
   const { stack, ctx } = forge;
   const url = await stack.startAnotherServer();
   const frozen = stack.otherServers.at(-1);
@@ -66,15 +69,15 @@ test("a frozen process that holds the matcher's lock does not stop assignment", 
   const there = new TestWorker(new ApiClient(url, stack.keys.workerKey), "there");
   await there.register();
   const first = await forge.user.submit("audit", AUDIT);
-  // Only the process that will be frozen assigns for now.
+  // Only the process to be frozen assigns for now.
   const others = forge.servers().filter((server) => server !== frozen);
   for (const server of others) server.signal("SIGSTOP");
   let poll: Promise<unknown> = Promise.resolve();
   try {
     const row = "select from jobs where job_id = $1 for no key update";
-    await holding(forge, row, [first.job_id], async () => {
+    await withLock(forge, row, [first.job_id], async () => {
       poll = there.next(40).catch(() => undefined);
-      await untilSomebodyWaits(forge);
+      await untilServerWaits(forge);
       frozen.signal("SIGSTOP");
     });
     await waitFor("its statement to have ended under the lock", async () => {
@@ -93,7 +96,7 @@ test("a frozen process that holds the matcher's lock does not stop assignment", 
   const here = await forge.worker("here");
   await here.complete(await here.take(ASSIGNED_WITHIN_S));
   frozen.signal("SIGCONT");
-  // Its own wait for the database has run out meanwhile.
+  // By now its wait for the database has timed out.
   await poll;
   const again = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "there");
   await again.complete(await again.take());

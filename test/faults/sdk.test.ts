@@ -14,7 +14,10 @@ import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 import { oneFormOf } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Every client through a real TCP proxy that cuts, withholds and slows: right results, once, and an end. */
+/**
+ * Every client through a real TCP proxy that cuts, withholds and slows down: each call has the
+ * right result, takes effect once, and ends.
+ */
 let forge: Forge;
 let fleet: SdkFleet;
 
@@ -23,7 +26,7 @@ const BURST = 60;
 beforeAll(async () => {
   forge = await startForge(
     {
-      // Two a second: no client is so slow, on the busiest machine, that it is never refused.
+      // Two requests a second: on the busiest machine, the slowest client still gets a refusal.
       FORGE_RATE_LIMIT_PER_MINUTE: "120",
       FORGE_RATE_LIMIT_BURST: String(BURST),
     },
@@ -44,8 +47,8 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * All combinations in `npm run test:slow`; otherwise each client makes every request and meets every fault, and
- * each request meets as many faults as there are clients.
+ * All combinations in `npm run test:slow`. Otherwise each client makes every request and meets
+ * every fault, and each request meets as many faults as there are clients.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
@@ -57,7 +60,7 @@ const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
     ]);
 
 test.each(COMBINATIONS.map(([client, faultOf], n) => [client, n, faultOf] as const))(
-  "%s: each request of all, with faults: combination %i",
+  "%s: all requests with faults: combination %i",
   async (client, _n, faultOf) => eachOnceWith(faultOf, client),
   90_000,
 );
@@ -66,7 +69,7 @@ async function eachOnceWith(faultOf: (n: number) => Fault, client: string): Prom
   const tenant = await fleet.newTenant();
   const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) => {
     const fault = faultOf(n);
-    // For the answer to a file whoever sends one has more patience than a test.
+    // The response to an upload has a longer time-out than a test.
     return fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault;
   });
   let { variables } = tenant;
@@ -79,26 +82,29 @@ async function eachOnceWith(faultOf: (n: number) => Fault, client: string): Prom
     return differences(filledIn(step.result, variables), result, name);
   });
   expect(wrong).toEqual([]);
-  // A fault that had no request left to meet is none.
+  // Each step must have met its fault.
   expect(done).toHaveLength(STEPS.length);
   const counts = { jobs: 2, pipelines: 1, artifacts: 1, api_keys: 1 };
   expect(await belongings(tenant)).toEqual(counts);
 }
 
-test.each(CLIENTS)("%s: a key whose text got lost is told of, and made once", async (client) => {
-  const tenant = await fleet.newTenant();
-  const step = { call: "api_keys.create", args: ["box"] };
-  const { outcomes } = await runThrough(client, tenant, [step, step], (n) =>
-    n === 0 ? "cut after" : "slow",
-  );
-  expect(outcomes[0]).toMatchObject({ error: { type: "ForgeHTTPError", status: null } });
-  expect(outcomes[1]).toMatchObject({ result: { name: "box", key: expect.any(String) } });
-  // The tenant's own, the one that nobody knows, and the other.
-  expect((await belongings(tenant)).api_keys).toBe(3);
-});
+test.each(CLIENTS)(
+  "%s: a lost response to a key creation is an error without a retry",
+  async (client) => {
+    const tenant = await fleet.newTenant();
+    const step = { call: "api_keys.create", args: ["box"] };
+    const { outcomes } = await runThrough(client, tenant, [step, step], (n) =>
+      n === 0 ? "cut after" : "slow",
+    );
+    expect(outcomes[0]).toMatchObject({ error: { type: "ForgeHTTPError", status: null } });
+    expect(outcomes[1]).toMatchObject({ result: { name: "box", key: expect.any(String) } });
+    // The tenant's own key, the one whose text was lost, and the other.
+    expect((await belongings(tenant)).api_keys).toBe(3);
+  },
+);
 
 test.each(oneFormOf(DIFFERENT_CLIENTS))(
-  "%s: a storm of refusals for asking too often",
+  "%s: many refusals by the rate limit",
   async (client) => {
     const tenant = await fleet.newTenant();
     const recorder = await recordExchanges(forge.stack.apiUrl);
@@ -112,7 +118,7 @@ test.each(oneFormOf(DIFFERENT_CLIENTS))(
       const { url, stepUrl } = recorder;
       const statusesSeen = () => recorder.steps.flat().map(({ answer }) => answer.status);
       let isOver = false;
-      // However slowly the client asks: it has been refused once before the bucket may fill.
+      // However slow the client is, it is refused once before the bucket may refill.
       const spending = (async () => {
         while (!isOver && !statusesSeen().includes(429)) {
           await Promise.all(
@@ -136,7 +142,7 @@ test.each(oneFormOf(DIFFERENT_CLIENTS))(
   90_000,
 );
 
-/** Runs steps through a proxy that does to the first request of each what `faultOf` says. */
+/** Runs steps through a proxy that applies `faultOf(n)` to the first request of step n. */
 async function runThrough(
   client: string,
   { keys, variables }: Tenant,
@@ -189,10 +195,10 @@ async function belongings({ keys }: Tenant): Promise<Record<string, number>> {
 
 const LINES = Array.from({ length: 400 }, (_, n) => `line ${n}`);
 
-test("the server is killed while all of them wait and follow the log", async () => {
+test("the server is killed while all clients wait and follow the log", async () => {
   const worker = await forge.worker("logging");
   await worker.register(undefined, { tags: ["logging"] });
-  worker.beat();
+  worker.startHeartbeats();
   const proxy = await FaultyProxy.start(() => forge.stack.apiUrl);
   const control = createServer((_request, reply) => void reply.end());
   try {
@@ -222,8 +228,8 @@ test("the server is killed while all of them wait and follow the log", async () 
     );
     const job = await worker.take();
     await append(worker, job, 0, 100);
-    // All are there, and have heard of it.
-    await waitFor("everybody to listen", () => proxy.connections >= 2 * CLIENTS.length);
+    // All clients are connected and have received the first lines.
+    await waitFor("all clients to listen", () => proxy.connections >= 2 * CLIENTS.length);
     await append(worker, job, 100, 200);
     await forge.stack.server?.kill();
     await sleep(1_500);
@@ -235,13 +241,13 @@ test("the server is killed while all of them wait and follow the log", async () 
       else expect(found).toEqual(LINES);
     }
   } finally {
-    worker.silence();
+    worker.stopHeartbeats();
     await close(control);
     await proxy.stop();
   }
 }, 120_000);
 
-/** Lines of the log, from one to another. */
+/** Appends lines `first` to `end` to the log. */
 async function append(
   worker: TestWorker,
   job: DispatchedJob,

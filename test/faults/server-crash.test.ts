@@ -4,14 +4,14 @@ import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
-import { holding, untilSomebodyWaits, WAITS } from "../support/locks";
+import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
+import { untilServerWaits, WAITS, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 /**
- * forge-server is killed with SIGKILL at each point of a job's path. The points are reached from the
- * outside: by freezing Temporal, or by holding a lock that the next step needs.
+ * Kills forge-server with SIGKILL at each point of a job's path. The test reaches these points from
+ * the outside: it freezes Temporal, or holds a lock that the next step needs.
  */
 let forge: Forge;
 let worker: TestWorker;
@@ -19,22 +19,22 @@ let worker: TestWorker;
 beforeAll(async () => {
   forge = await startForge({}, { own: ["server", "temporal"] });
   worker = await forge.worker("w");
-  // Some of these take longer than a silent worker lives.
-  worker.beat(2_000);
+  // Some of these tests take longer than the heartbeat time-out.
+  worker.startHeartbeats(2_000);
 });
 
 afterAll(async () => {
-  worker?.silence();
+  worker?.stopHeartbeats();
   await forge?.stop();
 });
 
-/** What other processes there are stand still until `finishesAfterRestart`. */
+/** The other processes are frozen until `finishesAfterRestart`. */
 const others = () => forge.servers().slice(1);
 
 async function killServer(): Promise<void> {
   for (const other of others()) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
-  // What it had sent and was waiting for would else still be done once our lock is gone.
+  // Otherwise Postgres would still run its waiting statements once our lock is released.
   await all(
     forge.ctx.pool,
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -61,7 +61,7 @@ async function workflowExists(jobId: string): Promise<boolean> {
     );
 }
 
-const owes = async (jobId: string): Promise<number[]> =>
+const outboxAttempts = async (jobId: string): Promise<number[]> =>
   (
     await all<{ attempt: number }>(
       forge.ctx.pool,
@@ -77,13 +77,16 @@ const count = async (table: "billing_records" | "artifacts", jobId: string): Pro
 };
 
 /** A job whose result is accepted while Temporal is frozen, so that nothing follows yet. */
-async function acceptedButUntold(): Promise<string> {
+async function acceptedButUndelivered(): Promise<string> {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
+  const dispatched = await worker.take();
   await waitFor("the workflow", () => workflowExists(job_id));
-  await waitFor("the start to be settled", async () => (await owes(job_id)).length === 0);
+  await waitFor(
+    "the start to be delivered",
+    async () => (await outboxAttempts(job_id)).length === 0,
+  );
   forge.own("temporal").signal("SIGSTOP");
-  expect((await worker.complete(handed)).status).toBe(200);
+  expect((await worker.complete(dispatched)).status).toBe(200);
   return job_id;
 }
 
@@ -98,24 +101,24 @@ test("after the submission's commit, before the workflow's start", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await killServer();
   forge.own("temporal").signal("SIGCONT");
-  expect(await owes(job_id)).toEqual([0]);
+  expect(await outboxAttempts(job_id)).toEqual([0]);
   expect(await workflowExists(job_id)).toBe(false);
   await finishesAfterRestart(job_id);
 });
 
-slowTest("after the workflow's start, before that is noted", async () => {
-  // A trigger that takes a lock of ours: the server can start the workflow and get no further.
+slowTest("after the workflow's start, before it is recorded", async () => {
+  // A trigger that waits for our lock: the server can start the workflow, but can't continue.
   await all(forge.ctx.pool, HOLD_DELETES);
   await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
-  const job_id = await holding(forge, "select pg_advisory_xact_lock(42)", [], async () => {
+  const job_id = await withLock(forge, "select pg_advisory_xact_lock(42)", [], async () => {
     const submitted = await forge.user.submit("audit", AUDIT);
-    await untilSomebodyWaits(forge);
+    await untilServerWaits(forge);
     expect(await workflowExists(submitted.job_id)).toBe(true);
     await killServer();
     return submitted.job_id;
   });
   await all(forge.ctx.pool, "drop trigger hold_deletes on outbox");
-  expect(await owes(job_id)).toEqual([0]);
+  expect(await outboxAttempts(job_id)).toEqual([0]);
   await finishesAfterRestart(job_id);
 });
 
@@ -124,17 +127,17 @@ slowTest("after job_result's commit, before the workflow's start", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   expect((await worker.complete(await worker.take())).status).toBe(200);
   await killServer();
-  expect(await owes(job_id)).toEqual([0, 1]);
+  expect(await outboxAttempts(job_id)).toEqual([0, 1]);
   forge.own("temporal").signal("SIGCONT");
   await finishesAfterRestart(job_id);
 });
 
 slowTest("after the workflow's start for a result, before anything else", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await holding(forge, "lock table billing_records in share mode", [], async () => {
-    expect((await worker.complete(handed)).status).toBe(200);
-    await untilSomebodyWaits(forge);
+  const dispatched = await worker.take();
+  await withLock(forge, "lock table billing_records in share mode", [], async () => {
+    expect((await worker.complete(dispatched)).status).toBe(200);
+    await untilServerWaits(forge);
     expect(await workflowExists(job_id)).toBe(true);
     await killServer();
   });
@@ -143,32 +146,32 @@ slowTest("after the workflow's start for a result, before anything else", async 
 });
 
 test("after job_result's commit, before Temporal knows", async () => {
-  const jobId = await acceptedButUntold();
+  const jobId = await acceptedButUndelivered();
   await killServer();
   forge.own("temporal").signal("SIGCONT");
-  expect(await owes(jobId)).toEqual([1]);
+  expect(await outboxAttempts(jobId)).toEqual([1]);
   expect(await count("billing_records", jobId)).toBe(0);
   await finishesAfterRestart(jobId);
 });
 
 slowTest("between measuring and billing", async () => {
-  const jobId = await acceptedButUntold();
-  await holding(forge, "lock table billing_records in share mode", [], async () => {
+  const jobId = await acceptedButUndelivered();
+  await withLock(forge, "lock table billing_records in share mode", [], async () => {
     forge.own("temporal").signal("SIGCONT");
-    await untilSomebodyWaits(forge);
+    await untilServerWaits(forge);
     await killServer();
   });
   expect(await count("billing_records", jobId)).toBe(0);
   await finishesAfterRestart(jobId);
 });
 
-/** A directory where a file of this name is to be written: until it is gone, nobody can. */
+/** Kills the server while a directory blocks the file of this name, so that it can't be written. */
 async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   const file = join(forge.stack.storeDir, path);
   mkdirSync(file, { recursive: true });
   forge.own("temporal").signal("SIGCONT");
   await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
-  await untilPutOff(forge, jobId);
+  await untilRetried(forge, jobId);
   await killServer();
   expect(await count("artifacts", jobId)).toBe(0);
   rmdirSync(file);
@@ -177,7 +180,7 @@ async function killedBeforeFile(jobId: string, path: string): Promise<void> {
 slowTest(
   "between billing and the billing file",
   async () => {
-    const jobId = await acceptedButUntold();
+    const jobId = await acceptedButUndelivered();
     await killedBeforeFile(jobId, `billing/records/local/${jobId}.json`);
     await finishesAfterRestart(jobId);
   },
@@ -187,7 +190,7 @@ slowTest(
 slowTest(
   "between billing and manifest",
   async () => {
-    const jobId = await acceptedButUntold();
+    const jobId = await acceptedButUndelivered();
     const { artifact_id: id } = (await maybeOne<{ artifact_id: string }>(
       forge.ctx.pool,
       "select artifact_id from artifacts where job_id = $1",
@@ -200,7 +203,7 @@ slowTest(
 );
 
 slowTest(
-  "with the store's directory gone at the end, the job waits for it and has its files",
+  "if the store's directory is missing at the end, the job waits for it and keeps its files",
   async () => {
     const worker = await forge.worker("files");
     const { job_id } = await forge.user.submit("audit", AUDIT);
@@ -209,7 +212,7 @@ slowTest(
     const aside = `${forge.stack.storeDir}.aside`;
     renameSync(forge.stack.storeDir, aside);
     await worker.complete(job, { artifacts_uri: null });
-    await untilPutOff(forge, job_id);
+    await untilRetried(forge, job_id);
     expect(await worker.upload(job, "late", "x")).toBe(409);
     expect(await forge.user.job(job_id)).toMatchObject({ status: "running" });
     expect(existsSync(forge.stack.storeDir)).toBe(false);
@@ -226,15 +229,15 @@ slowTest(
 );
 
 slowTest("between manifest and completed", async () => {
-  const jobId = await acceptedButUntold();
-  await holding(
+  const jobId = await acceptedButUndelivered();
+  await withLock(
     forge,
     "select from jobs where job_id = $1 for no key update",
     [jobId],
     async () => {
       forge.own("temporal").signal("SIGCONT");
       await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
-      await untilSomebodyWaits(forge);
+      await untilServerWaits(forge);
       const attempt = await maybeOne<{ artifact_id: string }>(
         forge.ctx.pool,
         "select artifact_id from artifacts where job_id = $1",

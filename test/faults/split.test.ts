@@ -3,7 +3,10 @@ import { all, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** The API and the Temporal worker as processes of their own, and the API away for longer than any worker may be silent. */
+/**
+ * The API and the Temporal worker as separate processes, and the API down for longer than the
+ * heartbeat time-out.
+ */
 const TIMEOUT_S = 2;
 const OUTAGE_S = 4 * TIMEOUT_S;
 
@@ -24,11 +27,11 @@ afterAll(async () => {
   }
 });
 
-test("while no process serves workers, none is dead and no deadline passes", async () => {
+test("while no process serves workers, no worker is marked dead and no deadline passes", async () => {
   const worker = await forge.worker("unheard");
-  worker.beat(200);
+  worker.startHeartbeats(200);
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: OUTAGE_S / 2 });
-  const handed = await worker.take();
+  const dispatched = await worker.take();
   const others = forge.servers().filter(({ name }) => name.startsWith("forge-server-"));
   for (const other of others) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
@@ -39,19 +42,19 @@ test("while no process serves workers, none is dead and no deadline passes", asy
   await forge.stack.startServer();
   for (const other of others) other.signal("SIGCONT");
   expect(await forge.user.job(job_id)).toMatchObject({ status: "running", attempts: 1 });
-  expect((await worker.complete(handed)).status).toBe(200);
+  expect((await worker.complete(dispatched)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
-  worker.silence();
+  worker.stopHeartbeats();
 }, 60_000);
 
-test("while no request comes in no worker is dead; a silent one is, once others send heartbeats", async () => {
+test("while no request arrives, no worker is marked dead; a silent one is, once others send heartbeats", async () => {
   const { pool } = forge.ctx;
   const [kept, gone] = await Promise.all([forge.worker("kept"), forge.worker("gone")]);
-  for (const worker of [kept, gone]) worker.beat(200);
+  for (const worker of [kept, gone]) worker.startHeartbeats(200);
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await kept.take();
-  for (const worker of [kept, gone]) worker.silence();
-  // As where this server's network is cut: from here on only the database is asked.
+  const dispatched = await kept.take();
+  for (const worker of [kept, gone]) worker.stopHeartbeats();
+  // As if this server's network were cut: from here on, the test reads only the database.
   const silent = `select from workers where worker_id = any('{kept,gone}')
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
   await waitFor("both to be silent for long", async () => {
@@ -60,10 +63,10 @@ test("while no request comes in no worker is dead; a silent one is, once others 
   const dead =
     "select worker_id from workers where status = 'dead' and worker_id in ('kept', 'gone')";
   expect(await all(pool, dead)).toEqual([]);
-  kept.beat(200);
+  kept.startHeartbeats(200);
   await waitFor("the other to be dead", async () => (await all(pool, dead)).length > 0);
   expect(await all(pool, dead)).toEqual([{ worker_id: "gone" }]);
-  expect((await kept.complete(handed)).status).toBe(200);
+  expect((await kept.complete(dispatched)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
-  kept.silence();
+  kept.stopHeartbeats();
 }, 60_000);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context as ActivityContext } from "@temporalio/activity";
 import { notYet } from "../../activities/context";
-import { notingStuckWrites } from "../../activities/stuck-writes";
+import { recordStuckWrites } from "../../activities/stuck-writes";
 import { artifactPrefix } from "../../core/artifacts/artifacts";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { Job } from "../../dev/api-client";
@@ -14,11 +14,14 @@ import { readSummary } from "../support/billing";
 import { type Forge, startForge } from "../support/forge";
 import { OPERATOR, runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { countWaiting, holding } from "../support/locks";
+import { countWaiting, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
-/** Final writes that Postgres refuses for good: they are seen, hold up nobody else, and can be ended. */
+/**
+ * Final writes that Postgres refuses permanently: they are reported, block nothing else, and can be
+ * ended.
+ */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -35,7 +38,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** From now on the database refuses a job's rows of this table. */
+/** From now on, the database refuses this job's rows in this table. */
 async function refuse(table: string, jobId: string): Promise<() => Promise<void>> {
   const name = `refuse_${randomUUID().replaceAll("-", "")}`;
   await execute(
@@ -79,7 +82,7 @@ async function untilFailedInTemporal(jobId: string): Promise<void> {
   });
 }
 
-test("one is seen by its user, in the invariants and by the operator, and is over when it works", async () => {
+test("a stuck write is shown to its user, in the invariants and to the operator, until it succeeds", async () => {
   const { jobId, allow } = await stuckJob("billing_lines");
   expect(await read(jobId)).toMatchObject({
     status: "running",
@@ -101,14 +104,14 @@ test("one is seen by its user, in the invariants and by the operator, and is ove
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  // It is forgotten after its last try has returned.
+  // It is removed after its last try has returned.
   await waitFor("nothing to be stuck", async () => {
     return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
   });
   await forge.proveInvariants();
 }, 60_000);
 
-test("a bill that is written after its month was closed is borne by the open month, and dated by its outcome", async () => {
+test("a bill written after its month was closed goes into the open month, and is dated by its outcome", async () => {
   const { pool } = forge.ctx;
   const { jobId, allow } = await stuckJob("billing_records");
   // As if it had been stuck since then.
@@ -135,16 +138,16 @@ test("a bill that is written after its month was closed is borne by the open mon
   expect(closed).toMatchObject({ total_cost_usd: 0, records: 0 });
   expect(usd).toBeGreaterThan(0);
   expect(open.total_cost_usd).toBeGreaterThanOrEqual(usd);
-  // Whoever is told of usage is told of it, in the open month too.
+  // The usage export also reports it in the open month.
   const due = await claimLines(pool, { leaseS: 1, limit: 100, needsCustomer: false });
   expect(due).toContainEqual(expect.objectContaining({ job_id: jobId, month: open.period }));
   await forge.proveInvariants();
 }, 60_000);
 
-test("the operator ends a job whose bill can't be written; its hours are noted when they can be", async () => {
+test("the operator ends a job whose bill can't be written; its hours are recorded once that is possible", async () => {
   const { jobId, allow } = await stuckJob("billing_lines");
   const first = await end(jobId);
-  expect(first.stderr).toContain("its bill is not settled");
+  expect(first.stderr).toContain("its bill is not final yet");
   expect(first.code).toBe(1);
   expect(await read(jobId)).toMatchObject({
     status: "failed",
@@ -169,7 +172,7 @@ test("the operator ends a job whose bill can't be written; its hours are noted w
   await forge.proveInvariants();
 }, 60_000);
 
-test("a job that is ended after its bill was drawn up costs nothing, and may be done again under the same id", async () => {
+test("a job ended after its bill was computed costs nothing, and may run again under the same id", async () => {
   const { pool, config, store } = forge.ctx;
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
   await execute(
@@ -183,9 +186,9 @@ test("a job that is ended after its bill was drawn up costs nothing, and may be 
      when (new.job_id = '${jobId}') execute function refuse_entry()`,
   );
   const made = { result: { dataset_id: "team-data-v1" } };
-  const handed = await worker.take();
-  await worker.upload(handed, "old.txt", "of the job that is ended");
-  expect((await worker.complete(handed, made)).status).toBe(200);
+  const dispatched = await worker.take();
+  await worker.upload(dispatched, "old.txt", "of the job that is ended");
+  expect((await worker.complete(dispatched, made)).status).toBe(200);
   await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
   const before = await readSummary(forge.user);
   expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
@@ -201,15 +204,15 @@ test("a job that is ended after its bill was drawn up costs nothing, and may be 
   expect(costUsd).toBe(before.total_cost_usd);
   await forge.proveInvariants();
   const again = await forge.user.post<{ job_id: string }>(`/api/jobs/${jobId}/retry`, {});
-  const handedAgain = await worker.take();
-  await worker.upload(handedAgain, "new.txt", "of the job that is done again");
-  await worker.complete(handedAgain, made);
+  const dispatchedAgain = await worker.take();
+  await worker.upload(dispatchedAgain, "new.txt", "of the job that is done again");
+  await worker.complete(dispatchedAgain, made);
   expect(await untilEnded(forge.user, again.job_id)).toMatchObject({ status: "completed" });
   const { manifest } = await forge.user.get<{ manifest: { files: { path: string }[] } }>(
     "/api/artifacts/team-data-v1",
   );
   expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
-  // The sweeper removes what the first one has left.
+  // The sweeper removes the first one's files.
   await execute(
     pool,
     "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
@@ -268,7 +271,7 @@ slowTest(
   60_000,
 );
 
-test("a job that is ended in the moment in which its bill is written leaves none open", async () => {
+test("a job ended while its bill is written leaves no open bill", async () => {
   const { pool } = forge.ctx;
   const lock = 43;
   await execute(
@@ -282,18 +285,18 @@ test("a job that is ended in the moment in which its bill is written leaves none
      execute function hold_bills()`,
   );
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
-  const handed = await worker.take();
+  const dispatched = await worker.take();
   const hold = `select pg_advisory_xact_lock(${lock})`;
-  const ending = await holding(forge, hold, [], async () => {
-    await worker.complete(handed, { result: { inference_url: "http://127.0.0.1:1/v1" } });
+  const ending = await withLock(forge, hold, [], async () => {
+    await worker.complete(dispatched, { result: { inference_url: "http://127.0.0.1:1/v1" } });
     await waitFor("the bill to be held", async () => (await countWaiting(forge)) === 1);
     let isOver = false;
     const ended = end(jobId).finally(() => {
       isOver = true;
     });
-    // Not just anybody: while the command starts, the server may have tried again.
+    // Specifically the operator's command: meanwhile the server may have tried again.
     await waitFor(
-      "the operator, too",
+      "the operator's command to wait",
       async () => isOver || (await countWaiting(forge, OPERATOR)) > 0,
     );
     return { ended };
@@ -306,7 +309,7 @@ test("a job that is ended in the moment in which its bill is written leaves none
   await forge.proveInvariants();
 }, 60_000);
 
-describe("a write that was tried often", () => {
+describe("a write with many tries", () => {
   const workflowId = "job:of-nobody";
   const info = {
     workflowExecution: { workflowId, runId: "r" },
@@ -321,14 +324,14 @@ describe("a write that was tried often", () => {
       "select error from stuck_writes where workflow_id = $1",
       [workflowId],
     );
-  /** As Temporal's worker runs it. */
+  /** Runs `work` like an activity of Temporal's worker. */
   const run = (work: () => Promise<unknown>): Promise<unknown> => {
-    const { inbound } = notingStuckWrites(forge.ctx)({ info } as unknown as ActivityContext);
-    if (!inbound?.execute) throw new Error("it takes no part");
+    const { inbound } = recordStuckWrites(forge.ctx)({ info } as unknown as ActivityContext);
+    if (!inbound?.execute) throw new Error("the interceptor is missing");
     return inbound.execute({ args: [], headers: {} }, work);
   };
 
-  test("is seen while it hangs, and no more when it has worked", async () => {
+  test("is reported while it hangs, and no longer once it has succeeded", async () => {
     let work = (): void => undefined;
     const running = run(
       () =>
@@ -342,7 +345,7 @@ describe("a write that was tried often", () => {
     expect(await stuck()).toBeUndefined();
   });
 
-  test("is not stuck where it waits for something else to happen", async () => {
+  test("is not reported while it waits for something else", async () => {
     const waits = () => Promise.reject(notYet("the job has not ended yet"));
     await expect(run(waits)).rejects.toThrow("not ended yet");
     expect(await stuck()).toBeUndefined();
@@ -354,23 +357,23 @@ describe("a write that was tried often", () => {
 });
 
 slowTest(
-  "only a job whose work is over is ended so",
+  "only a job with an ended attempt can be ended this way",
   async () => {
     expect(await end("job_of_nobody")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("is not a job of this Forge"),
+      stderr: expect.stringContaining("does not exist"),
     });
     const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-    expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
-    const handed = await worker.take();
-    expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
-    await worker.complete(handed);
+    expect((await end(jobId)).stderr).toContain("is still in progress; cancel it");
+    const dispatched = await worker.take();
+    expect((await end(jobId)).stderr).toContain("is still in progress; cancel it");
+    await worker.complete(dispatched);
     await untilEnded(forge.user, jobId);
-    expect((await end(jobId)).stderr).toContain("has ended already");
+    expect((await end(jobId)).stderr).toContain("has already ended");
     const again = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
     const allow = await refuse("attempts", again.job_id);
     await worker.fail(await worker.take(), { retryable: true });
-    expect((await end(again.job_id)).stderr).toContain("is still under way: cancel it");
+    expect((await end(again.job_id)).stderr).toContain("is still in progress; cancel it");
     await forge.user.post(`/api/jobs/${again.job_id}/cancel`, {});
     await allow();
     await waitFor("its workflow to have tried again", async () => {

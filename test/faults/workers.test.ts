@@ -4,14 +4,14 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
-import { holding } from "../support/locks";
+import { withLock } from "../support/locks";
 import { rawPoll } from "../support/raw-poll";
 
-/** Everything that workers and the network between do to a job. */
+/** Faults of workers, and of the network between them and the server. */
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 const GRACE_S = 2;
-/** A hand-out has arrived after it. */
+/** By then a dispatch has arrived. */
 const ARRIVAL_S = 3;
 
 let forge: Forge;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.settle();
+  await forge.endTest();
 });
 
 afterAll(async () => {
@@ -38,17 +38,17 @@ afterAll(async () => {
 const workerStatus = async (id: string): Promise<string> =>
   (await forge.user.get<{ status: string }>(`/api/workers/${id}`)).status;
 
-test("a worker's row that a frozen process holds stops no other worker's heartbeat, nor assignment to it", async () => {
+test("a frozen process that locks a worker's row blocks neither other workers' heartbeats nor assignments to them", async () => {
   const stuck = await forge.worker("z-stuck");
   const idle = await forge.worker("a-idle");
   const poll = idle.take();
-  // As a process leaves it that freezes while it takes a result. Postgres ends it after 30 s.
+  // As left by a process that freezes while it accepts a result. Postgres ends it after 30 s.
   const row = "select from workers where worker_id = 'z-stuck' for no key update";
-  const [refused, submitted] = await holding(forge, row, [], async () => {
-    const beats = [stuck.heartbeat(), idle.heartbeat()] as const;
-    const refusal = beats[0].catch((error: unknown) => error);
-    // Not after a time-out of the statement that has both.
-    expect((await beats[1]).status).toBe("idle");
+  const [refused, submitted] = await withLock(forge, row, [], async () => {
+    const heartbeats = [stuck.heartbeat(), idle.heartbeat()] as const;
+    const refusal = heartbeats[0].catch((error: unknown) => error);
+    // It must not depend on a time-out of the statement for both.
+    expect((await heartbeats[1]).status).toBe("idle");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await poll;
     expect(job.job_id).toBe(job_id);
@@ -60,17 +60,17 @@ test("a worker's row that a frozen process holds stops no other worker's heartbe
   await untilEnded(forge.user, submitted);
 });
 
-test("a heartbeat whose worker's row is held for a moment is recorded after it", async () => {
+test("a heartbeat whose worker's row is locked for a moment is recorded after that", async () => {
   const worker = await forge.worker("held");
   const other = await forge.worker("not-held");
   const row = "select from workers where worker_id = 'held' for no key update";
-  let beat: Promise<{ status: string }> | undefined;
-  await holding(forge, row, [], async () => {
-    beat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
-    // By the time this is answered, the first one was in a batch.
+  let heartbeat: Promise<{ status: string }> | undefined;
+  await withLock(forge, row, [], async () => {
+    heartbeat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
+    // Once this is answered, the first heartbeat was part of a batch.
     await other.heartbeat();
   });
-  expect(await beat).toMatchObject({ status: "idle" });
+  expect(await heartbeat).toMatchObject({ status: "idle" });
   expect(await forge.user.get("/api/workers/held")).toMatchObject({ util: 77 });
 });
 
@@ -94,14 +94,14 @@ describe("a worker that is silent", () => {
     });
   });
 
-  test("for longer loses it; another gets it, and what the first says then changes nothing", async () => {
+  test("for longer loses it; another worker gets it, and later reports of the first change nothing", async () => {
     const zombie = await forge.worker("zombie");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const lost = await zombie.take();
     const heir = await forge.worker("heir");
-    heir.beat();
-    const handed = await heir.take();
-    expect(handed).toMatchObject({ job_id, attempt: 2 });
+    heir.startHeartbeats();
+    const dispatched = await heir.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 2 });
     expect(await workerStatus("zombie")).toBe("dead");
     expect(await zombie.heartbeat({ job_id, attempt: 1 })).toMatchObject({
       status: "idle",
@@ -111,8 +111,10 @@ describe("a worker that is silent", () => {
       status: 409,
       body: { error: { code: "stale_attempt" } },
     });
-    expect((await heir.complete(handed, { result: { dataset_id: "ds_heir" } })).status).toBe(200);
-    heir.silence();
+    expect((await heir.complete(dispatched, { result: { dataset_id: "ds_heir" } })).status).toBe(
+      200,
+    );
+    heir.stopHeartbeats();
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "completed",
       attempts: 2,
@@ -121,13 +123,13 @@ describe("a worker that is silent", () => {
     });
   });
 
-  test("on the last attempt fails the job: worker_lost", async () => {
+  test("on the last attempt fails the job with worker_lost", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     for (const attempt of [1, 2, 3]) {
       const mortal = await forge.worker(`mortal-${attempt}`);
-      mortal.beat();
+      mortal.startHeartbeats();
       expect(await mortal.take(40)).toMatchObject({ job_id, attempt });
-      mortal.silence();
+      mortal.stopHeartbeats();
     }
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "failed",
@@ -137,23 +139,23 @@ describe("a worker that is silent", () => {
   });
 });
 
-describe("an answer that is lost", () => {
-  test("of next_job: asking again gives the same job and attempt", async () => {
+describe("a lost response", () => {
+  test("of next_job: another poll returns the same job and attempt", async () => {
     const worker = await forge.worker("unheard");
     const socket = await rawPoll(forge, "unheard", 30);
-    await waitFor("the poll to be parked", () => isOffered(forge.ctx.pool, "unheard"));
-    // The answer is on its way, and nobody reads it.
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, "unheard"));
+    // The response is on its way, and the client does not read it.
     socket.pause();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await untilStatus(forge.user, job_id, ["running"]);
     socket.destroy();
-    const handed = await worker.take();
-    expect(handed).toMatchObject({ job_id, attempt: 1 });
-    await worker.complete(handed);
+    const dispatched = await worker.take();
+    expect(dispatched).toMatchObject({ job_id, attempt: 1 });
+    await worker.complete(dispatched);
     expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
   });
 
-  test("of job_result: sent again, ten times at once, it is accepted once", async () => {
+  test("of job_result: repeated ten times at once, it is accepted once", async () => {
     const worker = await forge.worker("stammer");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await worker.take();
@@ -164,10 +166,10 @@ describe("an answer that is lost", () => {
   });
 });
 
-describe("cancel while Temporal is away", () => {
-  test("frees a deaf worker within the grace, and the job has ended; Temporal follows", async () => {
+describe("cancel while Temporal is unavailable", () => {
+  test("frees an unresponsive worker within the grace period, and ends the job; Temporal follows", async () => {
     const worker = await forge.worker("away-deaf");
-    worker.beat();
+    worker.startHeartbeats();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await worker.take();
     await forge.own("temporal").kill();
@@ -176,9 +178,9 @@ describe("cancel while Temporal is away", () => {
     expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
     expect(await workerStatus("away-deaf")).toBe("error");
     expect(performance.now() - asked).toBeLessThan((GRACE_S + 3) * 1000);
-    worker.silence();
+    worker.stopHeartbeats();
     await forge.stack.startTemporal();
-    // settle() proves that both agree.
+    // endTest() proves that both agree.
   }, 60_000);
 
   test("ends a queued job at once, and its workflow when Temporal is back", async () => {
@@ -189,12 +191,12 @@ describe("cancel while Temporal is away", () => {
     await forge.stack.startTemporal();
   }, 60_000);
 
-  test("between two attempts notes what the lost one has used", async () => {
+  test("between two attempts records the usage of the lost one", async () => {
     const worker = await forge.worker("away-lost", { name: "NVIDIA A100 80GB", memory_gb: 80 });
     const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
     await worker.take();
     await forge.own("temporal").kill();
-    // Another boot of it knows nothing of the job.
+    // A new boot of the worker does not know the job.
     await worker.register({ name: "NVIDIA A100 80GB", memory_gb: 80 }, { boot_id: "another" });
     expect((await forge.user.job(job_id)).status).toBe("pending");
     await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
@@ -210,7 +212,7 @@ describe("cancel while Temporal is away", () => {
   }, 60_000);
 });
 
-test("a worker that says five times in a row that it runs nothing has lost the attempt", async () => {
+test("a worker that reports five times in a row that it runs nothing has lost the attempt", async () => {
   const worker = await forge.worker("forgetful");
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
   const { attempt } = await worker.take();
@@ -220,7 +222,7 @@ test("a worker that says five times in a row that it runs nothing has lost the a
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // A heartbeat that does not tell says neither.
+  // A heartbeat without this field counts neither way.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

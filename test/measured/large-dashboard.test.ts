@@ -10,14 +10,14 @@ import {
   seedTenant,
 } from "../support/large-dashboard";
 
-/** The dashboard of a tenant that has much, beside that of one that has next to nothing. */
+/** Compares the dashboard of a tenant with much data to that of a tenant with little data. */
 const MIB = 1024 * 1024;
 const LITTLE: Amounts = { jobs: 1, workers: 1, logBytes: 1024, lineage: 1 };
 const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, lineage: 500 };
 const ROUNDS = 9;
 const MAX_RATIO = 2;
 
-/** Nobody goes from page to page as fast as a test. */
+/** No rate limit: a test opens pages faster than a user. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BURST: "1000000" };
 
 interface Side {
@@ -30,12 +30,12 @@ let browser: Browser;
 let little: Side;
 let much: Side;
 
-/** What somebody does, up to where its answer is seen. */
+/** A user action, until its result is visible. */
 type Action = (page: Page, seeded: Seeded) => Promise<unknown>;
 
 const PAINT = `performance.getEntriesByName("first-contentful-paint")[0]?.startTime`;
 
-/** The first paint of a page that is loaded anew, in ms. */
+/** The time until the first paint of a freshly loaded page, in ms. */
 async function paintOf(page: Page, path: string): Promise<number> {
   await page.goto(path);
   return await waitFor("the first paint", () => page.evaluate<number | undefined>(PAINT));
@@ -57,7 +57,7 @@ const ACTIONS: Record<string, Action> = {
     await goTo(page, `/ui/jobs?tag=${RARE_TAG}`);
     await page.getByRole("table", { name: "Jobs" }).getByRole("link").first().waitFor();
   },
-  "jobs by a word": async (page) => {
+  "jobs by a text": async (page) => {
     await goTo(page, `/ui/jobs?q=${RARE_TAG}`);
     await page.getByRole("table", { name: "Jobs" }).getByRole("link").first().waitFor();
   },
@@ -109,8 +109,10 @@ const median = (values: number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
- * Does all of these in their order, round after round, on both sides in turns, so that whatever else the machine does
- * slows both. @returns those of which the median with much is over MAX_RATIO times the one with little.
+ * Runs all actions in order, for several rounds, alternating between both sides, so that other load
+ * on the machine slows both.
+ *
+ * @returns the actions whose median with much data is over MAX_RATIO times that with little data.
  */
 async function slower(
   measures: Record<string, (side: Side) => Promise<number>>,
@@ -153,7 +155,7 @@ inBrowser("with 100,000 jobs, 1,000 workers, a log of 64 MiB and a lineage of 50
     expect(await slower(Object.fromEntries(paints))).toEqual([]);
   }, 300_000);
 
-  test("of a large lineage the nearest are drawn, and all when asked for", async () => {
+  test("a large lineage shows the nearest artifacts first, and all on demand", async () => {
     const { at, seeded } = much;
     await goTo(at.page, `/ui/artifacts/${seeded.artifactId}?tab=lineage`);
     await see(at.page, "The graph shows the 60 that are nearest to this artifact.");
@@ -163,7 +165,7 @@ inBrowser("with 100,000 jobs, 1,000 workers, a log of 64 MiB and a lineage of 50
     await at.page.locator(".react-flow__node").first().waitFor();
   });
 
-  test("so does what somebody does there, up to its answer", async () => {
+  test("each user action takes at most twice as long", async () => {
     const timed = Object.entries(ACTIONS).map(
       ([name, act]): [string, (side: Side) => Promise<number>] => [
         name,

@@ -1,6 +1,6 @@
 /**
- * The workflows as they were before their last patch, for the test that takes a pipeline from one release
- * to the next. A change to a workflow's course begins with a copy of it here.
+ * The workflows before their last patch, for the test that moves a pipeline from one release to the
+ * next. Before you change the command order of a workflow, copy it here.
  */
 export { bootstrapWorkflow } from "../../workflows/bootstrap";
 export { deploymentWorkflow } from "../../workflows/deployment";

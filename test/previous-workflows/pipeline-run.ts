@@ -16,7 +16,7 @@ import {
   type StepEnd,
 } from "../../core/pipelines/workflow";
 import { jobWorkflowId } from "../../core/workflow-ids";
-import { reliably } from "../../workflows/reliably";
+import { localFirst } from "../../workflows/activity-proxies";
 
 const jobTypeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.jobType, SearchAttributeType.KEYWORD);
 const userIdKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttributeType.KEYWORD);
@@ -24,46 +24,46 @@ const userIdKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttri
 /**
  * One run of a pipeline.
  *
- *   a step                         is begun when
- *   that needs nothing             at once
- *   that needs others              all of them have completed; of those that it chooses from, have ended
- *   that needs an approval         somebody has approved it, after that
+ *   a step that                    begins when
+ *   needs nothing                  the run begins
+ *   needs others                   all of them have completed; for a choice: have ended
+ *   needs an approval              it is approved, after that
  *
- * Once a step has failed that is not optional, or the pipeline is cancelled, no other is begun. Those under
- * way go to their end, or are cancelled with it.
+ * Once a required step has failed, or the pipeline is cancelled, no other step begins. Running
+ * steps end normally, or are cancelled with the pipeline.
  */
 export class PipelineRun {
   private orders: PipelineOrders = { cancelled: false, decisions: {} };
   private isFailing = false;
   private isOver = false;
-  private heard: number;
+  private seenWakes: number;
 
   constructor(
     private readonly input: PipelineWorkflowInput,
     private readonly wakes: () => number,
   ) {
-    this.heard = wakes();
+    this.seenWakes = wakes();
   }
 
   async toItsEnd(): Promise<PipelineEnd> {
-    const plan = await reliably((activities) => activities.openPipeline(this.input));
+    const plan = await localFirst((activities) => activities.openPipeline(this.input));
     if (!plan) return { status: "none" };
     this.isFailing = plan.steps.some((step) => step.status === "failed" && !step.optional);
-    const listening = this.listen();
+    const reading = this.readOrders();
     const ends = new Map<string, Promise<StepEnd | "skipped">>();
     for (const step of plan.steps) ends.set(step.name, this.runStep(plan, step, ends));
     await Promise.all(ends.values());
     this.isOver = true;
-    await listening;
-    return await reliably((activities) => activities.closePipeline(this.input));
+    await reading;
+    return await localFirst((activities) => activities.closePipeline(this.input));
   }
 
-  /** Reads what people have decided, whenever there may be something new. */
-  private async listen(): Promise<void> {
+  /** Reads approvals and cancels whenever a wake signal has arrived. */
+  private async readOrders(): Promise<void> {
     do {
-      this.heard = this.wakes();
-      this.orders = await reliably((activities) => activities.readOrders(this.input));
-      await condition(() => this.isOver || this.wakes() > this.heard);
+      this.seenWakes = this.wakes();
+      this.orders = await localFirst((activities) => activities.readOrders(this.input));
+      await condition(() => this.isOver || this.wakes() > this.seenWakes);
     } while (!this.isOver);
   }
 
@@ -82,7 +82,7 @@ export class PipelineRun {
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.doStep(plan, step)
       : "skipped";
-    // What is left out because of it shows in its own end.
+    // The end of each skipped step shows the reason.
     if (end !== "completed" && !step.optional) this.isFailing = true;
     return end;
   }
@@ -94,28 +94,29 @@ export class PipelineRun {
       const approved = await this.awaitApproval(of);
       if (approved !== true) return approved === false ? "failed" : "skipped";
     }
-    const begun = await reliably((activities) => activities.beginStep(of));
+    const begun = await localFirst((activities) => activities.beginStep(of));
     if (begun.how === "ended") return begun.end;
     if (begun.how === "job") await this.runJob(plan, begun);
-    const end = await reliably((activities) => activities.endStep(of));
+    const end = await localFirst((activities) => activities.endStep(of));
     log.info("step ended", { pipeline_id: of.pipelineId, step: step.name, end });
     return end;
   }
 
-  /** Waits for somebody's word; undefined: there is nothing any more to approve. */
+  /** Waits for the decision. Undefined: the step no longer needs one. */
   private async awaitApproval(
     of: PipelineWorkflowInput & { step: string },
   ): Promise<boolean | undefined> {
-    const decided = await reliably((activities) => activities.askApproval(of));
+    const decided = await localFirst((activities) => activities.askApproval(of));
     if (decided !== null) return decided;
-    const word = (): boolean | undefined => this.orders.decisions[of.step];
-    await condition(() => word() !== undefined || this.isStopping);
-    return word();
+    const decision = (): boolean | undefined => this.orders.decisions[of.step];
+    await condition(() => decision() !== undefined || this.isStopping);
+    return decision();
   }
 
   /**
-   * The job as a child, which writes its row. However that closes (a failed job's execution fails, a
-   * terminated one is started again by the reconciler): how the job ended, its row tells.
+   * Runs the job as a child workflow, which writes the job's row. Ignores how the child closes (a
+   * failed job fails its execution, the reconciler restarts a terminated one): the row has the
+   * outcome.
    */
   private async runJob(plan: PipelinePlan, begun: BegunStep & { how: "job" }): Promise<void> {
     const input: JobWorkflowInput = {

@@ -14,18 +14,18 @@ import {
   type PipelineWorkflowInput,
 } from "../../core/pipelines/workflow";
 import { WAKE_SIGNAL } from "../../core/workflow-ids";
-import { reliably } from "../../workflows/reliably";
+import { localFirst } from "../../workflows/activity-proxies";
 import { PipelineRun } from "./pipeline-run";
 
 const wake = defineSignal(WAKE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
 
 /**
- * A pipeline's run, from its first step to its end; a resumed one is another execution.
+ * A pipeline's run, from its first step to its end. A resumed run is another execution.
  *
- * What people decide is written in Postgres, and a nudge tells that there is something to read. So it is
- * all the same whether they decide here or over HTTP, and whether Temporal was there when they did. A
- * cancel pressed in Temporal's UI is handed on as the pipeline's own.
+ * Decisions are stored in Postgres, and a signal wakes the workflow to read them. So it makes no
+ * difference whether they arrive by update or over HTTP, or whether Temporal was up at that time. A
+ * cancel in Temporal's UI cancels the pipeline.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
   let wakes = 0;
@@ -34,22 +34,22 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
   };
   setHandler(wake, onWake);
   setHandler(approve, (request) =>
-    reliably((activities) => activities.decideStep({ ...input, request })).finally(onWake),
+    localFirst((activities) => activities.decideStep({ ...input, request })).finally(onWake),
   );
   CancellationScope.current().cancelRequested.catch(async () => {
     await CancellationScope.nonCancellable(() =>
-      reliably((activities) => activities.cancelPipeline(input)),
+      localFirst((activities) => activities.cancelPipeline(input)),
     );
     onWake();
   });
 
   const end = await CancellationScope.nonCancellable(async () => {
     for (;;) {
-      const heard = wakes;
+      const wakesBefore = wakes;
       const end = await new PipelineRun(input, () => wakes).toItsEnd();
       await condition(allHandlersFinished);
-      // Resumed between its last write and now, perhaps.
-      if (wakes === heard) return end;
+      // The pipeline may have been resumed since its last write.
+      if (wakes === wakesBefore) return end;
     }
   });
   if (end.status === "failed") {

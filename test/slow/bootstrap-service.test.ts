@@ -9,12 +9,12 @@ const UNIT = "forge-agent-w.service";
 const INSTALLED = "/opt/forge-worker/w";
 const machine = new SystemdMachine();
 const repository = join(machine.directory, "repository");
-/** Where a bootstrap works by default: in the home of its user. */
+/** The default directory of a bootstrap: in its user's home. */
 const inHome = join(machine.home, ".forge-worker", "w");
-/** Where the operator says so. */
+/** A directory chosen by the operator. */
 const elsewhere = join(machine.directory, "data", "forge", "w");
 
-/** What an upload over SSH brings. */
+/** What the server uploads over SSH. */
 function upload(directory: string): void {
   mkdirSync(directory, { recursive: true });
   chmodSync(directory, 0o700);
@@ -54,12 +54,12 @@ function machineLog(): string {
   }
 }
 
-/** Asserts that a shell command succeeds there. */
+/** Asserts that a shell command succeeds on the machine. */
 async function holds(command: string): Promise<void> {
   expect([command, ...(await machine.run(command))]).toEqual([command, 0, expect.any(String)]);
 }
 
-/** The user ids of the agent's process, and its groups. */
+/** The user ids and groups of the agent's process. */
 async function agentStatus(): Promise<string> {
   await waitFor("the agent to start", () => /cannot register yet/.test(machine.logOf(UNIT)));
   return readFileSync(`/proc/${machine.pidOf(UNIT)}/status`, "utf8");
@@ -86,7 +86,7 @@ async function agentStatus(): Promise<string> {
     await machine.stop();
   });
 
-  test("a user who can't be root gets a process of its own, as where there is no systemd", async () => {
+  test("a user without root access gets a plain process, as on a machine without systemd", async () => {
     const directory = join(machine.directory, "plain", "w");
     upload(directory);
     await machine.run(`chown -R nobody ${machine.directory}/plain`);
@@ -96,9 +96,10 @@ async function agentStatus(): Promise<string> {
     expect([code, output]).toEqual([0, expect.stringContaining("agent: a process of nobody")]);
   });
 
-  test("the agent is the service of forge-agent install, under an account of its own", async () => {
+  test("the agent runs as the service of forge-agent install, under its own account", async () => {
     upload(inHome);
-    // A bootstrap of an earlier release: an agent that runs as root, with its state in root's home.
+    // As after a bootstrap of an earlier release: the agent runs as root, with its state in root's
+    // home.
     const state = join(inHome, "state", "w", "slot-0");
     mkdirSync(state, { recursive: true, mode: 0o700 });
     writeFileSync(join(state, "kept"), "");
@@ -135,7 +136,7 @@ async function agentStatus(): Promise<string> {
     expect(machineLog()).not.toContain("as root");
     await holds("getent passwd forge-agent | grep -q ':/usr/sbin/nologin$'");
 
-    // What it may not change, or read, and what is its own.
+    // What the agent can't change or read, and what it owns.
     const as = "setpriv --reuid forge-agent --regid forge-agent --clear-groups";
     await holds(
       `! find ${INSTALLED} -path ${INSTALLED}/state -prune -o -user forge-agent -print | grep .`,
@@ -145,21 +146,23 @@ async function agentStatus(): Promise<string> {
     await holds(`${as} test -w ${INSTALLED}/state/w/slot-0/kept`);
     await holds(`test "$(stat -c %U:%a ${INSTALLED}/state)" = forge-agent:700`);
 
-    // Of the earlier release nothing is left.
+    // Nothing of the earlier release is left.
     expect(() => process.kill(formerPid, 0)).toThrow("ESRCH");
     await holds(`! ls -d ${inHome}/venv ${inHome}/state`);
   }, 180_000);
 
-  test("in a directory of the operator's choice it is installed in place, over what root had", async () => {
+  test("in the operator's directory it is installed in place, over root's files", async () => {
     upload(elsewhere);
-    // Of the same commit, with everything closed to others.
+    // The same commit, with all files closed to other users.
     await holds(`cp -a ${INSTALLED}/venv ${inHome}/repository ${elsewhere}`);
     await holds(`chmod -R go= ${elsewhere}/..`);
     mkdirSync(join(elsewhere, "state", "w", "slot-0"), { recursive: true, mode: 0o700 });
     const before = machine.pidOf(UNIT);
 
     expect(await step(elsewhere, "script")).toContain(`forge-agent, in ${elsewhere}\n`);
-    expect(await step(elsewhere, "requirements")).toBe("agent and handlers are there\n");
+    expect(await step(elsewhere, "requirements")).toBe(
+      "agent and handlers are already installed\n",
+    );
     await step(elsewhere, "agent");
 
     expect(() => process.kill(before, 0)).toThrow("ESRCH");

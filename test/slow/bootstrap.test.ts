@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { waitFor } from "../../dev/stack/wait";
 import { Machine, READY_S } from "../support/machine";
 
-/** Every step of a bootstrap fails once, is shown, and mended; and the server is killed in the middle. */
+/**
+ * Every step of a bootstrap fails once, reports its failure, and is repaired. The server is also
+ * killed in the middle.
+ */
 const machine = new Machine(true);
 
 beforeAll(async () => {
@@ -15,7 +18,7 @@ afterAll(async () => {
   await machine.stop();
 });
 
-test("a machine that hangs holds nothing up: not its worker's end, nor the server's", async () => {
+test("a hanging machine blocks neither the removal of its worker nor the server's shutdown", async () => {
   machine.sshd.fake("flock", "exec sleep 600");
   await machine.register();
   await waitFor("the step to hang", async () => {
@@ -30,7 +33,7 @@ test("a machine that hangs holds nothing up: not its worker's end, nor the serve
   machine.sshd.fake("flock", undefined);
 }, 60_000);
 
-test("another step seems to be at work: step script", async () => {
+test("another step seems to be running: step script", async () => {
   machine.sshd.fake("flock", "exit 1");
   await machine.register();
   const failed = await machine.untilFailed("script");
@@ -50,7 +53,7 @@ test("the package manager fails: step packages, three times", async () => {
   const failed = await machine.untilFailed("packages");
   expect(failed.status_reason).toMatch(/E: no candidate\nexit code 100/);
   expect(failed.bootstrap.steps[2]?.tries).toBe(3);
-  // Each try asked for it, after an update.
+  // Each try installed it after an update.
   expect(readFileSync(log, "utf8").match(/^install .*docker.io$/gm)).toHaveLength(3);
   machine.fakePackages();
 });
@@ -62,15 +65,15 @@ test("the repository has no such branch: step repository", async () => {
   machine.git("branch", "-m", "trunk", "main");
 });
 
-test("a project is broken: step requirements", async () => {
+test("the project can't be installed: step requirements", async () => {
   const mend = machine.breakProject();
   await machine.bootstrapAgain();
   expect((await machine.untilFailed("requirements")).status_reason).toMatch(/TOMLDecodeError/);
   mend();
 }, 120_000);
 
-test("the server is killed in the middle of the longest step, and goes on after it is back", async () => {
-  // The agent does not start yet, so that the next step has its failure too.
+test("the server is killed in the middle of the longest step, and continues after its restart", async () => {
+  // The agent does not start yet, so that the next step fails once, too.
   machine.sshd.fake("setsid", "exit 1");
   await machine.bootstrapAgain();
   await waitFor("pip to be at work", async () => {
@@ -84,18 +87,18 @@ test("the server is killed in the middle of the longest step, and goes on after 
   expect(failed.bootstrap.steps[4]).toMatchObject({ step: "requirements", tries: 2 });
 }, 180_000);
 
-test("the agent starts and is not heard: step ready", async () => {
+test("the agent starts and sends no heartbeat: step ready", async () => {
   machine.sshd.fake("setsid", 'echo $$ >agent.pid; echo "lost for words"; exec sleep 60');
   await machine.bootstrapAgain();
   const failed = await machine.untilFailed("ready");
   expect(failed.status_reason).toMatch(
-    `lost for words\nthe agent was started, but not heard for ${READY_S} s`,
+    `lost for words\nthe agent was started, but sent no heartbeat for ${READY_S} s`,
   );
   machine.stopAgent();
   machine.sshd.fake("setsid", undefined);
 }, 120_000);
 
-test("with all of it mended, it becomes idle", async () => {
+test("after all repairs, the worker becomes idle", async () => {
   await machine.bootstrapAgain();
   await machine.untilStatus("idle");
 }, 120_000);

@@ -2,23 +2,23 @@ import { waitFor } from "../../dev/stack/wait";
 import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { holding, untilSomebodyWaits } from "../support/locks";
+import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 import type { TestWorker } from "../support/test-worker";
 
-/** A step of the database's clock is recorded while other transactions are in flight. */
+/** Records a step of the database's clock while other transactions are in flight. */
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
-/** Longer than servers take to notice a step, shorter than a statement may take. */
+/** Longer than servers need to notice a step, shorter than the statement timeout. */
 const NOTICED_MS = 3_000;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
-/** Workers of the test, which would be given the next one's jobs. */
+/** The test's workers, removed so that they don't get the next test's jobs. */
 const registered: string[] = [];
 
 beforeAll(async () => {
-  // A worker is given a job as soon as it has registered, before it asks.
+  // A worker can get a job right after its registration, before its first poll.
   forge = await startForge({ FORGE_OFFER_S: "600" }, { own: ["server"] });
   setClock = await useSettableClock(forge);
 }, 120_000);
@@ -49,7 +49,7 @@ interface Times {
   left_s: number;
 }
 
-/** How long ago an attempt was assigned and began, and how long it may take yet. */
+/** How long ago an attempt was assigned and started, and its remaining time. */
 const readTimes = (jobId: string): Promise<Times | undefined> =>
   maybeOne<Times>(
     forge.ctx.pool,
@@ -68,7 +68,7 @@ async function register(id: string): Promise<TestWorker> {
   return await forge.worker(id);
 }
 
-/** A worker that was given a job, and has not asked for it. */
+/** A worker that was assigned a job and has not polled for it. */
 async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string }> {
   const worker = await register(id);
   const jobId = await submit();
@@ -79,7 +79,10 @@ async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string
   return { worker, jobId };
 }
 
-/** What is to be under way: a job, and what begins it and returns its worker. */
+/**
+ * What is in flight: each prepares a job, and a function that starts the transaction and returns
+ * its worker.
+ */
 const IN_FLIGHT = {
   async dispatch(id: string) {
     const { worker, jobId } = await assigned(id);
@@ -97,14 +100,14 @@ test.each<[Kind, number]>([
   ["assignment", DAY_S],
   ["assignment", -DAY_S],
 ])(
-  "an attempt whose %s was in flight while the clock was set by %i s has its time, and is billed for it",
+  "an attempt whose %s was in flight while the clock was set by %i s keeps its deadline and its billed time",
   async (kind, byS) => {
     const { jobId, begin } = await IN_FLIGHT[kind](`${kind}${byS}`);
     const lock = "select from jobs where job_id = $1 for no key update";
-    const { worker, taking } = await holding(forge, lock, [jobId], async () => {
+    const { worker, taking } = await withLock(forge, lock, [jobId], async () => {
       const worker = await begin();
       const taking = worker.take();
-      await untilSomebodyWaits(forge);
+      await untilServerWaits(forge);
       await setClock(byS);
       await untilRecorded(byS, NOTICED_MS).catch(() => undefined);
       return { worker, taking };
@@ -124,7 +127,7 @@ test.each<[Kind, number]>([
   60_000,
 );
 
-test("a transaction that does not end holds up the recording of a step for some seconds only", async () => {
+test("an open transaction delays the recording of a step by a few seconds only", async () => {
   const client = await forge.ctx.pool.connect();
   try {
     await client.query("begin");

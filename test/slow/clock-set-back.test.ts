@@ -7,7 +7,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
 
-/** Times other than an attempt's and a bill's, while the database's clock is set. */
+/** Times other than those of attempts and bills, while the database's clock is set. */
 const DAY_S = 86_400;
 const GRACE_S = 6;
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   await Promise.all(servers.map((server) => server.die()));
   servers = [];
   await execute(forge.ctx.pool, "delete from rate_buckets");
-  await setAndLook(0);
+  await setAndWait(0);
 });
 
 afterAll(async () => {
@@ -53,15 +53,15 @@ const ofSteps = async (): Promise<number> =>
     )
   )?.s ?? 0;
 
-/** Sets the clock, and waits until a server has noticed that. */
-async function setAndLook(byS: number): Promise<void> {
+/** Sets the clock and waits until a server has noticed. */
+async function setAndWait(byS: number): Promise<void> {
   await setClock(byS);
   await waitFor("the step to be recorded", async () => Math.abs((await ofSteps()) - byS) < 5);
 }
 
 async function begin() {
   const worker = await forge.worker(`w${workers++}`);
-  worker.beat();
+  worker.startHeartbeats();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
   return { worker, jobId, job: await worker.take() };
 }
@@ -73,18 +73,18 @@ async function serve(id: string): Promise<ServingWorker> {
 }
 
 test.each([-DAY_S, DAY_S])(
-  "a cancel right after a step of %i s that is not noticed yet has its grace, and no more",
+  "a cancel right after an unnoticed step of %i s gets exactly its grace period",
   async (byS) => {
     const { worker, jobId } = await begin();
     await setClock(byS);
     await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
-    await setAndLook(byS);
+    await setAndWait(byS);
     const left = await maybeOne<{ s: number }>(
       forge.ctx.pool,
       "select extract(epoch from cancel_by - now())::float8 as s from attempts where job_id = $1",
       [jobId],
     );
-    worker.silence();
+    worker.stopHeartbeats();
     expect(left?.s).toBeGreaterThan(0);
     expect(left?.s).toBeLessThanOrEqual(GRACE_S);
     expect((await untilEnded(forge.user, jobId)).error_code).toBe("cancelled");
@@ -96,7 +96,7 @@ test("a server that went missing before the clock was set back is replaced", asy
   const server = await serve("first");
   const { deployment_id: id } = await deploy(forge.user);
   await serve("second");
-  await setAndLook(DAY_S);
+  await setAndWait(DAY_S);
   server.hidden.add(id);
   await waitFor("it to be missed", async () =>
     maybeOne(
@@ -111,11 +111,11 @@ test("a server that went missing before the clock was set back is replaced", asy
   await stop(forge.user, id);
 }, 120_000);
 
-test("what was placed again while the clock was wrong breaks no invariant", async () => {
+test("a placement made while the clock was wrong breaks no invariant", async () => {
   const server = await serve("third");
   const { deployment_id: id } = await deploy(forge.user);
   await serve("fourth");
-  await setAndLook(DAY_S);
+  await setAndWait(DAY_S);
   server.hidden.add(id);
   await until(
     forge.user,
@@ -124,19 +124,19 @@ test("what was placed again while the clock was wrong breaks no invariant", asyn
     (found) => found.placements.length > 1 && serving(found).length === 1,
     60_000,
   );
-  await setAndLook(0);
+  await setAndWait(0);
   await stop(forge.user, id);
-  await forge.settle();
+  await forge.endTest();
 }, 120_000);
 
-test("a tenant that asked before the clock was set back may ask again", async () => {
+test("a tenant that sent requests before the clock was set back is not rate-limited for it", async () => {
   const ask = async (): Promise<number> =>
     (await forge.user.call("GET", "/api/jobs?limit=1")).status;
-  await setAndLook(DAY_S);
+  await setAndWait(DAY_S);
   await waitFor("its bucket to be empty", async () =>
     (await Promise.all(Array.from({ length: 50 }, ask))).includes(429),
   );
-  await setAndLook(0);
+  await setAndWait(0);
   await waitFor("it to be answered", async () => (await ask()) === 200);
   const rows = await all<{ s: number }>(
     forge.ctx.pool,
@@ -145,12 +145,12 @@ test("a tenant that asked before the clock was set back may ask again", async ()
   for (const { s } of rows) expect(s).toBeLessThan(60);
 }, 120_000);
 
-test("a workflow that is lost is started again though its job moved before the clock was set back", async () => {
-  await setAndLook(DAY_S);
+test("a lost workflow is restarted although its job changed before the clock was set back", async () => {
+  await setAndWait(DAY_S);
   const { worker, jobId, job } = await begin();
   const workflow = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
   const first = await waitFor("its workflow", () => workflow.describe());
-  await setAndLook(0);
+  await setAndWait(0);
   await workflow.terminate("a slip of the mouse");
   await waitFor(
     "another run",
@@ -161,6 +161,6 @@ test("a workflow that is lost is started again though its job moved before the c
     { timeoutMs: 60_000 },
   );
   await worker.complete(job);
-  worker.silence();
+  worker.stopHeartbeats();
   expect((await untilEnded(forge.user, jobId)).status).toBe("completed");
 }, 120_000);

@@ -7,7 +7,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
 
-/** The database's clock was a day ahead, and is set right while no server runs. */
+/** The database's clock is a day ahead, and is corrected while no server runs. */
 const DAY_S = 86_400;
 
 let forge: Forge;
@@ -31,7 +31,7 @@ async function setAhead(): Promise<void> {
 
 const setRightWhileDown = () => forge.withoutServers(() => setClock(0));
 
-test("what was to be told Temporal is told, and a deployment is billed for its time", async () => {
+test("pending outbox entries are delivered, and a deployment is billed for its real lifetime", async () => {
   const serving = await forge.worker("serves");
   await serving.register(undefined, { job_types: ["deploy"] });
   const server = new ServingWorker(serving).start();
@@ -39,7 +39,7 @@ test("what was to be told Temporal is told, and a deployment is billed for its t
   const began = performance.now();
   await setAhead();
   const worker = await forge.worker("w");
-  worker.beat();
+  worker.startHeartbeats();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
   const job = await worker.take();
   forge.own("temporal").signal("SIGSTOP");
@@ -49,14 +49,14 @@ test("what was to be told Temporal is told, and a deployment is billed for its t
   const downS = (performance.now() - down) / 1000;
   forge.own("temporal").signal("SIGCONT");
   expect((await untilEnded(forge.user, jobId, 60_000)).status).toBe("completed");
-  worker.silence();
+  worker.stopHeartbeats();
   await stop(forge.user, deployment.deployment_id);
   const livedS = (performance.now() - began) / 1000;
   const { metrics } = await readRecord(forge.user, deployment.job_id);
   const billedS = (metrics.deployment_lifetime_days ?? 0) * DAY_S;
-  // How long no server ran can't be told.
+  // How long no server ran is unknown.
   expect(billedS).toBeGreaterThan(livedS - downS - 10);
   expect(billedS).toBeLessThan(livedS + 2);
   await server.die();
-  await forge.settle();
+  await forge.endTest();
 }, 180_000);

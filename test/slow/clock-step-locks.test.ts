@@ -5,7 +5,7 @@ import { recordStep } from "../../services/clock/record-step";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 
-/** Recording a step of the clock locks rows that workers and the scheduler lock, too. */
+/** Recording a step of the clock locks rows that workers and the scheduler also lock. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -56,7 +56,7 @@ test("recording steps while many workers send heartbeats, poll and finish jobs c
       }),
     ),
     whileBusy(async () => {
-      // Back and forth: it is right again in the end.
+      // Back and forth, so that the clock is right in the end.
       for (const byS of [-STEP_S, STEP_S]) {
         await transaction(pool, async (db) => {
           await lockSteps(db);
@@ -65,7 +65,7 @@ test("recording steps while many workers send heartbeats, poll and finish jobs c
       }
     }),
   ]);
-  // Postgres counts with a delay of a second at most.
+  // Postgres's statistics lag by up to one second.
   await execute(pool, "select pg_sleep(1.5)");
   expect({ failures, deadlocks: (await deadlocks()) - before }).toEqual({
     failures: [],

@@ -8,16 +8,19 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { useSettableClock } from "../support/settable-clock";
 
-/** Processes that compare the database's clock with their own monotonic time, without a server that does it, too. */
+/**
+ * Processes that compare the database's clock with their monotonic time. No server runs that also
+ * does it.
+ */
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const GRACE_S = 4;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
-/** Jobs that run. */
+/** Running jobs. */
 let jobs: string[];
-/** By how many seconds the clock is ahead. */
+/** How far the clock is ahead, in seconds. */
 let aheadS = 0;
 
 beforeAll(async () => {
@@ -44,7 +47,7 @@ async function step(byS: number): Promise<void> {
   await setClock(aheadS);
 }
 
-/** A process, with a monotonic time that the test can set. */
+/** A process whose monotonic time the test controls. */
 class Process {
   private aheadS = 0;
   readonly watch: ClockWatch;
@@ -53,7 +56,7 @@ class Process {
     this.watch = new ClockWatch(pool, forge.ctx.logger, () => (uptime() + this.aheadS) * 1000);
   }
 
-  /** This much time passes for it. */
+  /** Advances its monotonic time. */
   async lives(s: number): Promise<void> {
     this.aheadS += s;
     await this.watch.look();
@@ -66,7 +69,7 @@ async function start(count: number): Promise<Process[]> {
   return processes;
 }
 
-/** What is recorded while this goes on, in whole seconds. */
+/** The steps recorded during `work`, in whole seconds. */
 async function recordedBy(work: () => Promise<unknown>): Promise<number[]> {
   const read = () =>
     all<{ by_s: number }>(forge.ctx.pool, "select by_s from clock_steps order by step_id");
@@ -75,7 +78,7 @@ async function recordedBy(work: () => Promise<unknown>): Promise<number[]> {
   return (await read()).slice(length).map(({ by_s: byS }) => Math.round(byS));
 }
 
-/** So much time passes, minute by minute, for the database and for these. */
+/** Advances the time of the database and of these processes, minute by minute. */
 async function pass(minutes: number, processes: Process[]): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await step(60);
@@ -83,7 +86,7 @@ async function pass(minutes: number, processes: Process[]): Promise<void> {
   }
 }
 
-test("a step that many see is recorded once", async () => {
+test("a step that many processes see is recorded once", async () => {
   const processes = await start(3);
   const lookAtOnce = () => Promise.all(processes.map(({ watch }) => watch.look()));
   const recorded = await recordedBy(async () => {
@@ -96,7 +99,7 @@ test("a step that many see is recorded once", async () => {
   expect(recorded).toEqual([DAY_S, -DAY_S]);
 });
 
-test.each([4, -4])("steps of %i s add up until they are seen", async (byS) => {
+test.each([4, -4])("small steps of %i s add up until they are detected", async (byS) => {
   const processes = await start(2);
   const recorded = await recordedBy(async () => {
     for (let n = 0; n < 8; n++) {
@@ -107,20 +110,20 @@ test.each([4, -4])("steps of %i s add up until they are seen", async (byS) => {
   expect(recorded).toEqual(Array(4).fill(2 * byS));
 });
 
-test("a process whose own time stood still records no step where another one ran on", async () => {
+test("a process whose own time stopped records no step while another process kept running", async () => {
   const [runs, stands] = (await start(2)) as [Process, Process];
-  const { doubts } = stands.watch;
+  const { revision } = stands.watch;
   const recorded = await recordedBy(async () => {
     await pass(60, [runs]);
     await stands.watch.look();
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // It could not tell how late it was.
-  expect(stands.watch.doubts).toBeGreaterThan(doubts);
+  // It could not determine its own delay.
+  expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 
-test("a process whose own time stood still ends no job before the grace, however long another one ran on", async () => {
+test("a process whose own time stopped ends no job before the grace period, however long another one kept running", async () => {
   const [runs, stands] = (await start(2)) as [Process, Process];
   const { ctx } = forge;
   const [one, other] = jobs;
@@ -147,7 +150,7 @@ test("a process whose own time stood still ends no job before the grace, however
   }
 });
 
-test("pauses of a process that are too short to be a step don't add up to one where another one ran on", async () => {
+test("pauses that are too short to be a step don't add up to one while another process kept running", async () => {
   const [runs, pauses] = (await start(2)) as [Process, Process];
   const recorded = await recordedBy(async () => {
     for (let n = 0; n < 5; n++) {
@@ -159,7 +162,7 @@ test("pauses of a process that are too short to be a step don't add up to one wh
   expect(recorded).toEqual([]);
 });
 
-test("a process that began meanwhile can't say that there was no step, nor one that is gone", async () => {
+test("a process that started meanwhile can't rule out a step, nor can one that has ended", async () => {
   const [gone, seeing] = (await start(2)) as [Process, Process];
   await pass(2, [gone, seeing]);
   const recorded = await recordedBy(async () => {
@@ -170,7 +173,7 @@ test("a process that began meanwhile can't say that there was no step, nor one t
   expect(recorded).toEqual([3_600]);
 });
 
-test("a step back while all processes are down is recorded once by those that start, and hides no step to come", async () => {
+test("a step back while all processes are down is recorded once at their start, and hides no later step", async () => {
   const [gone] = (await start(1)) as [Process];
   await pass(60, [gone]);
   await step(-1_800);
@@ -186,7 +189,7 @@ test("a step back while all processes are down is recorded once by those that st
   expect(recorded).toEqual([1_800]);
 });
 
-test("a transaction whose clock was set right before it begins again when that is recorded", async () => {
+test("a transaction is retried if the clock was set right before it and the step is recorded during it", async () => {
   const [process] = (await start(1)) as [Process];
   const recorded = await recordedBy(async () => {
     await step(DAY_S);
@@ -199,7 +202,10 @@ test("a transaction whose clock was set right before it begins again when that i
   expect(recorded).toEqual([DAY_S]);
 });
 
-/** A pool whose next holder of the steps' lock freezes with it until it is told to go on, once that is asked for. */
+/**
+ * A pool for one process. After `freezeNext`, the next connection that takes the lock of clock
+ * steps freezes until `goOn`.
+ */
 function freezing(pool: pg.Pool) {
   let isAsked = false;
   const freezeNext = (): void => {
@@ -243,7 +249,7 @@ function freezing(pool: pg.Pool) {
   return { pool: proxy, frozen, freezeNext, goOn };
 }
 
-test("a process that freezes while it records a step is ended, and another one records it", async () => {
+test("the transaction of a process that freezes while it records a step is ended, and another process records it", async () => {
   const { pool, frozen, freezeNext, goOn } = freezing(forge.ctx.pool);
   const [holder, other] = [new Process(pool), new Process()];
   for (const { watch } of [holder, other]) await watch.look();
@@ -258,7 +264,7 @@ test("a process that freezes while it records a step is ended, and another one r
     await other.watch.look();
     goOn();
     expect(await look).toBe("ended");
-    // It goes on as if nothing had been.
+    // It continues as if it had not been frozen.
     await holder.watch.look();
   });
   expect(recorded).toEqual([DAY_S]);

@@ -35,7 +35,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** What autovacuum would have done long ago. */
+/** Does what autovacuum would have done long ago. */
 async function vacuum(): Promise<void> {
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
   await client.connect();
@@ -58,7 +58,7 @@ test(`a summary of ${MANY} records takes no longer than one of ${FEW}`, async ()
   expect(times.many / times.few).toBeLessThanOrEqual(MAX_RATIO);
 }, 120_000);
 
-test("both months are the plain sums of their records, and so is what is downloaded of them", async () => {
+test("both months and their downloads equal the plain sums of their records", async () => {
   const { period: now, ...summary } = await summaryOf(large);
   expect(summary.records).toBe(MANY);
   const before = new Date(`${now}-01T00:00:00Z`);
@@ -83,7 +83,7 @@ test("both months are the plain sums of their records, and so is what is downloa
   expect(most - first).toBeLessThan(100);
 }, 600_000);
 
-test("nothing that a submission under a budget does grows with the bills that there are", async () => {
+test("the cost of a submission under a budget does not grow with the number of bills", async () => {
   const audit = { dataset_uri: "s3://bucket/key.parquet" };
   const asked = { job_type: "train", payload: { dataset_id: "ds", model: "m", epochs: 1 } };
   for (const { user } of [small, large]) {
@@ -99,16 +99,16 @@ test("nothing that a submission under a budget does grows with the bills that th
   };
   for (const [what, { few, many }] of Object.entries(times)) {
     process.stderr.write(`${what}: ${few.toFixed(1)} ms, ${many.toFixed(1)} ms\n`);
-    // A scan of the larger tenant's would take twenty times as long, or a hundred times.
+    // A scan of the larger tenant's rows would read twenty to a hundred times as much.
     expect([what, many < few * 3 + 20]).toEqual([what, true]);
   }
 }, 120_000);
 
-test("what is billed on top is added to the totals", async () => {
+test("new bills are added to the totals", async () => {
   const worker = large.worker("hand");
   await worker.register();
   const { period, total_cost_usd: total, records } = await summaryOf(large);
-  // The first of those that the test before has left.
+  // The first job left by the test before.
   const job = await worker.take();
   await worker.complete(job, { metrics: { rows_processed: 12_345 } });
   await forge.admin.get(`/api/jobs/${job.job_id}`);

@@ -8,7 +8,7 @@ import { startPipeline, untilPipeline } from "../support/pipelines";
 const PIPELINES = 1_000;
 const WORKERS = 20;
 
-/** Where Temporal begins to warn; it ends an execution at five times as much. */
+/** Temporal warns at this size, and terminates an execution at five times this size. */
 const MAX_EVENTS = 10_240;
 const MAX_BYTES = 10 * 1024 * 1024;
 
@@ -55,7 +55,7 @@ test("two hundred steps, a hundred of them at once, fit one history", async () =
     100,
     wide.map((each) => each.name),
   );
-  // Nine at a time, each after one of those before it.
+  // Nine at a time, each after one of the layer before.
   const layers = Array.from({ length: 99 }, (_, n) => step(101 + n, [name(Math.max(100, 92 + n))]));
   const id = await startPipeline(forge.user, { steps: [...wide, first, ...layers] });
   const done = await untilPipeline(forge.user, id, ["completed", "failed"], 120_000);
@@ -67,7 +67,7 @@ test("two hundred steps, a hundred of them at once, fit one history", async () =
   expect(historySize).toBeLessThan(MAX_BYTES / 2);
 }, 180_000);
 
-test(`${PIPELINES} pipelines of five steps at once all end, each step once`, async () => {
+test(`${PIPELINES} pipelines of five steps run at once: all end, and each step runs once`, async () => {
   const body = {
     template: "synthetic",
     params: {

@@ -29,7 +29,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** On a connection whose statements may take long. */
+/** Runs on a connection without the usual statement timeout. */
 async function sql(text: string, values: unknown[] = []): Promise<void> {
   const { default: pg } = await import("pg");
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
@@ -38,7 +38,7 @@ async function sql(text: string, values: unknown[] = []): Promise<void> {
   await client.end();
 }
 
-/** Jobs as a tenant has after years, one a minute; a few have not ended. */
+/** Jobs as a tenant has after years, one per minute; a few have not ended. */
 async function fill(userId: string, count: number): Promise<void> {
   await sql(
     `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
@@ -66,17 +66,17 @@ async function planOf(userId: string | null, filter: object, after = false): Pro
 
 test.each([
   ["a tenant's jobs", "large", {}, false, "jobs_by_user"],
-  ["a later page of them", "large", {}, true, "jobs_by_user"],
+  ["a later page of these jobs", "large", {}, true, "jobs_by_user"],
   [
-    "its unfinished ones",
+    "its unfinished jobs",
     "large",
     { statuses: ["running", "pending"] },
     false,
     "jobs_active_by_user",
   ],
-] as const)("%s come off an index in order", async (_what, userId, filter, after, index) => {
+] as const)("%s are read from an index in order", async (_what, userId, filter, after, index) => {
   const plan = await planOf(userId, filter, after);
-  // Nothing between the scan and the limit: what is sorted above that is one page.
+  // No sort between the scan and the limit: only one page may be sorted above it.
   expect(plan).toMatch(new RegExp(`Limit .*\\n\\s*->\\s+Index Scan using ${index}`));
 });
 
@@ -88,7 +88,7 @@ test("a page out of a million jobs takes at most 1.2 times one out of a thousand
   };
   for (let n = 0; n < 50; n++) await Promise.all([time(small), time(large)]);
   const times: Record<"small" | "large", number[]> = { small: [], large: [] };
-  // In turns, so that whatever else the machine does slows both.
+  // Alternates between both, so that other load on the machine slows both.
   for (let n = 0; n < ROUNDS; n++) {
     times.small.push(await time(small));
     times.large.push(await time(large));
@@ -100,7 +100,7 @@ test("a page out of a million jobs takes at most 1.2 times one out of a thousand
   expect(many / few).toBeLessThanOrEqual(1.2);
 }, 120_000);
 
-test("so does the last page of them", async () => {
+test("so does the last page", async () => {
   const oldest = await all<{ us: number }>(
     forge.ctx.pool,
     "select (extract(epoch from min(created_at)) * 1000000)::bigint + 3000000000 as us from jobs where user_id = 'large'",

@@ -50,7 +50,8 @@ test("a job that runs when everything is killed finishes after the next start", 
   await makeDataset(home, 40_000);
   const first = start(home, { HEARTBEAT_INTERVAL: "0.5" });
   const before = await first.user();
-  // As a client does: on a busy machine a database that syncs may take longer than a request waits.
+  // As a client does: on a busy machine a database that syncs may take longer than a request's
+  // time-out.
   const headers = { "idempotency-key": "killed" };
   const job_id = await waitFor("the submission to be taken", async () => {
     const body = { dataset_uri: "forge://artifacts/rows.jsonl" };
@@ -68,7 +69,7 @@ test("a job that runs when everything is killed finishes after the next start", 
   expect(proveInvariants(home)).toContain("I1-I7 hold");
 }, 120_000);
 
-test("two stacks run side by side, a third on the home of one is refused", async () => {
+test("two stacks run side by side, a third one with the home of one of them is refused", async () => {
   const [homeA, homeB] = [newHome(), newHome()];
   const [a, b] = [start(homeA), start(homeB, { FORGE_AGENTS: "0" })];
   const [fileA, fileB] = [await a.ready(), await b.ready()];
@@ -90,7 +91,7 @@ test("two stacks run side by side, a third on the home of one is refused", async
   expect(existsSync(a.stackFile)).toBe(false);
 }, 120_000);
 
-test("SIGTERM to the server answers parked polls, and it is started again", async () => {
+test("SIGTERM to the server answers waiting polls, and the server is restarted", async () => {
   const stack = start(newHome(), { FORGE_AGENTS: "0" });
   const { api_url, worker_api_key, pids } = await stack.ready();
   const post = (path: string, body: object): Promise<Response> =>
@@ -100,7 +101,7 @@ test("SIGTERM to the server answers parked polls, and it is started again", asyn
       body: JSON.stringify(body),
     });
   await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
-  // Of two polls of one worker the later ends the earlier: once one is answered, the other is parked.
+  // The later poll of a worker ends the earlier one: once one is answered, the other one waits.
   const polls = [1, 2].map(async () => {
     const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
     return await answer.json();

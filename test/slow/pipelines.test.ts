@@ -1,5 +1,5 @@
 import { type Forge, startForge } from "../support/forge";
-import { runUnderFire } from "../support/pipelines-under-fire";
+import { runDuringKills } from "../support/pipelines-during-kills";
 
 let forge: Forge;
 
@@ -14,8 +14,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** test/faults/pipelines.test.ts has the short form. */
-test("thirty pipelines go through while every process is killed in turn", async () => {
-  const { kills } = await runUnderFire(forge, 30);
+/** The long form of a test in test/faults/pipelines.test.ts. */
+test("thirty pipelines complete while every process is killed in turn", async () => {
+  const { kills } = await runDuringKills(forge, 30);
   process.stderr.write(`${kills.length} kills: ${kills.join(", ")}\n`);
 }, 900_000);

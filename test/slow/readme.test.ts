@@ -7,7 +7,7 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { type Forge, startForge } from "../support/forge";
 import { Crew } from "../support/pipelines";
 
-/** A checkout as a new user has it: nothing is installed for Python. */
+/** A fresh checkout: no Python packages are installed. */
 let forge: Forge;
 let crew: Crew | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-readme-"));
@@ -27,7 +27,7 @@ afterAll(async () => {
   }
 });
 
-test("five lines of README.md lead from a checkout to a job", async () => {
+test("five lines of README.md get from a checkout to a job", async () => {
   const page = readFileSync(join(checkoutRoot(), "README.md"), "utf8");
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = ""]) => code);
   const lines = blocks.find((block) => block.includes("-m venv"));

@@ -11,12 +11,12 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Data that fits and data that doesn't, and chains of calls by the document's links. */
-test("schemathesis finds nothing in 5,000 calls as a user, nor as an admin and a worker", async () => {
+/** Generated data, valid and invalid, and chains of calls along the document's links. */
+test("schemathesis finds no problem in 5,000 calls as a user, nor as an admin and a worker", async () => {
   const workers = await finishEverything(forge);
   const { userKey, adminKey, workerKey } = forge.stack.keys;
   const forAdmins = ["--include-tag", "Users"];
-  // What a worker calls has no links among its own.
+  // The worker protocol has no links among its operations.
   const forWorkers = ["--include-tag", "Worker protocol", "--phases", "examples,coverage,fuzzing"];
   const runs = [
     await runSchemathesis(forge, userKey, ["--max-examples", "60"]),

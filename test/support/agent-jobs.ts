@@ -1,7 +1,7 @@
 import type { ApiClient, Job } from "../../dev/api-client";
 import { untilEnded } from "./jobs";
 
-/** Submits a job and waits for its end; throws with the agent's words when it failed. */
+/** Submits a job and waits for its end. Throws with the job's error and log if it failed. */
 export async function runJob(
   api: ApiClient,
   type: string,

@@ -33,7 +33,7 @@ export interface Lineage {
 export const sha256 = (bytes: Buffer | string): string =>
   createHash("sha256").update(bytes).digest("hex");
 
-/** A download; its body as bytes. */
+/** Downloads a file. The body is returned as bytes. */
 export async function download(
   api: ApiClient,
   path: string,
@@ -50,7 +50,7 @@ export async function download(
   };
 }
 
-/** The one artifact of a job. */
+/** The only artifact of a job. */
 export async function artifactOf(api: ApiClient, jobId: string): Promise<Artifact> {
   const { artifacts } = await api.get<{ artifacts: Artifact[] }>(`/api/jobs/${jobId}/artifacts`);
   const [artifact] = artifacts;
@@ -61,8 +61,8 @@ export async function artifactOf(api: ApiClient, jobId: string): Promise<Artifac
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
-/** What is wrong with a manifest by its published schema; nothing is the proof. */
-export function faultsOfManifest(manifest: Manifest): string[] {
+/** Validates a manifest against its published schema. @returns the errors; none if it is valid. */
+export function manifestErrors(manifest: Manifest): string[] {
   const name = `manifest-${manifest.artifact_type}.schema.json`;
   const schema = JSON.parse(readFileSync(join(checkoutRoot(), "docs", "schemas", name), "utf8"));
   const validate = ajv.compile(schema);

@@ -25,7 +25,7 @@ const COLUMNS = `select column_name as name from information_schema.columns
 /**
  * Copies every table, as a backup of the database does.
  *
- * @returns puts the copies back. Call it while no server runs.
+ * @returns a function that restores the copies. Call it while no server runs.
  */
 export async function backUp(databaseUrl: string): Promise<() => Promise<void>> {
   const tables = await connected(databaseUrl, async (db) => {

@@ -7,11 +7,11 @@ export interface LineState {
   export_error: string | null;
   in_doubt: boolean;
   due: string;
-  /** Hours from now on. */
+  /** In how many hours the line is due. */
   due_in_h: number;
 }
 
-/** A line of storage, as the ledger would write it. */
+/** Inserts a storage line, as the ledger would. */
 export async function addLine(
   { ctx }: Forge,
   lineId: string,
@@ -47,7 +47,7 @@ export async function untilExported(forge: Forge, lineId: string): Promise<LineS
   });
 }
 
-/** Until the line waits for something other than its turn. */
+/** Waits until the line is held back for another reason than its due time. */
 export async function untilRefused(forge: Forge, lineId: string): Promise<LineState> {
   return await waitFor(`${lineId} to be refused`, async () => {
     const state = await lineState(forge, lineId);

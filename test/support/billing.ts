@@ -4,10 +4,10 @@ import { promisify } from "node:util";
 import type { ApiClient } from "../../dev/api-client";
 import { checkoutRoot } from "../../dev/stack/paths";
 import type { Forge } from "./forge";
-import { haveRun, untilEnded } from "./jobs";
+import { backdateStart, untilEnded } from "./jobs";
 import type { TestWorker } from "./test-worker";
 
-/** A billing record as the API shows it, as far as tests look. */
+/** The fields of a billing record that tests use. */
 export interface BillingRecord {
   job_id: string;
   job_type: string;
@@ -57,7 +57,10 @@ export const readSummary = async (api: ApiClient, period?: string): Promise<Summ
 export const readRecord = async (api: ApiClient, jobId: string): Promise<BillingRecord> =>
   await api.get<BillingRecord>(`/api/billing/records/${jobId}`);
 
-/** Submits a job, has it run for so many hours, completes it with these numbers: its record. */
+/**
+ * Submits a job, pretends that it ran for `hours`, and completes it with these metrics. @returns
+ * its record.
+ */
 export async function billed(
   forge: Forge,
   { user, worker }: { user: ApiClient; worker: TestWorker },
@@ -67,14 +70,14 @@ export async function billed(
 ): Promise<BillingRecord> {
   const { job_id } = await user.submit(type, body);
   const job = await worker.take();
-  await haveRun(forge, job, hours);
+  await backdateStart(forge, job, hours);
   const answer = await worker.complete(job, { metrics });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
   await untilEnded(user, job_id);
   return await readRecord(user, job_id);
 }
 
-/** `forge-server billing recompute --check`, as an operator runs it. */
+/** Runs `forge-server billing recompute --check`, as an operator does. */
 export async function recomputeCheck(
   { stack }: Forge,
   ...more: string[]

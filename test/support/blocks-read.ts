@@ -3,10 +3,10 @@ import { createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import type { Database } from "./database";
 
 /**
- * How many blocks of these tables and their indexes Postgres reads for `work`: what it costs, whatever else this
- * machine does. Not for tables that something else reads meanwhile.
+ * Counts the blocks of these tables and their indexes that Postgres reads for `work`. Unlike time,
+ * this does not depend on other load. Nothing else may read the tables at the same time.
  *
- * @param work runs on the one connection of the pool that it is given.
+ * @param work runs on the only connection of the given pool.
  */
 export async function blocksRead(
   { ctx, databaseUrl }: Database,
@@ -16,7 +16,7 @@ export async function blocksRead(
   const options = { connectionString: databaseUrl, max: 1, timeoutMs: 20_000 };
   const pool = createPool(options, ctx.logger);
   const read = async (): Promise<number> => {
-    // A connection reports what it read now and then only.
+    // A connection reports its reads only now and then.
     await execute(pool, "select pg_stat_force_next_flush()");
     const row = await maybeOne<{ blocks: number }>(
       pool,

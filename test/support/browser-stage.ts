@@ -7,21 +7,28 @@ export interface Stage {
   browser: Browser;
   /** The tab that the tests share. */
   at: Visit;
-  /** Goes to a path below /ui in that tab, which is signed in: as a link does, at a quarter of a load's CPU time. */
+  /**
+   * Opens a path below /ui in the signed-in tab. Navigates like a link, which needs a quarter of
+   * the CPU time of a page load.
+   */
   open(path: string): Promise<Page>;
 }
 
 interface Options extends ForgeOptions {
-  /** In place of a stack of the tests' own. */
+  /** Starts the stack instead of `startForge`. */
   start?: () => Promise<Forge>;
   env?: Record<string, string>;
-  /** A path below /ui that the tab opens, signed in as the ordinary user; without one the tab is blank. */
+  /**
+   * The path below /ui that the tab opens, signed in as the ordinary user. Without a path the tab
+   * is blank.
+   */
   path?: string;
 }
 
 /**
- * A stack, a browser and a tab for the tests of a file, from its first test to its last. After each test the tab
- * has nothing to complain of.
+ * Starts a stack, a browser and a tab for the tests of a file. After each test, checks that the tab
+ * has reported no errors.
+ *
  * @param prepare runs before the tab opens.
  */
 export function browserStage(

@@ -6,7 +6,7 @@ import type { ApiClient } from "../../dev/api-client";
 import { chromiumPath } from "../../dev/stack/chromium";
 import { cacheDir } from "../../dev/stack/paths";
 
-/** Tests in a browser are skipped where there is none (dev/stack/chromium.ts). */
+/** Browser tests are skipped on a machine without Chromium (dev/stack/chromium.ts). */
 export const inBrowser: jest.Describe = chromiumPath() ? describe : describe.skip;
 
 const FLAGS = [
@@ -24,7 +24,7 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: FLAGS });
 }
 
-/** Themes and sizes in which pages are looked at; `npm run test:slow` looks at them in all. */
+/** The themes and sizes to check pages in. `npm run test:slow` checks all of them. */
 const ALL_FORMS = [
   { name: "light", dark: false, phone: false },
   { name: "dark", dark: true, phone: false },
@@ -38,7 +38,7 @@ export const FORMS = process.env.TEST_SLOW
 export interface Visit {
   page: Page;
   context: BrowserContext;
-  /** What the content security policy refused, and what scripts threw: always none. */
+  /** Violations of the content security policy, and script errors. Must be empty. */
   complaints: string[];
 }
 
@@ -50,7 +50,7 @@ interface VisitOptions {
 const WIDE = { width: 1360, height: 850 };
 const PHONE = { width: 320, height: 720 };
 
-// What runs in the page is text: this program is compiled without a browser's types.
+// A string, because it runs in the page: this program is compiled without the DOM types.
 const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
   noteViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(" ")));`;
 
@@ -63,7 +63,7 @@ const IS_TOO_LARGE = `(() => {
     (main !== null && main.scrollWidth > main.clientWidth);
 })()`;
 
-/** A new browser profile with one tab, which notes everything that goes wrong in it. */
+/** A new browser profile with one tab, which records every error in it. */
 export async function visit(
   browser: Browser,
   { dark = false, phone = false }: VisitOptions = {},
@@ -73,7 +73,7 @@ export async function visit(
     hasTouch: phone,
     isMobile: phone,
     colorScheme: dark ? "dark" : "light",
-    // Nothing fades, so that tests need not wait for it.
+    // Without animations, so that tests need not wait for them.
     reducedMotion: "reduce",
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
@@ -91,20 +91,20 @@ export async function visit(
   return { page, context, complaints };
 }
 
-/** Pastes a key into the sign-in that the page shows. */
+/** Pastes a key into the visible sign-in form. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator("#main").waitFor();
 }
 
-/** Opens a path of the dashboard with a key, as one who has signed in there. */
+/** Opens a path of the dashboard, signed in with a key. */
 export async function openSignedIn(page: Page, api: ApiClient, path: string): Promise<void> {
   await page.goto(`${api.baseUrl}${path}`);
   await signIn(page, api.key);
 }
 
-/** What axe finds that is serious or worse, one line each. */
+/** Problems that axe rates as serious or critical, one per line. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   if (!(await page.evaluate("Boolean(globalThis.axe)"))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<AxeResults>(RUN_AXE);
@@ -115,7 +115,7 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
     );
 }
 
-/** Goes to another path of the dashboard as its links do, without loading the page again. */
+/** Navigates to a path of the dashboard like its links, without a page load. */
 export const goTo = async (page: Page, path: string): Promise<void> => {
   await page.evaluate(
     `history.pushState({}, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
@@ -125,23 +125,26 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
 export const TWO_FRAMES =
   "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
-/** Goes to a path below /ui, and waits until a text of its page is there and lists have been measured. */
+/** Navigates to a path below /ui, and waits until its text is shown and its lists are measured. */
 export async function show(page: Page, path: string, text: string | RegExp): Promise<void> {
   await goTo(page, `/ui${path}`);
   await page.locator("#main").getByText(text).first().waitFor({ state: "attached" });
   await page.evaluate(TWO_FRAMES);
 }
 
-/** Takes a picture of a page. What is wrong with it, one line each: for axe, and by its width. */
-export async function lookAt(page: Page, picture: string): Promise<string[]> {
+/** Takes a screenshot of a page. @returns problems with accessibility or width, one per line. */
+export async function checkPage(page: Page, picture: string): Promise<string[]> {
   await page.screenshot({ path: join(screenshotFolder(), `${picture}.png`) });
   const problems = await accessibilityProblems(page);
   if (await isTooLarge(page)) problems.push("is larger than its window");
   return problems.map((problem) => `${picture}: ${problem}`);
 }
 
-/** Looks at pages in one of the forms. @param pages by picture: a path below /ui, and a text that is there when it has loaded. */
-export async function lookAtAll(
+/**
+ * Checks pages in one of the forms. @param pages by screenshot name: a path below /ui, and a text
+ * that appears when it has loaded.
+ */
+export async function checkPages(
   browser: Browser,
   api: ApiClient,
   { name, dark, phone }: (typeof FORMS)[number],
@@ -152,17 +155,20 @@ export async function lookAtAll(
   const problems: string[] = [];
   for (const [picture, [path, text]] of Object.entries(pages)) {
     await show(page, path, text);
-    problems.push(...(await lookAt(page, `${picture}-${name}`)));
+    problems.push(...(await checkPage(page, `${picture}-${name}`)));
   }
   await context.close();
   return { problems, complaints };
 }
 
-/** Whether anything but a region that scrolls by itself is wider than the window, or the window scrolls with its menu. */
+/**
+ * Whether the page overflows the window, apart from scrolling regions, or the window scrolls with
+ * its menu.
+ */
 const isTooLarge = async (page: Page): Promise<boolean> =>
   await page.evaluate<boolean>(IS_TOO_LARGE);
 
-/** Where screenshots of the last run lie. */
+/** The folder of the last run's screenshots. */
 function screenshotFolder(): string {
   const folder = process.env.FORGE_SCREENSHOTS ?? join(cacheDir(), "screenshots");
   mkdirSync(folder, { recursive: true });

@@ -27,7 +27,7 @@ export async function setCap(user: ApiClient, capUsd: number): Promise<void> {
   if (answer.status !== 200) throw new Error(`PUT budget: ${JSON.stringify(answer.body)}`);
 }
 
-/** A dataset of the tenant's own with so many rows: what its audit costs is known before. */
+/** Uploads a dataset with `rows` rows, so that the cost of its audit is known in advance. */
 export async function uploadRows(user: ApiClient, rows: number): Promise<string> {
   const response = await fetch(`${user.baseUrl}/api/datasets`, {
     method: "POST",
@@ -37,7 +37,10 @@ export async function uploadRows(user: ApiClient, rows: number): Promise<string>
   return ((await response.json()) as { dataset_uri: string }).dataset_uri;
 }
 
-/** The same body so many times at once, to each of the servers in turn, with a key for each where asked. */
+/**
+ * Submits the same body `count` times at once, to each server in turn, optionally each with its own
+ * idempotency key.
+ */
 export async function submitAtOnce(
   users: ApiClient[],
   count: number,
@@ -59,7 +62,7 @@ export async function submitAtOnce(
   };
 }
 
-/** The worker does so many jobs, and each is billed when this is done. */
+/** The worker completes `count` jobs. Returns when each is billed. */
 export async function doJobs(
   user: ApiClient,
   worker: TestWorker,
@@ -76,16 +79,16 @@ export async function doJobs(
 }
 
 export interface Spender extends Tenant {
-  /** The same user, of both servers. */
+  /** The same user, on each server. */
   users: ApiClient[];
   hand: TestWorker;
 }
 
-/** A tenant with a worker of its own, that speaks to two servers. */
+/** A tenant with its own worker that uses two servers. */
 export async function spenderOf(forge: Forge, id: string, otherUrl: string): Promise<Spender> {
   const tenant = await createTenant(forge, id);
   const hand = tenant.worker(`hand-of-${id}`);
   await hand.register();
-  hand.beat();
+  hand.startHeartbeats();
   return { ...tenant, users: [tenant.user, new ApiClient(otherUrl, tenant.user.key)], hand };
 }

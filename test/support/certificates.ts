@@ -11,7 +11,7 @@ const openssl = (...args: string[]): unknown => execFileSync("openssl", args, { 
 
 const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
 
-/** A certificate authority of a test's own, with its files in the folder. */
+/** A certificate authority for one test, with its files in the given folder. */
 export class CertificateAuthority implements Certificate {
   readonly cert: string;
   readonly key: string;
@@ -25,7 +25,7 @@ export class CertificateAuthority implements Certificate {
     openssl("req", "-x509", ...EC, ...this.out(this), "-subj", `/CN=${name}`);
   }
 
-  /** For these subject alternative names, like `DNS:localhost`. */
+  /** Issues a certificate for these subject alternative names, e.g. `DNS:localhost`. */
   issue(name: string, names: string): Certificate {
     const base = join(this.folder, `${this.name}-${name}`);
     const made = { cert: `${base}.crt`, key: `${base}.key` };

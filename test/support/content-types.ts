@@ -1,6 +1,6 @@
 import type { TableFormat } from "../../platform/tables/table-format";
 
-/** What a table of each format is uploaded as. */
+/** The content type to upload each table format with. */
 export const CONTENT_TYPES: Record<TableFormat, string> = {
   parquet: "application/vnd.apache.parquet",
   jsonl: "application/x-ndjson",

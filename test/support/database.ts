@@ -9,7 +9,10 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-/** A migrated database without a forge-server, for tests of SQL statements that a server would interfere with. */
+/**
+ * A migrated database without a forge-server, for tests of SQL statements that a server would
+ * disturb.
+ */
 export async function openDatabase(env: Record<string, string> = {}): Promise<Database> {
   const { stack, end } = await startTestStack({ own: ["temporal"] }, (started) =>
     started.startDatabase(),

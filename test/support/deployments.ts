@@ -32,7 +32,7 @@ export async function servingWorker(forge: Forge, id: string): Promise<ServingWo
   return new ServingWorker(await forge.worker(id)).start();
 }
 
-/** Submits a deploy job, and waits until it serves. */
+/** Submits a deploy job and waits until the deployment serves. */
 export async function deploy(api: ApiClient, more: object = {}): Promise<Deployment> {
   const { job_id } = await api.submit("deploy", { ...CHECKPOINT, ...more });
   const job = await untilEnded(api, job_id);
@@ -43,7 +43,7 @@ export async function deploy(api: ApiClient, more: object = {}): Promise<Deploym
 export const read = async (api: ApiClient, id: string): Promise<Deployment> =>
   await api.get<Deployment>(`/api/deployments/${id}`);
 
-/** Waits until a deployment is as it should be. */
+/** Waits until a deployment satisfies a condition. */
 export async function until(
   api: ApiClient,
   id: string,
@@ -60,20 +60,20 @@ export async function until(
     },
     { timeoutMs },
   ).catch((error: Error) => {
-    throw new Error(`${error.message}; it is ${JSON.stringify(last, null, 1)}`);
+    throw new Error(`${error.message}; it was ${JSON.stringify(last, null, 1)}`);
   });
 }
 
 export const serving = ({ replicas }: Deployment): string[] =>
   replicas.filter(({ state }) => state === "serving").map(({ worker_id: id }) => id);
 
-/** Stops it, and waits until nothing of it is left. */
+/** Stops it and waits until all its servers have stopped. */
 export async function stop(api: ApiClient, id: string): Promise<Deployment> {
   await api.post(`/api/deployments/${id}/stop`, {});
   return await until(api, id, "stopped", ({ status }) => status === "stopped");
 }
 
-/** Stops those that are active, all at once. */
+/** Stops all active deployments at once. */
 export async function stopAll(api: ApiClient): Promise<void> {
   const { deployments } = await api.get<{ deployments: Deployment[] }>(
     "/api/deployments?status=active&limit=200",

@@ -2,7 +2,7 @@ import type { Step } from "./sdk-contract";
 
 const ROWS = '{"question": "1 + 1?", "answer": "2"}\n'.repeat(50);
 
-/** Each kind of request: creations, reads, changes, files up and down. */
+/** One request of each kind: creations, reads, changes, uploads and downloads. */
 export const EACH_REQUEST: Step[] = [
   {
     call: "audit",

@@ -6,7 +6,7 @@ export interface StreamedEvent {
   data: Record<string, unknown>;
 }
 
-/** A stream of server-sent events, read as it comes. */
+/** Reads a stream of server-sent events as they arrive. */
 export class EventStream {
   readonly events: StreamedEvent[] = [];
   /** Resolves when the server has ended the stream. */
@@ -34,7 +34,7 @@ export class EventStream {
     return new EventStream(response.status, response, controller);
   }
 
-  /** Hangs up. */
+  /** Closes the connection. */
   close(): void {
     this.controller.abort();
   }

@@ -12,7 +12,10 @@ interface Event {
 const MAX_WORKFLOWS = 5;
 const LAST_EVENTS = 8;
 
-/** The folder of the running test file under TEST_EVIDENCE_DIR (dev/test/jest.ts); undefined without one. */
+/**
+ * The running test file's folder under TEST_EVIDENCE_DIR (dev/test/jest.ts); undefined if that is
+ * not set.
+ */
 function folderOfFile(): string | undefined {
   const { TEST_EVIDENCE_DIR: root } = process.env;
   const { testPath } = expect.getState();
@@ -23,7 +26,7 @@ function folderOfFile(): string | undefined {
   return folder;
 }
 
-/** Keeps the logs of a file's servers after its home is gone. */
+/** Keeps the logs of a file's servers after its home is removed. */
 export function keepLogs(home: string): void {
   const folder = folderOfFile();
   const logs = join(home, "logs");
@@ -31,8 +34,8 @@ export function keepLogs(home: string): void {
 }
 
 /**
- * For a proof that failed: what the workflows did last that are still open, one line each. Their whole
- * histories are kept beside the logs.
+ * For a failed proof: the last events of the open workflows, one line each. Saves their full
+ * histories next to the logs.
  */
 export async function openWorkflows({ config, temporal }: Context): Promise<string[]> {
   const query = `TaskQueue = '${config.temporal.taskQueue}' and ExecutionStatus = 'Running'`;
@@ -58,6 +61,6 @@ export async function openWorkflows({ config, temporal }: Context): Promise<stri
   return lines;
 }
 
-/** E.g. `22:26:53 TASK_STARTED`. */
+/** For example `22:26:53 TASK_STARTED`. */
 const inShort = ({ eventTime, eventType }: Event): string =>
   `${eventTime.slice(11, 19)} ${eventType.replaceAll(/EVENT_TYPE_|WORKFLOW_/g, "")}`;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request as send } from "node:http";
 import { close, listen } from "./local-server";
 
-/** One request of a client, and what it was answered. Bodies are JSON where they are that; see Bytes. */
+/** A client's request and the response to it. Bodies are JSON if possible; see Bytes. */
 export interface Exchange {
   request: {
     method: string;
@@ -15,22 +15,22 @@ export interface Exchange {
 
 export interface Recorder {
   url: string;
-  /** To be posted to before each step. */
+  /** The URL to post to before each step. */
   stepUrl: string;
-  /** By step, in the order in which they were asked. */
+  /** By step, in request order. */
   steps: Exchange[][];
   close(): Promise<void>;
 }
 
-/** Of an answer, what a client may go by; dates and lengths are of the moment. */
-const TOLD =
+/** The response headers that a client may use. Dates and lengths change with each response. */
+const RESPONSE_HEADERS =
   /^(content-type|x-forge-.*|retry-after|location|content-range|etag|idempotency-replayed)$/;
 const ASKED =
   /^(content-type|accept|idempotency-key|last-event-id|range|x-forge-client|x-checksum-.*)$/;
 
 const NEXT_STEP = "/-/step";
 
-/** A server that passes everything on to another as it is, and remembers it. */
+/** A proxy that forwards everything unchanged, and records it. */
 export async function recordExchanges(target: string): Promise<Recorder> {
   const steps: Exchange[][] = [];
   const server = createServer((given, reply) => {
@@ -53,7 +53,7 @@ export async function recordExchanges(target: string): Promise<Recorder> {
       answer.on("close", () => {
         step[place] = exchangeOf(given, sent(), answer, received());
       });
-      // Who stops listening to a stream has been answered all the same.
+      // Also record a response whose client closed the stream.
       reply.on("close", () => forwarded.destroy());
     });
     forwarded.on("error", () => reply.destroy());
@@ -84,13 +84,13 @@ function exchangeOf(
     request: requestOf(given, sent),
     answer: {
       status: answer.statusCode ?? 0,
-      headers: headersOf(answer, TOLD),
+      headers: headersOf(answer, RESPONSE_HEADERS),
       ...bodyOf(received),
     },
   };
 }
 
-/** What is asked by a request whose body has been read. */
+/** The recorded form of a request whose body has been read. */
 export function requestOf(given: IncomingMessage, body: Buffer): Exchange["request"] {
   const url = new URL(given.url ?? "/", "http://forge");
   return {
@@ -107,7 +107,7 @@ function queryOf({ searchParams }: URL): Record<string, string | string[]> {
   return Object.fromEntries(
     names.map((name) => {
       const values = searchParams.getAll(name);
-      // A copy: a list that Node has made is of no kind that jest's comparisons know.
+      // A copy: jest's comparisons don't recognise the prototype of a list that Node has created.
       return [name, values.length > 1 ? [...values] : (values[0] ?? "")];
     }),
   );

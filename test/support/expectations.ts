@@ -1,6 +1,6 @@
 /**
- * What is expected of a value, in JSON: of an object the fields that are named, of a list each element,
- * and of a text in angle brackets its kind. Variables are written `${name}`.
+ * The expected value, in JSON. For an object, only the named fields are compared; for a list, each
+ * element. A text in angle brackets stands for a kind of value. Variables are written `${name}`.
  */
 export type Expectation = unknown;
 
@@ -14,11 +14,11 @@ const KINDS: Record<string, (value: unknown) => boolean> = {
   "<list>": (value) => Array.isArray(value),
 };
 
-/** Each place where the value is not as expected; none where all is. */
+/** Lists each place where the value differs from the expectation. */
 export function differences(expected: Expectation, value: unknown, at = "it"): string[] {
   if (typeof expected === "string" && expected.startsWith("<") && expected.endsWith(">")) {
     const isKind = KINDS[expected];
-    if (!isKind) throw new Error(`${expected} is no kind of expectation`);
+    if (!isKind) throw new Error(`${expected} is not a kind of value`);
     return isKind(value) ? [] : [`${at} is ${inWords(value)}, not ${expected}`];
   }
   if (Array.isArray(expected)) {
@@ -39,7 +39,7 @@ export function differences(expected: Expectation, value: unknown, at = "it"): s
 
 const inWords = (value: unknown): string => (JSON.stringify(value) ?? "not there").slice(0, 300);
 
-/** With `${name}` replaced by the value of that variable, in every text; what is unknown stays. */
+/** Replaces `${name}` with the variable's value in every text. Unknown variables stay. */
 export function filledIn<T>(template: T, variables: Record<string, string>): T {
   const text = JSON.stringify(template).replace(/\$\{(\w+)\}/g, (whole, name: string) =>
     JSON.stringify(variables[name] ?? whole).slice(1, -1),

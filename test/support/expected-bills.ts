@@ -1,7 +1,10 @@
 import { Decimal } from "decimal.js";
 import type { Metrics } from "./random-jobs";
 
-/** The prices of spec.md 2.5's tables, written down a second time: what they are checked against. */
+/**
+ * The prices from the tables of spec.md 2.5, written a second time so that the product's are
+ * checked against them.
+ */
 const GPU_HOUR = { a100: "1.25", default: "2.50" };
 const WORK: Record<string, [field: keyof Metrics, unit: number, price: string]> = {
   generate: ["tokens_generated", 1_000_000, "0.30"],
@@ -18,12 +21,12 @@ export interface Facts {
   measuredHours: number;
   /** How long its worker had it. */
   seconds: number;
-  /** Of a generate job: how many rows it was to make. */
+  /** For a generate job, the number of rows to generate. */
   size: number | null;
   metrics: Metrics;
 }
 
-/** What is billed of the worker's numbers. */
+/** The part of the reported metrics that is billed. */
 function plausible({ metrics, seconds, size }: Facts): Metrics {
   const bySize = size === null ? Number.POSITIVE_INFINITY : Math.max(1e8, size * 1e6);
   const tokens = Math.min(Math.max(1e9, 1e6 * seconds), bySize);
@@ -40,12 +43,12 @@ function plausible({ metrics, seconds, size }: Facts): Metrics {
   };
 }
 
-/** What a job comes to whose last attempt reported this, and which was no deployment. */
+/** The expected cost of a job (not a deployment) whose last attempt reported these facts. */
 export function expectedUsd(facts: Facts): string {
   const { type, card, gpu, measuredHours } = facts;
   const metrics = plausible(facts);
-  const { gpu_hours: told } = metrics;
-  const hours = told === undefined || told > measuredHours ? measuredHours : told;
+  const { gpu_hours: reported } = metrics;
+  const hours = reported === undefined || reported > measuredHours ? measuredHours : reported;
   const usd = (amount: Decimal.Value, unit: number, price: string): Decimal =>
     new Decimal(amount).times(price).div(unit).toDecimalPlaces(6, Decimal.ROUND_HALF_UP);
   if (card === "metered") {

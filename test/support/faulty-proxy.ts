@@ -2,13 +2,13 @@ import { connect, createServer, type Socket } from "node:net";
 import { addressOf, listen } from "./local-server";
 
 /**
- * What becomes of one request on its way through.
- * - `cut before`: the connection ends, and the server never hears of it.
- * - `cut after`: the server has done it, and its answer is lost.
- * - `cut in body`: the answer breaks off after its head.
- * - `reset`: as `cut after`, by TCP's reset.
- * - `slow`: the answer comes in pieces of a few bytes.
- * - `silent`: the server has done it, and nothing is ever heard of it.
+ * What happens to a request in the proxy.
+ * - `cut before`: the connection ends, and the server gets no request.
+ * - `cut after`: the server handles the request, and its response is lost.
+ * - `cut in body`: the response ends after its head.
+ * - `reset`: like `cut after`, with a TCP reset.
+ * - `slow`: the response arrives in pieces of a few bytes.
+ * - `silent`: the server handles the request, and the connection stays open without a response.
  */
 export const FAULTS = [
   "cut before",
@@ -20,16 +20,16 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** TCP between a client and a server; it knows nothing of HTTP but where a head ends. */
+/** A TCP proxy between a client and a server. Of HTTP it only knows where a head ends. */
 export class FaultyProxy {
-  /** One after another, each for one request. */
+  /** Upcoming faults, each for one request. */
   readonly ahead: Fault[] = [];
-  /** Those that were done to a request. */
+  /** Faults that were applied to a request. */
   readonly done: Fault[] = [];
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer((client) => this.carry(client));
 
-  /** @param target - asked for anew with each connection: a server that is started again has another. */
+  /** @param target - called for each connection, as a restarted server has another address. */
   private constructor(private readonly target: () => string) {}
 
   static async start(target: () => string): Promise<FaultyProxy> {
@@ -42,12 +42,12 @@ export class FaultyProxy {
     return addressOf(this.server);
   }
 
-  /** How many clients are connected. */
+  /** The number of connected clients. */
   get connections(): number {
     return this.sockets.size / 2;
   }
 
-  /** Every connection that there is, now. */
+  /** Cuts every current connection. */
   cutAll(): void {
     for (const socket of this.sockets) socket.destroy();
   }
@@ -75,7 +75,7 @@ export class FaultyProxy {
       });
     }
     client.on("data", (chunk) => {
-      // What comes after an answer is the next request; until then it is the rest of this one.
+      // Data after a response is the next request; until then it belongs to this one.
       if (isAnswering) {
         isAnswering = false;
         fault = this.ahead.shift();
@@ -88,7 +88,7 @@ export class FaultyProxy {
       isAnswering = true;
       const by = fault;
       sending = sending.then(() => answer(client, chunk, by));
-      // The others end the connection with the first piece.
+      // The other faults end the connection with the first piece.
       if (fault !== "slow" && fault !== "silent") fault = undefined;
     });
   }

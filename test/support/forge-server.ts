@@ -8,10 +8,10 @@ export interface Ended {
   stderr: string;
 }
 
-/** By which Postgres tells the connections of such commands from those of servers. */
+/** The application name of such commands. Distinguishes their connections from the servers'. */
 export const OPERATOR = "operator";
 
-/** Runs a command of `forge-server` on a test's stack, as its operator would. */
+/** Runs a command of `forge-server` on a test's stack, like its operator. */
 export async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   const program = join(forge.stack.release, "bin", "forge-server.js");
   const database = new URL(forge.stack.databaseUrl);
@@ -32,10 +32,10 @@ export async function runForgeServer(forge: Forge, ...args: string[]): Promise<E
   });
 }
 
-/** `audit verify`: what is broken, and where the log ends. */
+/** `audit verify`: the broken entries, and the end of the log. */
 export const verifyAudit = (forge: Forge, ...more: string[]): Promise<Ended> =>
   runForgeServer(forge, "audit", "verify", ...more);
 
-/** `billing recompute --check`: the records it saw, and its last word. */
+/** `billing recompute --check`: the number of records, and the result. */
 export const recomputeBills = (forge: Forge, ...more: string[]): Promise<Ended> =>
   runForgeServer(forge, "billing", "recompute", "--check", ...more);

@@ -15,32 +15,38 @@ import { TestWorker } from "./test-worker";
 
 export interface Forge {
   stack: Stack;
-  /** The file's own server, to kill and freeze. @throws where the file shares it: `own` asks for one. */
+  /**
+   * The file's own server, to kill and freeze. @throws if the file shares it: request it with
+   * `own`.
+   */
   own(server: Server): ManagedProcess;
-  /** As the ordinary user of stack.json. */
+  /** The ordinary user of stack.json. */
   user: ApiClient;
   admin: ApiClient;
-  /** The database and Temporal, for looking and for standing in the way. */
+  /** Direct access to the database and Temporal, to inspect and to interfere. */
   ctx: Context;
-  /** A registered worker of the user, spoken for by the test over HTTP. */
+  /** Registers a worker of the user, which the test drives over HTTP. */
   worker(id: string, gpu?: { name: string; memory_gb: number }): Promise<TestWorker>;
-  /** Its processes, whatever their role. */
+  /** Its processes, in any role. */
   servers(): ManagedProcess[];
-  /** Meanwhile none of them is there: the first is killed and started again, the others are frozen. */
+  /**
+   * Runs `work` without servers: the first one is killed and restarted afterwards, the others are
+   * frozen.
+   */
   withoutServers(work: () => Promise<unknown>): Promise<void>;
   /** Throws with every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
-   * After a test: proves the invariants, of workflows those that closed since the last test, and keeps its
-   * workers from taking the next one's jobs.
+   * Call after a test. Proves the invariants (for workflows: those closed since the last test), and
+   * keeps its workers from getting the next test's jobs.
    */
-  settle(): Promise<void>;
+  endTest(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Debts; and jobs that Temporal is to end yet: for a workflow that was started with its attempt's end known,
- * nothing is owed, and where Temporal is slow it may take seconds to begin.
+ * Outbox entries, and jobs that Temporal has yet to finish. A workflow that was started with the
+ * attempt's outcome has no outbox entry, and a slow Temporal may take seconds to run it.
  */
 const UNDER_WAY = `
   select job_id from outbox
@@ -50,11 +56,12 @@ const UNDER_WAY = `
 
 /** Leases are short so that other processes soon take over the work of a killed one. */
 const DEFAULTS = {
-  // A test's worker that sends no heartbeats must not die on a busy machine before its file has ended.
+  // A test's worker that sends no heartbeats must not die on a busy machine before its file has
+  // ended.
   FORGE_HEARTBEAT_TIMEOUT_S: "600",
-  // Tests run jobs out of time right after the server came up.
+  // Tests exceed deadlines right after the server has started.
   FORGE_DEADLINE_GRACE_S: "1",
-  // In a file with several workers each job goes to the one that the test lets ask.
+  // In a file with several workers, each job goes to the worker that the test lets poll.
   FORGE_OFFER_S: "0",
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
@@ -63,15 +70,15 @@ const DEFAULTS = {
 };
 
 export interface ForgeOptions {
-  /** The Temporal worker is a process of its own. */
+  /** Runs the Temporal worker as a separate process. */
   split?: boolean;
   /** Servers that the file stops, kills or freezes, and so can't share. */
   own?: Server[];
 }
 
 /**
- * Two processes that serve the API and two Temporal workers, for every file: users speak to the first one,
- * workers to the second (`npm run test:doubled`).
+ * Runs two API processes and two Temporal workers for every file: users call the first API process,
+ * workers the second (`npm run test:doubled`).
  */
 const IS_DOUBLED = process.env.TEST_DOUBLED === "true";
 
@@ -98,7 +105,7 @@ export async function startForge(
   );
   const { config } = loadConfig({
     ...env,
-    // Each connection is a process of Postgres, and tests need few at once.
+    // Each connection is a process of Postgres, and tests need only a few.
     FORGE_DATABASE_POOL: "6",
     FORGE_STORE_DIR: stack.storeDir,
     FORGE_DATABASE_URL: stack.databaseUrl,
@@ -108,8 +115,8 @@ export async function startForge(
   const workerApi = (): ApiClient => new ApiClient(workerUrl ?? stack.apiUrl, stack.keys.workerKey);
   const closed = new Set<string>();
   const prove = async (known?: Set<string>): Promise<void> => {
-    // A cancelled job has ended before its workflow knows.
-    await waitFor("nothing to be owed, and no job to be finalising", async () => {
+    // A cancelled job ends before its workflow knows.
+    await waitFor("the outbox to be empty, and no job to be finalising", async () => {
       return (await all(ctx.pool, UNDER_WAY)).length === 0;
     });
     const violations = await checkInvariants(ctx, known);
@@ -147,7 +154,7 @@ export async function startForge(
       return worker;
     },
     proveInvariants: () => prove(),
-    async settle() {
+    async endTest() {
       await prove(closed);
       await execute(ctx.pool, "update workers set available_until = null");
     },

@@ -6,7 +6,7 @@ import { Worker } from "@temporalio/worker";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { workflowsBeforeChanges } from "./previous-release";
 
-/** A folder for each release, in which nothing is changed any more. */
+/** A folder for each release. Released folders never change. */
 const DIRECTORY = join(checkoutRoot(), "test", "histories");
 const THIS_RELEASE = (
   JSON.parse(readFileSync(join(checkoutRoot(), "package.json"), "utf8")) as { version: string }
@@ -18,7 +18,7 @@ export const recordedHistories = (): string[] =>
     .filter((file) => file.endsWith(".json"))
     .sort();
 
-/** Of this release, by their names. */
+/** The names of this release's histories. */
 export const recordedWays = (): string[] =>
   recordedHistories()
     .filter((file) => file.startsWith(`${THIS_RELEASE}/`))
@@ -28,12 +28,15 @@ export const recordedWays = (): string[] =>
 export const readHistory = (file: string): unknown =>
   JSON.parse(readFileSync(join(DIRECTORY, file), "utf8"));
 
-/** Fails where today's workflow code would not have written this history. */
+/** Fails if today's workflow code would not have produced this history. */
 export async function replay(history: unknown, workflowId: string): Promise<void> {
   await Worker.runReplayHistory({ workflowBundle: bundle }, history, workflowId);
 }
 
-/** Replays recorded histories by one worker, which takes much less time than one for each. What is wrong, by file. */
+/**
+ * Replays recorded histories with one worker, which is much faster than one worker for each.
+ * @returns the errors by file.
+ */
 export async function replayRecorded(files: string[]): Promise<Map<string, Error | undefined>> {
   const histories = files.map((file) => ({ workflowId: file, history: readHistory(file) }));
   const results = Worker.runReplayHistories({ workflowBundle: bundle }, histories);
@@ -43,9 +46,11 @@ export async function replayRecorded(files: string[]): Promise<Map<string, Error
 }
 
 /**
- * A workflow's history as text with its payloads readable, after it was replayed: by today's code, and by
- * that of a release before, which knows today's changes and takes none. With RECORD_HISTORIES=1 it is kept
- * under this name, for the code of tomorrow, unless this release has one of that name.
+ * Replays a workflow's history: with today's code, and with the code of an earlier release, which
+ * knows today's patches and applies none. With RECORD_HISTORIES=1 the history is stored under this
+ * name for future code, unless this release has one of that name.
+ *
+ * @returns the history as text with readable payloads.
  */
 export async function inspectHistory(name: string, handle: WorkflowHandle): Promise<string> {
   const history = await handle.fetchHistory();
@@ -62,7 +67,7 @@ export async function inspectHistory(name: string, handle: WorkflowHandle): Prom
   return decoded(json);
 }
 
-/** Drops what only tells on which machine a history was recorded. */
+/** Drops what only identifies the recording machine. */
 function withoutMachine(key: string, value: unknown): unknown {
   return key === "stackTrace" || key === "identity" ? undefined : value;
 }

@@ -1,15 +1,15 @@
 import type { TableFormat } from "../../platform/tables/table-format";
 import { parquetOf, varint } from "./parquet-bytes";
 
-/** A table that is made to hurt whoever reads it. */
+/** A table built to harm its reader. */
 export interface HostileFile {
   what: string;
   format: TableFormat;
-  /** Made when it is wanted: some are large. */
+  /** Generated on demand: some are large. */
   bytes(): Buffer;
 }
 
-/** Field 2 of the footer, the schema: so many elements called "a", of no children. */
+/** Field 2 of the footer, the schema: `elements` elements called "a" without children. */
 function schemaOf(elements: number): Buffer {
   const element = Buffer.from([0x48, 1, 0x61, 0x15, 0, 0]);
   return Buffer.concat([

@@ -7,9 +7,10 @@ import { CONTENT_TYPES } from "./content-types";
 import { HOSTILE_FILES } from "./hostile-files";
 
 /**
- * A tenant that does its worst, in a process of its own: `node hostile-tenant.js API_URL USER_KEY [ATTACK …]`,
- * until it is killed. It writes a line of JSON a second: how often each attack began, and was answered with
- * which status. Its own work gives way to the server's, as if it ran elsewhere.
+ * A tenant that attacks the server, in its own process: `node hostile-tenant.js API_URL USER_KEY
+ * [ATTACK …]`, until it is killed. Writes one line of JSON per second: for each attack the number
+ * of requests, and of responses by status. Runs at low priority, so that its own work does not slow
+ * the server.
  */
 const [apiUrl = "", userKey = "", ...chosen] = process.argv.slice(2);
 const user = new ApiClient(apiUrl, userKey);
@@ -31,7 +32,7 @@ async function counted(attack: string, work: () => Promise<number>): Promise<voi
   note(attack, "begun");
   const status = await work().catch((error: Error) => error.name);
   note(attack, status);
-  // Refused at once, it would only heat its own machine.
+  // After a refusal, wait: an immediate retry would only load this machine.
   if (status === 429 || typeof status === "string") await sleep(50);
 }
 
@@ -51,12 +52,12 @@ async function read(path: string, key: string, init: RequestInit = {}): Promise<
     ...init,
     headers: { "x-service-api-key": key, ...init.headers },
   });
-  // To its end: a stream stays open.
+  // Read to the end: a stream stays open.
   for await (const _ of response.body ?? []);
   return response.status;
 }
 
-/** Tables that are made to hurt whoever reads them. */
+/** Tables built to harm their reader. */
 async function tables(): Promise<void> {
   const files = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
   many(4, (lane) => {
@@ -70,7 +71,7 @@ async function tables(): Promise<void> {
   });
 }
 
-/** Uploads that hardly go on. */
+/** Uploads that progress very slowly. */
 async function uploads(): Promise<void> {
   many(UPLOADS, () => {
     forEver("uploads", async () => {
@@ -87,7 +88,7 @@ async function uploads(): Promise<void> {
   });
 }
 
-/** Many keys, which ask for the dearest pages. */
+/** Many keys that request the most expensive pages. */
 async function reads(): Promise<void> {
   const keys: string[] = [];
   for (let n = 0; n < 60; n++) {
@@ -102,14 +103,14 @@ async function reads(): Promise<void> {
   });
 }
 
-/** Keys that nobody has. */
+/** Unknown keys. */
 async function guesses(): Promise<void> {
   many(LOOPS, () => {
     forEver("guesses", () => read("/api/jobs", mintKey("user")));
   });
 }
 
-/** Workers of different memory, which register again and again and poll. */
+/** Workers of different memory that register again and again, and poll. */
 async function fleet(): Promise<void> {
   const body = { name: "boxes", scope: "worker" };
   const { key } = await user.post<{ key: string }>("/api/auth/api-keys", body);
@@ -132,7 +133,7 @@ async function fleet(): Promise<void> {
   });
 }
 
-/** Jobs of as many different requirements as it may have; then streams of their events and logs. */
+/** Jobs with as many different requirements as allowed; then streams of their events and logs. */
 async function streams(): Promise<void> {
   const jobs: string[] = [];
   const submit = async (n: number): Promise<number> => {
@@ -152,7 +153,7 @@ async function streams(): Promise<void> {
   });
 }
 
-/** Polls by raw connections that never wait for an answer before they send the next. */
+/** Polls over raw connections that don't wait for a response before the next request. */
 async function pipelines(): Promise<void> {
   const { hostname, port } = new URL(apiUrl);
   const body = '{"worker_id":"mallory-0","wait_seconds":30}';
@@ -176,7 +177,7 @@ async function pipelines(): Promise<void> {
   });
 }
 
-/** Bodies that are dear to read, also where no rate is held. */
+/** Bodies that are expensive to read, also on routes without a rate limit. */
 async function bodies(): Promise<void> {
   const body = `{"worker_id":"x","p":[${Array(70_000).fill("[]").join(",")}]}`;
   const bomb = `{"p":[${Array(340_000).fill("[]").join(",")}]}`;
@@ -194,7 +195,7 @@ async function bodies(): Promise<void> {
 }
 
 const ATTACKS = { tables, uploads, reads, guesses, fleet, streams };
-/** These begin once the others are under way, which they would hold up. */
+/** These start after the others, which they would slow down. */
 const FLOODS = { pipelines, bodies };
 
 function main(): void {

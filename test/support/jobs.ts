@@ -4,7 +4,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
-/** Whether a worker may be given a job: it is parked, or asked lately. */
+/** Whether a worker can be assigned a job: its poll waits, or it has polled recently. */
 export async function isOffered(pool: Queryable, workerId: string): Promise<boolean> {
   const rows = await all(
     pool,
@@ -14,7 +14,7 @@ export async function isOffered(pool: Queryable, workerId: string): Promise<bool
   return rows.length === 1;
 }
 
-/** A valid audit of a dataset that nobody will read. */
+/** A valid audit of a dataset that is never read. */
 export const AUDIT = { dataset_uri: "s3://bucket/data.parquet" };
 
 /** Waits until the job has one of the statuses. */
@@ -38,17 +38,17 @@ export async function untilEnded(api: ApiClient, jobId: string, timeoutMs = 30_0
   return await untilStatus(api, jobId, ["completed", "failed"], timeoutMs);
 }
 
-/** Waits until the final writes of a job were tried, and are tried again from now on. */
-export async function untilPutOff({ ctx }: Pick<Forge, "ctx">, jobId: string): Promise<void> {
-  await waitFor("the final writes to be put off", async () => {
+/** Waits until the final writes of a job have failed once and are being retried. */
+export async function untilRetried({ ctx }: Pick<Forge, "ctx">, jobId: string): Promise<void> {
+  await waitFor("the final writes to be retried", async () => {
     const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
     const { raw } = await handle.describe();
     return raw.pendingActivities?.some(({ activityType }) => activityType?.name === "finishJob");
   });
 }
 
-/** As if the worker had had the job for so many hours: what it reports of GPU time counts up to that. */
-export async function haveRun(
+/** Pretends that the job has run for `hours`: reported GPU time is billed up to that time. */
+export async function backdateStart(
   { ctx }: Pick<Forge, "ctx">,
   job: { job_id: string },
   hours: number,

@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 
-/** More Tabs than any page has stops. */
+/** More Tabs than any page has focusable elements. */
 const MAX_TABS = 120;
 
 /** Presses Tab until the element has the focus. */
@@ -13,11 +13,17 @@ export async function tabTo(page: Page, target: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${target}`);
 }
 
-/** The focus is on it, or comes to it, and it is not busy: a busy button has its new name, and does nothing yet. */
+/**
+ * Waits until the element has the focus and is not busy: a busy button already has its new name,
+ * but ignores keys.
+ */
 export const focused = (page: Page, target: Locator): Promise<void> =>
   target.and(page.locator(":focus:not([aria-busy=true])")).waitFor();
 
-/** Opens a question by its button, closes it by Escape, opens it again, and says yes: by keys alone. */
+/**
+ * With the keyboard only: opens a dialog by its button, closes it with Escape, opens it again, and
+ * confirms.
+ */
 export async function answerByKeys(
   page: Page,
   opener: Locator,

@@ -31,17 +31,20 @@ export function processesOf(forge: Forge): Victim[] {
 }
 
 export interface KillOptions {
-  /** Longest between two kills. */
+  /** The longest time between two kills. */
   betweenMs?: number;
-  /** So many, and no more. */
+  /** The maximum number of kills. */
   atMost?: number;
-  /** What has to happen before the next one: on a busy machine nothing else would. */
+  /**
+   * Must resolve before the next kill. Otherwise a busy machine would make no progress between
+   * kills.
+   */
   between?: () => Promise<unknown>;
 }
 
 /**
- * Kills one after the other at random moments, each of them at least once, until it is over; each comes
- * back after a moment. Returns their names, in order.
+ * Kills the processes in turn at random moments, each at least once, until `isOver`. Each is
+ * restarted after a moment. @returns their names, in order.
  */
 export async function killInTurn(
   victims: Victim[],
@@ -54,7 +57,7 @@ export async function killInTurn(
   while (kills.length < atMost && !(await isDone())) {
     await between?.();
     const victim = victims[kills.length % victims.length];
-    // The moment is the test: nothing is waited for.
+    // The random moment is the test, so there is nothing to wait for.
     await sleep(Math.random() * betweenMs);
     await victim?.kill();
     kills.push(victim?.name ?? "");

@@ -5,26 +5,26 @@ import type { Forge } from "./forge";
 import { AUDIT, untilEnded } from "./jobs";
 import { seedJobs } from "./seeded-jobs";
 
-/** What a tenant has of each thing that the dashboard shows. */
+/** How many objects of each kind a tenant has. */
 export interface Amounts {
   jobs: number;
   workers: number;
   logBytes: number;
-  /** Artifacts that were made from one. */
+  /** Artifacts made from one artifact. */
   lineage: number;
 }
 
 export interface Seeded {
-  /** A job that has ended, with a log whose last line is `LAST_LINE`. */
+  /** An ended job whose log ends with `LAST_LINE`. */
   jobId: string;
   artifactId: string;
 }
 
 export const LAST_LINE = "the last line of all";
-/** In the tags of a hundredth of the jobs, and of at least one. */
+/** Tags one in a hundred jobs, and at least one. */
 export const RARE_TAG = "rare";
 
-/** A tenant of so many things, of which one job and its artifact were really made. */
+/** Seeds a tenant. One job and its artifact are really produced. */
 export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
   const seeded = await makeOne(forge);
   writeLog(forge, seeded.jobId, amounts.logBytes);
@@ -38,9 +38,9 @@ export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded
 async function makeOne(forge: Forge): Promise<Seeded> {
   const worker = await forge.worker("hand");
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await worker.log(handed, "the first line of all\n");
-  await worker.complete(handed);
+  const dispatched = await worker.take();
+  await worker.log(dispatched, "the first line of all\n");
+  await worker.complete(dispatched);
   const { result } = await untilEnded(forge.user, jobId);
   return { jobId, artifactId: String(result?.dataset_id) };
 }
@@ -59,10 +59,10 @@ function writeLog({ stack }: Forge, jobId: string, bytes: number): void {
   writeFileSync(file, `${lines.join("")}${LAST_LINE}\n`);
 }
 
-/** A statement may take seconds only. */
+/** Rows per statement, as a statement may take a few seconds only. */
 const AT_ONCE = 5_000;
 
-/** A job a minute, back in time. */
+/** One job per minute, back in time. */
 async function seedManyJobs({ ctx, user }: Forge, count: number): Promise<void> {
   const { user_id } = await user.get<{ user_id: string }>("/api/auth/ping");
   const types = ["generate", "audit", "distill", "train", "evaluate"];
@@ -99,7 +99,7 @@ async function seedWorkers({ ctx }: Forge, count: number): Promise<void> {
   );
 }
 
-/** Copies of an artifact that say they were made from it. */
+/** Copies of an artifact whose lineage says they were made from it. */
 async function seedDescendants({ ctx }: Forge, id: string, count: number): Promise<void> {
   await execute(
     ctx.pool,

@@ -5,10 +5,13 @@ import type { ApiClient } from "../../dev/api-client";
 import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
-/** Of each, in ms. */
+/** Times in ms. */
 export type Times<Name extends string> = Record<Name, number>;
 
-/** Medians of so many calls of each, in turns: whatever else the machine does slows all of them. */
+/**
+ * The medians of `rounds` calls of each, alternating, so that other load on the machine slows all
+ * of them.
+ */
 export async function mediansOf<Name extends string>(
   rounds: number,
   calls: Record<Name, () => Promise<unknown>>,
@@ -32,13 +35,16 @@ export async function mediansOf<Name extends string>(
 const median = (values: number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-/** Memory of a process that is in use now, in MB. */
+/** Resident memory of a process, in MB. */
 export function residentMb(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
 }
 
-/** Reads a download to its end and keeps none of it; what its last column but three, the cost, adds up to. */
+/**
+ * Reads a download to its end without keeping it. @returns the sum of its cost column, the fourth
+ * from the end.
+ */
 export async function sumCsv(
   api: ApiClient,
   path: string,
@@ -66,7 +72,7 @@ export async function sumCsv(
   return { lines, usd: new Decimal(micros.toString()).div(1_000_000).toFixed() };
 }
 
-/** What a tenant's records add up to, line by line, past everything that was added up before. */
+/** The sum of a tenant's records, computed line by line, without the stored totals. */
 export async function plainSum(
   { ctx }: Forge,
   userId: string,

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo, Server as TcpServer } from "node:net";
 
-/** Has a server listen on a free port of this machine; its address. */
+/** Listens on a free port of this machine. @returns the URL. */
 export async function listen(server: TcpServer): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return addressOf(server);
@@ -10,7 +10,7 @@ export async function listen(server: TcpServer): Promise<string> {
 export const addressOf = (server: TcpServer): string =>
   `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-/** With the connections that it has. */
+/** Closes a server and its connections. */
 export async function close(server: Server): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

@@ -7,18 +7,18 @@ const waitsAs = (applicationName: string): string =>
   `datname = current_database() and application_name = '${applicationName}'
    and wait_event_type = 'Lock'`;
 
-/** A statement of the server's that a lock holds up; others have databases on this Postgres, too. */
+/** Matches a server's statement that waits for a lock. Other test files use this Postgres, too. */
 export const WAITS = waitsAs("forge");
 
-/** How many statements wait for a lock: of the file's servers, or of who calls himself so. */
+/** The number of statements that wait for a lock, by the application name of their connection. */
 export const countWaiting = async ({ ctx }: Forge, applicationName = "forge"): Promise<number> =>
   (await all(ctx.pool, `select from pg_stat_activity where ${waitsAs(applicationName)}`)).length;
 
-export const untilSomebodyWaits = (forge: Forge): Promise<unknown> =>
+export const untilServerWaits = (forge: Forge): Promise<unknown> =>
   waitFor("the server to wait for the lock", async () => (await countWaiting(forge)) > 0);
 
-/** Holds a lock of the test's own while `work` runs. */
-export async function holding<T>(
+/** Holds a lock in a separate transaction while `work` runs. */
+export async function withLock<T>(
   { stack }: Forge,
   lock: string,
   values: unknown[],

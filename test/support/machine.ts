@@ -27,12 +27,12 @@ interface Detail {
   };
 }
 
-/** For how long a bootstrap waits for its agent; on a busy machine one needs some seconds. */
+/** How long a bootstrap waits for its agent, which needs some seconds on a busy machine. */
 export const READY_S = 20;
 
 /**
- * A machine that becomes a worker over real SSH: its script, git, venv, pip and agent are real; of the
- * package manager there is a stand-in. With the Forge that sets it up.
+ * A machine that becomes a worker over real SSH. Script, git, venv, pip and agent are real; the
+ * package manager is a stand-in. Includes the Forge that sets it up.
  */
 export class Machine {
   readonly id = "over-ssh";
@@ -44,7 +44,10 @@ export class Machine {
   readonly sshd = new Sshd(join(this.directory, "sshd"), ["docker", "podman"]);
   forge!: Forge;
 
-  /** @param hasRepository whether it fetches agent and handlers from one, or the server brings them. */
+  /**
+   * @param hasRepository whether it fetches the agent and the handlers from a repository; otherwise
+   * the server uploads them.
+   */
   constructor(private readonly hasRepository = false) {}
 
   async start(): Promise<void> {
@@ -63,7 +66,7 @@ export class Machine {
         HEARTBEAT_INTERVAL: "0.5",
         FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
       },
-      // Ids of bootstraps' workflows are made of workers' names, which other files use, too.
+      // Bootstrap workflow ids contain worker names, which other files use as well.
       { own: ["temporal"] },
     );
   }
@@ -75,14 +78,14 @@ export class Machine {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** What pip needs to know on this machine, and a secret. */
+  /** The settings that pip needs on this machine, and a secret. */
   private environment(): Record<string, string> {
     const ofPip = Object.entries(process.env).filter(([name]) =>
       /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name),
     );
     return {
       ...(Object.fromEntries(ofPip) as Record<string, string>),
-      // Compiling what is installed takes longer than all the rest.
+      // Compiling the installed packages takes longer than everything else.
       PIP_NO_COMPILE: "1",
       HEARTBEAT_INTERVAL: "0.5",
       TEAM_TOKEN: "not-for-the-log",
@@ -103,13 +106,13 @@ export class Machine {
     this.git("commit", "-q", "-m", "agent and handlers");
   }
 
-  /** The stand-in for a package manager: what it is asked to install is there. */
+  /** Installs a stand-in for the package manager, which finds every package installed. */
   fakePackages(): void {
     const docker = join(this.directory, "sshd", "bin", "docker");
     this.sshd.fake("apt-get", `touch ${docker}\nchmod +x ${docker}`);
   }
 
-  /** Its agent's Python is there already: with what the tests' own agents have, and pip has nothing to do. */
+  /** Prepares the agent's Python from the tests' own environment, so that pip has nothing to do. */
   bringPython(python: string): void {
     const bin = join(this.remoteDir, "venv", "bin");
     mkdirSync(bin, { recursive: true });
@@ -167,7 +170,7 @@ export class Machine {
     );
   }
 
-  /** Waits for the end of a bootstrap, which must have failed at this step, and at no other. */
+  /** Waits for the end of a bootstrap, which must have failed at this step and at no other. */
   async untilFailed(step: string): Promise<Detail> {
     const failed = await waitFor(
       `the failure of ${step}`,
@@ -197,11 +200,11 @@ export class Machine {
     try {
       process.kill(this.agentPid, "SIGKILL");
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
 
-  /** A file that the bootstrap left on the machine. */
+  /** Reads a file that the bootstrap left on the machine. */
   read(name: string): string {
     return readFileSync(join(this.remoteDir, name), "utf8");
   }

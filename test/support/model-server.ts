@@ -4,7 +4,7 @@ import { addressOf, close, listen } from "./local-server";
 
 export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A model's server, small: it answers with its name, unless a test says otherwise. */
+/** A minimal model server. It answers with its name, unless a test sets another handler. */
 export class ModelServer {
   readonly requests: IncomingMessage[] = [];
   answering: Answering = (request, response) => {
@@ -19,7 +19,7 @@ export class ModelServer {
       this.requests.push(request);
       this.answering(request, response);
     });
-    // As servers should: an answer that comes early is not lost.
+    // As servers should: an early response is not lost.
     lingerOnClose(this.server);
   }
 

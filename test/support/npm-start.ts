@@ -17,7 +17,7 @@ interface StackFile {
   pids: { stack: number; postgres: number; temporal: number; server: number; agents: number[] };
 }
 
-/** What `npm start` runs, as a process of its own. */
+/** Runs `npm start` as a separate process. */
 export class NpmStart {
   output = "";
   readonly exited: Promise<number | null>;
@@ -45,7 +45,7 @@ export class NpmStart {
     return join(this.home, "stack.json");
   }
 
-  /** Waits until it is ready; what stack.json says. */
+  /** Waits until it is ready. @returns the content of stack.json. */
   async ready(): Promise<StackFile> {
     const own = (): StackFile | undefined => {
       if (!existsSync(this.stackFile)) return undefined;
@@ -53,7 +53,7 @@ export class NpmStart {
       return content.pids.stack === this.child.pid ? content : undefined;
     };
     return await waitFor("stack.json", own, { timeoutMs: 60_000 }).catch((error: Error) => {
-      throw new Error(`${error.message}; it said:\n${this.output}`);
+      throw new Error(`${error.message}; output:\n${this.output}`);
     });
   }
 
@@ -66,7 +66,7 @@ export class NpmStart {
     return statSync(this.stackFile).mode & 0o777;
   }
 
-  /** SIGKILL to every process of it, itself first, so that it cannot start anything again. */
+  /** Sends SIGKILL to all its processes, the parent first, so that it can't restart any. */
   async killAll(): Promise<void> {
     const { pids } = await this.ready();
     for (const pid of [pids.stack, pids.server, pids.temporal, pids.postgres, ...pids.agents]) {

@@ -2,7 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Forge } from "./forge";
 
-/** Writes programs, by job type, and a configuration of the agent that runs them; its path. */
+/**
+ * Writes handler programs, by job type, and an agent configuration that runs them. @returns the
+ * configuration's path.
+ */
 export function writeHandlers(
   forge: Forge,
   name: string,

@@ -1,4 +1,4 @@
-/** An unsigned LEB128, as Thrift's compact protocol has them. */
+/** An unsigned LEB128 number, as in Thrift's compact protocol. */
 export function varint(value: number): number[] {
   const bytes: number[] = [];
   let rest = value;
@@ -6,7 +6,7 @@ export function varint(value: number): number[] {
   return [...bytes, rest];
 }
 
-/** A parquet file that is nothing but a footer. */
+/** A parquet file that contains only a footer. */
 export function parquetOf(footer: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(footer.length);

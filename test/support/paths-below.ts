@@ -1,7 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Every path below a folder that others write to: what vanishes while it is looked at is left out. */
+/**
+ * Every path below a folder that other processes write to. Paths that vanish during the walk are
+ * left out.
+ */
 export function pathsBelow(folder: string, within = ""): string[] {
   return entriesOf(join(folder, within)).flatMap((entry) => {
     const path = join(within, entry.name);

@@ -2,7 +2,7 @@ import type { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
-import { haveRun } from "./jobs";
+import { backdateStart } from "./jobs";
 import type { DispatchedJob, TestWorker } from "./test-worker";
 
 export interface PipelineStep {
@@ -39,10 +39,10 @@ export interface Pipeline {
   steps: PipelineStep[];
 }
 
-/** A dataset that nobody reads. */
+/** A dataset that is never read. */
 export const URI = "s3://team-data/secret-place.parquet";
 
-/** The whole chain, as small as it can be said. */
+/** The whole chain with minimal parameters. */
 export const BYO_DATA = {
   template: "byo-data",
   params: {
@@ -73,7 +73,7 @@ export async function untilPipeline(
   );
 }
 
-/** Submits a pipeline; its id. */
+/** Submits a pipeline. @returns its id. */
 export async function startPipeline(api: ApiClient, body: unknown): Promise<string> {
   return (await api.post<Pipeline>("/api/pipelines", body)).pipeline_id;
 }
@@ -84,18 +84,21 @@ export const stepOf = (pipeline: Pipeline, name: string): PipelineStep => {
   return step;
 };
 
-/** By step, how it stands. */
+/** The status of each step, by name. */
 export const statusesOf = (pipeline: Pipeline): Record<string, string> =>
   Object.fromEntries(pipeline.steps.map(({ name, status }) => [name, status]));
 
-/** What a worker reports of a job. */
+/** What a worker reports for a job. */
 export type Work = (job: DispatchedJob) => {
   result?: Record<string, unknown>;
   metrics?: Record<string, number>;
   error?: string;
 };
 
-/** As handlers do it: what they make has an id, and the numbers that gates ask for. */
+/**
+ * The results that the usual handlers report: the id of their output, and the numbers that gates
+ * need.
+ */
 export const usualWork: Work = ({ job_type: type, output_ids: ids }) => {
   const [id = ""] = Object.values(ids);
   switch (type) {
@@ -117,9 +120,9 @@ export const usualWork: Work = ({ job_type: type, output_ids: ids }) => {
   }
 };
 
-/** Workers that do whatever comes, until they are told to stop. */
+/** Workers that complete every job until they are stopped. */
 export class Crew {
-  readonly handed: DispatchedJob[] = [];
+  readonly dispatched: DispatchedJob[] = [];
   private stopped = false;
   private working: Promise<void>[] = [];
   private readonly workers: TestWorker[] = [];
@@ -127,7 +130,7 @@ export class Crew {
   constructor(
     private readonly forge: Forge,
     public work: Work = usualWork,
-    /** Whether the artifacts that they make hold a file, each another. */
+    /** Whether their artifacts contain a file, each with different content. */
     private readonly leavesFiles = false,
   ) {}
 
@@ -137,7 +140,7 @@ export class Crew {
         name: "NVIDIA A100-SXM4-80GB",
         memory_gb: 80,
       });
-      worker.beat();
+      worker.startHeartbeats();
       this.workers.push(worker);
       this.working.push(this.keepWorking(worker));
     }
@@ -148,8 +151,8 @@ export class Crew {
     while (!this.stopped) {
       const job = await worker.next(1).catch(() => undefined);
       if (!job) continue;
-      this.handed.push(job);
-      if (job.job_type === "train") await haveRun(this.forge, job, 1);
+      this.dispatched.push(job);
+      if (job.job_type === "train") await backdateStart(this.forge, job, 1);
       const { error, ...done } = this.work(job);
       if (this.leavesFiles) await worker.upload(job, "content.txt", job.job_id);
       const report =
@@ -161,8 +164,8 @@ export class Crew {
   async stop(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.working);
-    for (const worker of this.workers) worker.silence();
-    // Else they would be given what somebody else is there for.
+    for (const worker of this.workers) worker.stopHeartbeats();
+    // Otherwise they would be assigned the next test's jobs.
     const ids = this.workers.map(({ id }) => id);
     const quiet = "update workers set available_until = null where worker_id = any($1)";
     await execute(this.forge.ctx.pool, quiet, [ids]);

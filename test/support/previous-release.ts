@@ -9,7 +9,7 @@ interface Release {
   remove(): void;
 }
 
-/** A server that is today's but for its workflows. */
+/** A server with today's code and other workflows. */
 function releaseWith(workflows: string): Release {
   const folder = mkdtempSync(join(tmpdir(), "forge-previous-"));
   const dist = join(folder, "dist");
@@ -19,17 +19,17 @@ function releaseWith(workflows: string): Release {
   return { dist, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Workflows that know all changes of their course that today's know, and take none of them. */
+/** Workflows that know all of today's patches and apply none of them. */
 export function workflowsBeforeChanges(): string {
   const bundle = readFileSync(join(checkoutRoot(), "dist", "workflow-bundle.js"), "utf8");
-  const dormant = bundle.replace(/(TAKEN_CHANGES = )\[[^\]]+\]/, "$1[]");
-  if (dormant === bundle) throw new Error("the bundle does not name the changes that it takes");
+  const dormant = bundle.replace(/(ACTIVE_PATCHES = )\[[^\]]+\]/, "$1[]");
+  if (dormant === bundle) throw new Error("the bundle has no patch calls to replace");
   return dormant;
 }
 
 export const releaseBeforeChanges = (): Release => releaseWith(workflowsBeforeChanges());
 
-/** One with the workflows of test/previous-workflows. */
+/** A server with the workflows of test/previous-workflows. */
 export async function previousRelease(): Promise<Release> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(checkoutRoot(), "test", "previous-workflows", "index.ts"),

@@ -32,7 +32,7 @@ export interface Summary {
 
 const sumOf = (amounts: Iterable<number>): string => Decimal.sum(0, ...amounts).toFixed();
 
-/** All pages. */
+/** Reads all pages. */
 async function readRecords(user: ApiClient): Promise<BillingRecord[]> {
   const records: BillingRecord[] = [];
   for (let after = ""; ; ) {
@@ -46,8 +46,9 @@ async function readRecords(user: ApiClient): Promise<BillingRecord[]> {
 }
 
 /**
- * Whichever way a tenant's bills are read they come to the same: record by record, month by month, by type
- * and by tag, as an invoice, as CSV, and as files. Answers with how many there are, and what of.
+ * Proves that all views of a tenant's bills add up to the same: record by record, month by month,
+ * by type and by tag, as an invoice, as CSV, and as files. @returns the number of records, and of
+ * each type.
  */
 export async function proveSums(
   forge: Forge,
@@ -59,7 +60,7 @@ export async function proveSums(
   expect(records.filter(({ state }) => state !== "final")).toEqual([]);
   const months = [...new Set(records.map(({ created_at: at }) => at.slice(0, 7)))].sort();
   const tags = await tagsOf(forge, userId);
-  // A deployment would live in several of them; none here has lived that long.
+  // A deployment could span several months; none in these tests lives that long.
   const summaries = await Promise.all(
     months.map((month) => user.get<Summary>(`/api/billing/summary?period=${month}`)),
   );
@@ -99,11 +100,11 @@ async function tagsOf({ ctx }: Forge, userId: string): Promise<Map<string, strin
   return new Map(jobs.map(({ job_id: id, tags }) => [id, tags]));
 }
 
-/** Exactly one for each record, and the same as the API tells. */
+/** Proves that there is exactly one file per record, with the same content as the API's. */
 function proveFiles({ stack }: Forge, userId: string, records: BillingRecord[]): void {
   const folder = join(stack.storeDir, "billing", "records", userId);
   const names = records.map(({ job_id: id }) => `${id}.json`).sort();
-  // What a process that was killed had begun to write has another name until it is whole.
+  // A killed process may leave a partly written file, which has another name until it is complete.
   const whole = readdirSync(folder).filter((name) => !name.endsWith(".part"));
   expect(whole.sort()).toEqual(names);
   for (const record of records) {
@@ -122,8 +123,8 @@ interface MeasuredAttempt {
 }
 
 /**
- * Each record, but for deployments, comes to what the prices of the specification make of what the worker
- * said to the simulated fleet and how long it had the job: computed by other code than the product's.
+ * Checks each record, except deployments, against the specification's prices, the usage that the
+ * simulated worker reported, and the time it had the job. Uses separate code from the product's.
  */
 export async function provePrices({ ctx }: Forge, records: BillingRecord[]): Promise<void> {
   const measured = await all<MeasuredAttempt & Record<string, unknown>>(

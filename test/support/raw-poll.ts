@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import type { Forge } from "./forge";
 
-/** A worker's poll over a socket of the test's own, sent and left waiting. */
+/** Sends a worker's poll over a raw socket and leaves it waiting. */
 export async function rawPoll(
   { stack }: Forge,
   workerId: string,

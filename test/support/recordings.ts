@@ -8,7 +8,7 @@ import { bytesOf, type Exchange, requestOf } from "./exchanges";
 import { close, listen } from "./local-server";
 import type { Scenario, Variables } from "./sdk-contract";
 
-/** A scenario as a client and a server of one release have played it. */
+/** A scenario as played by a client and a server of one release. */
 export interface Recording extends Scenario {
   variables: Variables;
   /** By step. */
@@ -17,7 +17,7 @@ export interface Recording extends Scenario {
 
 const FOLDER = join(checkoutRoot(), "sdk", "contract", "recorded");
 
-/** The releases that were recorded. */
+/** The recorded releases. */
 export const releases = (): string[] => (existsSync(FOLDER) ? readdirSync(FOLDER).sort() : []);
 
 export function readRecordings(release: string): Recording[] {
@@ -26,7 +26,7 @@ export function readRecordings(release: string): Recording[] {
   );
 }
 
-/** Keeps what was played, by the file of its scenario. No key goes with it. */
+/** Stores recordings in the file of their scenario. Keys are removed. */
 export function writeRecordings(release: string, recordings: Recording[]): void {
   const folder = join(FOLDER, release);
   mkdirSync(folder, { recursive: true });
@@ -38,7 +38,10 @@ export function writeRecordings(release: string, recordings: Recording[]): void 
   }
 }
 
-/** The OpenAPI document is kept with its release's docs, and is larger than all the rest. */
+/**
+ * Drops the OpenAPI document: it is stored with its release's docs, and is larger than everything
+ * else.
+ */
 function withoutApi(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("openapi" in value)) return value;
   return { ...value, paths: undefined, components: undefined };
@@ -50,7 +53,7 @@ export interface Player {
   close(): Promise<void>;
 }
 
-/** A server that answers a client as it was answered then, or as `changed` makes of it. */
+/** A server that replays the recorded responses to a client, optionally changed by `changed`. */
 export async function play(
   { recorded, steps }: Recording,
   changed = (answer: Exchange["answer"], _path: string): Exchange["answer"] => answer,
@@ -69,10 +72,10 @@ export async function play(
     const exchanges = (recorded[step] ?? []).filter((then) => isOf(then, request));
     const times = asked.get(place) ?? 0;
     asked.set(place, times + 1);
-    // Who asks for as long as it takes, may ask more often than somebody did then.
+    // A polling client may poll more often than in the recording.
     const exchange = steps[step]?.polls ? (exchanges[times] ?? exchanges.at(-1)) : exchanges[times];
     if (!exchange) {
-      reply.writeHead(501).end(`nobody has asked this in step ${step + 1}: ${place}`);
+      reply.writeHead(501).end(`no recorded request in step ${step + 1}: ${place}`);
       return;
     }
     const { status, headers, body } = changed(exchange.answer, request.path);
@@ -82,7 +85,10 @@ export async function play(
   return { url, stepUrl: `${url}/-/step`, close: () => close(server) };
 }
 
-/** Whether a server of then would take it for the same request: it knows no others. */
+/**
+ * Whether an older server would treat it as the same request: that server knows only its own
+ * requests.
+ */
 const isOf = ({ request: then }: Exchange, now: Exchange["request"]): boolean =>
   isDeepStrictEqual(essenceOf(then), essenceOf(now));
 
@@ -95,12 +101,14 @@ const essenceOf = ({ method, path, query, headers, body }: Exchange["request"]):
   repeatable: "idempotency-key" in headers,
 });
 
-/** Where an answer lacks a field that the other has, or has another kind of value there. */
+/**
+ * Lists each place where a response lacks a field of the other, or has another kind of value there.
+ */
 export function lacking(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now)) return [`${at} is no list any more`];
-    // One entry stands for all: what else there is in a list is of the day.
+    // Compare only the first entry: the rest of a list depends on the day.
     return old.length > 0 && now.length > 0 ? lacking(old[0], now[0], `${at}[0]`) : [];
   }
   if (typeof old !== typeof now) return [`${at} was ${typeof old} and is ${typeof now}`];

@@ -8,13 +8,13 @@ import { saySilently } from "../../dev/stack/say";
 import type { Forge } from "./forge";
 
 export interface SchemathesisRun {
-  /** 0: every check held for every call. */
+  /** 0: every check passed for every call. */
   code: number | null;
   output: string;
   calls: number;
 }
 
-/** So that what it submits comes to an end, and no stream or poll outlasts its patience. */
+/** Makes submitted jobs end, and ends streams and polls before schemathesis times out. */
 export const SCHEMATHESIS_ENV = {
   FORGE_RATE_LIMIT_PER_MINUTE: "100000000",
   FORGE_RATE_LIMIT_BURST: "1000000",
@@ -23,10 +23,10 @@ export const SCHEMATHESIS_ENV = {
 };
 
 /**
- * Runs schemathesis with all of its checks, as is its default, against a running stack as the key's
- * owner. What it is not asked for stands in test/contract/schemathesis.toml, with the reason.
+ * Runs schemathesis with all its default checks against a running stack, with the given key.
+ * test/contract/schemathesis.toml lists the exceptions and their reasons.
  *
- * @param options further arguments, e.g. how many examples and which phases.
+ * @param options further arguments, e.g. the number of examples and the phases.
  */
 export async function runSchemathesis(
   forge: Forge,
@@ -40,7 +40,7 @@ export async function runSchemathesis(
     ...["--config-file", config, "run", `${forge.stack.apiUrl}/docs/openapi.json`],
     ...["--header", `X-Service-Api-Key: ${key}`, "--no-color", ...options],
   ];
-  // Its own folder, for the examples that it keeps.
+  // Its own folder, for the examples that it stores.
   const child = spawn(join(python, "..", "schemathesis"), args, { cwd: folder });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -56,7 +56,7 @@ export async function runSchemathesis(
   return { code, output, calls: Number(/(\d+) generated/.exec(output)?.[1] ?? 0) };
 }
 
-/** Workers that finish whatever comes, well or not, until `stop`. */
+/** Workers that complete or fail every job until `stop`. */
 export async function finishEverything(forge: Forge): Promise<{ stop(): Promise<void> }> {
   let stopped = false;
   const work = async (id: string): Promise<void> => {

@@ -4,17 +4,19 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import type { Exchange } from "./exchanges";
 import { differences, type Expectation, filledIn } from "./expectations";
 
-/** One call of an SDK: what it sends, is answered, and returns or raises. sdk/contract/README.md. */
+/**
+ * One call of an SDK: what it sends, receives, and returns or raises. See sdk/contract/README.md.
+ */
 export interface Step {
   call: string;
-  /** Whose key; the user's, unless it says. */
+  /** The key to use; by default the user's. */
   as?: "admin" | "stranger";
   args?: unknown[];
   options?: Record<string, unknown>;
-  /** Variables for the steps after it, by their path in the result. */
+  /** Variables for later steps, by their path in the result. */
   keep?: Record<string, string>;
   exchanges?: { request: Expectation; answer: Expectation }[];
-  /** In place of exchanges: the paths that it reads as often as it takes. */
+  /** Instead of exchanges: the paths that it polls. */
   polls?: string[];
   result?: Expectation;
   error?: Expectation;
@@ -26,7 +28,7 @@ export interface Scenario {
   steps: Step[];
 }
 
-/** What a runner tells of a step. */
+/** What a runner reports for a step. */
 export interface Outcome {
   result?: unknown;
   error?: unknown;
@@ -47,9 +49,9 @@ export function readScenarios(): Scenario[] {
 }
 
 /**
- * Each place where what was sent, answered or returned is not as the scenario says.
+ * Lists each difference between the scenario and what was sent, received or returned.
  *
- * @param recorded - by step; undefined where only what is returned counts.
+ * @param recorded - by step; undefined if only the return values count.
  */
 export function compareScenario(
   scenario: Scenario,

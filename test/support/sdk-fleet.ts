@@ -14,7 +14,10 @@ export interface Tenant {
   variables: Variables;
 }
 
-/** What the SDKs' scenarios meet: workers of everybody's for every type, and tenants of their own. */
+/**
+ * The environment of the SDKs' scenarios: shared workers for every job type, and a tenant for each
+ * scenario.
+ */
 export class SdkFleet {
   private constructor(
     private readonly forge: Forge,
@@ -58,7 +61,7 @@ export class SdkFleet {
     };
   }
 
-  /** Once all that was submitted has ended. */
+  /** Call after all submitted jobs have ended. */
   async stop(): Promise<void> {
     await waitFor("every job to end", async () => {
       const sql = "select from jobs where status not in ('completed', 'failed') limit 1";

@@ -5,15 +5,15 @@ import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import type { Outcome, Step, Variables } from "./sdk-contract";
 
-/** A scenario, and where and as whom it is to be run. */
+/** A scenario, with the server and key to run it with. */
 export interface Assignment {
   steps: Step[];
   base_url: string;
-  /** Posted to before each step. */
+  /** The runner posts to it before each step. */
   step_url: string;
   keys: Record<string, string>;
   variables: Variables;
-  /** Of each client, in seconds. */
+  /** Time-outs of each client, in seconds. */
   limits?: { timeout?: number };
 }
 
@@ -21,7 +21,7 @@ export type Runner = (assignments: Assignment[]) => Promise<Outcome[][]>;
 
 const SDKS = join(checkoutRoot(), "sdk");
 
-/** Each client that Forge has, by name: all of them do what a scenario says. */
+/** Forge's clients by name. Each can run any scenario. */
 export const RUNNERS: Record<string, Runner> = {
   Python: (assignments) => runPython([], assignments),
   "Python, by awaiting": (assignments) => runPython(["--async"], assignments),
@@ -35,8 +35,8 @@ export const RUNNERS: Record<string, Runner> = {
 };
 
 /**
- * For what the two of Python do alike: one of them, and both in `npm run test:slow`. That they are alike is shown by
- * `e2e/sdk-contract`.
+ * Clients for tests in which both Python clients behave the same: one of the two, and both in `npm
+ * run test:slow`. `e2e/sdk-contract` proves that they behave the same.
  */
 export const DIFFERENT_CLIENTS = Object.keys(RUNNERS).filter(
   (client) => process.env.TEST_SLOW || !/awaiting/.test(client),
@@ -47,7 +47,7 @@ async function runPython(flags: string[], assignments: Assignment[]): Promise<Ou
   const script = join(SDKS, "python", "tests", "contract_runner.py");
   const env = {
     PYTHONPATH: join(SDKS, "python", "src"),
-    // Progress is for people.
+    // Progress output is for people only.
     FORGE_PROGRESS: "0",
   };
   return await runScript(python, ["-X", "dev", "-W", "error", script, ...flags], env, assignments);

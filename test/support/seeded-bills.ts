@@ -3,11 +3,11 @@ import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
 import type { Forge } from "./forge";
 
-/** Jobs of a pipeline. */
+/** Jobs per pipeline. */
 const PER_PIPELINE = 50;
 const BATCH = 100_000;
 
-/** What a job of each type used, by its number, and what that costs by the default card. */
+/** The usage of a job of each type, by its number, and its cost on the default card. */
 const WORK = `(values
   ('audit',    'audit',      'rows_processed',    (n % 50000) + 1,       (n % 50000 + 1) / 1000.0 * 0.20),
   ('generate', 'generation', 'tokens_generated',  (n % 9999999) + 1,     (n % 9999999 + 1) / 1000000.0 * 0.30),
@@ -16,13 +16,13 @@ const WORK = `(values
   ('evaluate', 'eval',       'samples_evaluated', (n % 333) + 1,         (n % 333 + 1) / 100.0 * 0.10)
 ) work (type, line, field, used, usd)`;
 
-/** Three tags of hundreds, and one that all carry. */
+/** Three tags for each job: two of hundreds of values, and one that all jobs have. */
 const TAGS = "array['all', 'team-' || n % 7, 'run-' || n % 401]";
 
 /**
- * A tenant with so many bills in this month, and a tenth as many in the month before: as the ledger would
- * have written them, and all that stands behind them. Triggers sleep meanwhile: who calls this has the
- * months' totals added up after it.
+ * A tenant with `count` bills in this month and a tenth as many in the month before, with all rows
+ * that the ledger would have written. Triggers are off meanwhile: the caller must rebuild the
+ * months' totals.
  */
 export async function seedBills(forge: Forge, userId: string, count: number): Promise<void> {
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
@@ -52,7 +52,7 @@ const PIPELINES = `
   select 'pipe_' || $1 || n, $1, 'k', '{}', false, '{}', 'r', 0, 'completed', now(), 1
   from generate_series(0, $2::int) n`;
 
-/** The later, the greater the id, as it is with those that Forge mints. */
+/** Later bills have greater ids, like those that Forge generates. */
 const BILLS = `
   with one as (
     select 'job_' || $1 || '_' || lpad((10000000 - n)::text, 8, '0') as job_id, n, work.*, round(work.usd, 6)::text as cost,

@@ -2,7 +2,7 @@ import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import type { Queryable } from "../../platform/postgres/pool";
 import { execute } from "../../platform/postgres/pool";
 
-/** Columns of a job, with the values that a test is about. */
+/** Columns of a job, with the values that matter to a test. */
 export interface SeededJob {
   job_id: string;
   user_id: string;
@@ -29,7 +29,7 @@ const DEFAULTS = {
   completed_at: null,
 };
 
-/** Writes jobs as they are in the database, without attempts: nothing works on them. */
+/** Inserts jobs without attempts: no process works on them. */
 export async function seedJobs(db: Queryable, jobs: SeededJob[]): Promise<void> {
   await execute(
     db,

@@ -1,7 +1,7 @@
 import type { HostedServer, ServerHost } from "../../dev/stack/stack";
 import type { HostRequest } from "../../dev/test/server-host";
 
-/** Speaks to a process of dev/test/server-host.ts. */
+/** A client for a process of dev/test/server-host.ts. */
 function hostAt(address: string): ServerHost {
   return {
     async start(env, logFile): Promise<HostedServer> {
@@ -17,8 +17,11 @@ function hostAt(address: string): ServerHost {
   };
 }
 
-/** That of this worker of jest: it runs its files one after the other. Undefined for a file that runs alone. */
-export function hostOfThisLane(): ServerHost | undefined {
+/**
+ * The host of this jest worker, which runs its files one after the other. Undefined for a file that
+ * runs alone.
+ */
+export function hostOfThisWorker(): ServerHost | undefined {
   const { TEST_SERVER_HOSTS: hosts, JEST_WORKER_ID: lane } = process.env;
   const address = hosts?.split(" ")[Number(lane ?? 1) - 1];
   return address === undefined ? undefined : hostAt(address);

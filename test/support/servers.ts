@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import pg from "pg";
 import type { GivenServers } from "../../dev/stack/stack";
 import { TEMPLATE } from "../../dev/test/servers";
-import { hostOfThisLane } from "./server-host";
+import { hostOfThisWorker } from "./server-host";
 
 export type Server = "postgres" | "temporal" | "server";
 
@@ -14,15 +14,15 @@ export interface Place {
 }
 
 /**
- * Makes a database and a task queue for one test file on the servers that `npm test` started
- * (dev/test/servers.ts). The file's stack starts the servers listed in `own`, and all if there are no shared
- * ones because the file runs by itself.
+ * Creates a database and a task queue for one test file on the servers that `npm test` started
+ * (dev/test/servers.ts). The file's stack starts the servers listed in `own`; or all of them, if
+ * the file runs by itself without shared servers.
  */
-export async function takePlace(own: Server[]): Promise<Place> {
+export async function createPlace(own: Server[]): Promise<Place> {
   const { TEST_POSTGRES_URL: postgres, TEST_TEMPORAL_ADDRESS: temporal } = process.env;
   const name = `test_${randomBytes(6).toString("hex")}`;
   const place: Place = { given: {}, env: {}, remove: async () => undefined };
-  const host = own.includes("server") ? undefined : hostOfThisLane();
+  const host = own.includes("server") ? undefined : hostOfThisWorker();
   if (host) place.given.host = host;
   if (temporal && !own.includes("temporal")) {
     place.given.temporalAddress = temporal;

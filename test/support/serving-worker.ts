@@ -7,17 +7,20 @@ interface Command {
   deployment_id?: string;
 }
 
-/** A worker that takes deploy jobs, serves what it is given, says so, and stops what it is told to stop. */
+/**
+ * A worker that takes deploy jobs, serves their models, reports them in heartbeats, and obeys stop
+ * commands.
+ */
 export class ServingWorker {
   readonly served = new Map<string, ModelServer>();
   readonly stopped: string[] = [];
   readonly jobs: DispatchedJob[] = [];
-  /** What it says that is not so. */
+  /** Deployments that it serves but does not report. */
   hidden = new Set<string>();
   unhealthy = new Set<string>();
-  /** Whether it does what commands say. */
+  /** Whether it obeys commands. */
   obeys = true;
-  /** What becomes of the next job. */
+  /** How many of the next jobs fail. */
   fails = 0;
   private readonly going = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -29,11 +32,14 @@ export class ServingWorker {
   }
 
   start(): this {
-    this.running = Promise.all([this.poll(), this.beat()]);
+    this.running = Promise.all([this.poll(), this.sendHeartbeats()]);
     return this;
   }
 
-  /** Falls silent; what it serves goes with it, unless it is only cut off. */
+  /**
+   * Stops sending heartbeats and polls. Its models stop too, unless it is only cut off from the
+   * network.
+   */
   async die(cutOff = false): Promise<void> {
     this.going.abort();
     await this.running;
@@ -72,7 +78,7 @@ export class ServingWorker {
     if (status !== 200) await this.stop(id);
   }
 
-  private async beat(): Promise<void> {
+  private async sendHeartbeats(): Promise<void> {
     while (!this.going.signal.aborted) {
       const answer = await this.worker
         .heartbeat({

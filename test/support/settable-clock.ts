@@ -5,7 +5,7 @@ const CLOCK = (name: string): string => `
   create function test_clock.${name}() returns timestamptz language sql ${name === "clock_timestamp" ? "volatile" : "stable"} as
     $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
 
-/** Columns that are filled with Postgres's own now(). */
+/** Columns with Postgres's own now() as their default. */
 const DEFAULTS = `do $do$ declare c record; begin
   for c in select table_name, column_name from information_schema.columns
            where table_schema = 'public' and column_default = 'now()' loop
@@ -14,10 +14,10 @@ const DEFAULTS = `do $do$ declare c record; begin
 end $do$`;
 
 /**
- * Gives a database another `now()` and `clock_timestamp()`, found before Postgres's own by connections made from
- * here on: one machine's clock can't be set for a test. Restarts the server of the file.
+ * Gives a database its own `now()` and `clock_timestamp()`, which new connections find before
+ * Postgres's: a test can't set the machine's clock. Restarts the file's server.
  *
- * @returns sets the clock to so many seconds after the right time.
+ * @returns a function that sets the clock to a number of seconds after the right time.
  */
 export async function useSettableClock(forge: Forge): Promise<(byS: number) => Promise<void>> {
   const { pool } = forge.ctx;
@@ -37,13 +37,14 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     pool,
     `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
   );
-  // Of every process: two clocks in one would be a step at each change of the connection. The last is our own.
+  // For every process: two clocks in one process would look like a step at each change of the
+  // connection. Our own connection comes last.
   await execute(
     pool,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
      order by pid = pg_backend_pid()`,
   ).catch(() => undefined);
-  // Meanwhile other processes have noticed that their connections are gone.
+  // By now, other processes have noticed that their connections are gone.
   await forge.stack.server?.kill();
   await forge.stack.startServer();
   return async (byS) => {

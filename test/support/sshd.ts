@@ -14,14 +14,14 @@ import { join } from "node:path";
 import { ManagedProcess } from "../../dev/stack/process";
 import { freePorts, waitFor } from "../../dev/stack/wait";
 
-/** A real OpenSSH server on a loopback port, for this user, with keys and commands of the test's own. */
+/** A real OpenSSH server on a loopback port, for this user, with keys and commands of the test. */
 export class Sshd {
   port = 0;
   readonly user = userInfo().username;
   private server: ManagedProcess | undefined;
 
   /**
-   * @param directory everything of it lies there.
+   * @param directory holds all of its files.
    * @param without commands of this machine that its sessions do not find.
    */
   constructor(
@@ -47,12 +47,12 @@ export class Sshd {
     return join(this.directory, "authorized_keys");
   }
 
-  /** Makes a key pair; the private half is this file. */
+  /** Generates a key pair; `file` is the private half. */
   static makeKey(file: string): void {
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", file]);
   }
 
-  /** A fingerprint as ssh-keygen shows it: SHA256:… */
+  /** The fingerprint of the host key as ssh-keygen shows it: SHA256:… */
   get hostKey(): string {
     const shown = execFileSync("ssh-keygen", ["-l", "-f", `${this.hostKeyFile}.pub`]).toString();
     return shown.split(" ")[1] ?? "";
@@ -67,7 +67,7 @@ export class Sshd {
     writeFileSync(this.authorizedKeys, publicKey);
   }
 
-  /** A command that every session finds before the machine's own; undefined takes it away. */
+  /** Sets a command that every session finds before the machine's own; undefined removes it. */
   fake(command: string, script: string | undefined): void {
     const file = join(this.directory, "bin", command);
     execFileSync("rm", ["-f", file]);
@@ -79,7 +79,7 @@ export class Sshd {
   async start(): Promise<void> {
     if (!existsSync(this.hostKeyFile)) this.makeHostKey();
     if (this.port === 0) [this.port = 0] = await freePorts(1);
-    // Where sshd, as root, keeps its unprivileged half.
+    // If sshd runs as root, it needs this directory for privilege separation.
     if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true });
     const config = join(this.directory, "sshd_config");
     writeFileSync(
@@ -112,7 +112,7 @@ export class Sshd {
   }
 }
 
-/** On Debian and Ubuntu, as root, it is installed where it is missing; nothing of it is started. */
+/** Installs sshd if it is missing, on Debian and Ubuntu as root. Starts no service. */
 function sshdProgram(): string {
   const found = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"].find(existsSync);
   if (found) return found;

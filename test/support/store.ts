@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A file where the store wants a directory: until `work` is done, the manifest of no dataset can be written. */
+/**
+ * Puts a file in place of a store directory, so that no dataset manifest can be written during
+ * `work`.
+ */
 export async function withoutDatasets(
   storeDir: string,
   work: () => Promise<unknown>,

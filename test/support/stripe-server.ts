@@ -12,27 +12,27 @@ export interface MeterEvent {
 }
 
 /**
- * What goes wrong with one request: `cut` before or after Stripe has taken the event, an answer of that
- * status, or one of a gateway before Stripe.
+ * What goes wrong with one request: `cut` before or after Stripe has accepted the event, a response
+ * with that status, or a response of a gateway before Stripe.
  */
 export type Fault = "cut-before" | "cut-after" | 429 | 500 | "gateway" | "gateway-json";
 
 const FUTURE_S = 5 * 60;
 const PAST_S = 35 * 86_400;
 
-/** Takes meter events as Stripe's published API says, and fails as a test says. */
+/** Accepts meter events as in Stripe's API documentation, and fails on request. */
 export class StripeServer {
   readonly events: MeterEvent[] = [];
   readonly headers: IncomingMessage["headers"][] = [];
-  /** For the requests to come, one each. */
+  /** Faults of the next requests, one each. */
   readonly faults: Fault[] = [];
-  /** Refused because there was one of that identifier. */
+  /** Identifiers that were refused as duplicates. */
   readonly repeated: string[] = [];
   readonly unknownCustomers = new Set<string>();
-  /** While it is set, what is taken is answered only after it. */
+  /** While set, accepted events are answered only after it resolves. */
   answering: Promise<void> | undefined;
   private readonly busy = new Set<string>();
-  /** By idempotency key, as long as the server lives. */
+  /** Responses by idempotency key, for the lifetime of the server. */
   private readonly answers = new Map<string, { status: number; body: object }>();
 
   private constructor(
@@ -68,7 +68,7 @@ export class StripeServer {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** How often each identifier was taken. */
+  /** How often each identifier was accepted. */
   taken(identifier: string): number {
     return this.events.filter((event) => event.identifier === identifier).length;
   }
@@ -103,7 +103,7 @@ export class StripeServer {
     }
   }
 
-  /** A repeated idempotency key gets the first one's answer. */
+  /** A repeated idempotency key gets the first response again. */
   private once(
     request: IncomingMessage,
     fields: URLSearchParams,
@@ -121,7 +121,7 @@ export class StripeServer {
     fields: URLSearchParams,
   ): { status: number; body: object } {
     if (request.headers.authorization !== `Bearer ${this.key}`) {
-      // Stripe hides most of the key; somebody in between might not.
+      // Stripe masks most of the key; a proxy in between might not.
       const message = `Invalid API Key provided: ${request.headers.authorization}`;
       return { status: 401, body: failure("invalid_request_error", message) };
     }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A stand-in for systemctl. It starts, stops and checks services, by those settings of their units that
-# say which program runs as which user with which environment. Its own files are beside it.
+# A stand-in for systemctl. Starts, stops and checks services by the settings of their units that
+# define the program, its user and its environment. Keeps its files next to the units.
 set -eu
 here=$(dirname "$0")
 for unit; do :; done
@@ -13,7 +13,7 @@ is_active() { [ -f "$pid_file" ] && kill -0 "$(cat "$pid_file")" 2>/dev/null; }
 start() {
   user=$(setting User)
   groups=$(setting SupplementaryGroups | tr ' ' ,)
-  # The environment file is read as root.
+  # Reads the environment file as root.
   # shellcheck disable=SC2016
   env -i PATH="$PATH" HOME="$(getent passwd "$user" | cut -d: -f6)" sh -c '
     set -a

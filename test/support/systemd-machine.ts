@@ -17,7 +17,7 @@ import { waitFor } from "../../dev/stack/wait";
 
 const PROGRAMS = ["unshare", "nsenter", "setpriv", "python3", "git"];
 
-/** Accounts, units and what is installed go into overlays, which vanish with their last process. */
+/** Accounts, units and installed files go into overlays, which vanish with their last process. */
 const OVERLAYS = `
 mount -t tmpfs tmpfs /mnt
 for folder in etc opt; do
@@ -31,8 +31,8 @@ touch "$1"
 exec sleep infinity`;
 
 /**
- * This machine as if systemd ran it: in a mount namespace of the test's own, with a stand-in for systemctl.
- * Accounts and units that are made there don't exist outside.
+ * This machine as if systemd ran it: in a mount namespace of the test, with a stand-in for
+ * systemctl. Accounts and units created there don't exist outside.
  */
 export class SystemdMachine {
   static readonly isPossible =
@@ -41,7 +41,7 @@ export class SystemdMachine {
     PROGRAMS.every((program) => existsSync(join("/usr/bin", program)));
 
   readonly directory = mkdtempSync(join(tmpdir(), "forge-systemd-"));
-  /** The home of root there. */
+  /** Root's home in the namespace. */
   readonly home = join(this.directory, "home");
   private readonly bin = join(this.directory, "bin");
   private holder: ManagedProcess | undefined;
@@ -72,7 +72,7 @@ export class SystemdMachine {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Runs a shell command there; its exit code and what it printed. */
+  /** Runs a shell command in the namespace. @returns its exit code and output. */
   run(command: string, stdin = ""): Promise<[number, string]> {
     const args = [
       `--mount=/proc/${this.holder?.pid}/ns/mnt`,
@@ -95,7 +95,7 @@ export class SystemdMachine {
     return Number(readFileSync(join(this.bin, `${unit}.pid`), "utf8"));
   }
 
-  /** What the service printed. */
+  /** The service's output. */
   logOf(unit: string): string {
     return readFileSync(join(this.bin, `${unit}.log`), "utf8");
   }

@@ -6,11 +6,11 @@ import { TestWorker } from "./test-worker";
 
 export interface Tenant {
   user: ApiClient;
-  /** A worker that speaks with this tenant's worker key; not registered yet. */
+  /** A worker with this tenant's worker key; not registered yet. */
   worker(id: string): TestWorker;
 }
 
-/** Another tenant beside the stack's own user. */
+/** Creates a tenant in addition to the stack's own user. */
 export async function createTenant(forge: Forge, userId: string): Promise<Tenant> {
   const { pool } = forge.ctx;
   await ensureUser(pool, userId, userId);

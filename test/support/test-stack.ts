@@ -4,29 +4,29 @@ import { join } from "node:path";
 import { saySilently } from "../../dev/stack/say";
 import { Stack, type StackOptions } from "../../dev/stack/stack";
 import { keepLogs } from "./evidence";
-import { type Server, takePlace } from "./servers";
+import { createPlace, type Server } from "./servers";
 
 export interface TestStack {
   stack: Stack;
   /** Settings for its forge-server. */
   env: Record<string, string>;
-  /** Stops it and removes all that it had. */
+  /** Stops it and removes all its data. */
   end(): Promise<void>;
 }
 
 interface TestStackOptions extends Pick<StackOptions, "split" | "env" | "nodeOptions"> {
-  /** Servers that it starts itself; the others are shared, where there are shared ones. */
+  /** Servers that it starts itself. The others are shared, if there are shared ones. */
   own: Server[];
 }
 
-/** A stack in a folder of its own, of which `start` starts what is needed. */
+/** A stack in its own folder. `start` starts what is needed. */
 export async function startTestStack(
   { own, ...options }: TestStackOptions,
   start: (stack: Stack) => Promise<void>,
 ): Promise<TestStack> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
-  const place = await takePlace(own);
-  // Handlers of tests write to files of their own, which the users of slots could not.
+  const place = await createPlace(own);
+  // The tests' handlers write to the test's files, which slot users could not.
   const env = { SLOT_USERS: "false", ...place.env, ...options.env };
   const { given } = place;
   const stack = new Stack({ ...options, home, agents: 0, env, say: saySilently, given });

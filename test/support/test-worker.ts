@@ -9,9 +9,9 @@ export interface DispatchedJob {
   serving_token?: string;
 }
 
-/** A worker that does what a test says, over the worker endpoints of spec.md 4.3. */
+/** A worker controlled by the test, over the worker endpoints of spec.md 4.3. */
 export class TestWorker {
-  private beating: NodeJS.Timeout | undefined;
+  private heartbeats: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly api: ApiClient,
@@ -44,18 +44,18 @@ export class TestWorker {
     });
   }
 
-  /** Heartbeats until `silence`. */
-  beat(everyMs = 500): void {
-    this.beating = setInterval(() => {
+  /** Sends heartbeats until `stopHeartbeats`. */
+  startHeartbeats(everyMs = 500): void {
+    this.heartbeats = setInterval(() => {
       this.heartbeat().catch(() => undefined);
     }, everyMs);
   }
 
-  silence(): void {
-    clearInterval(this.beating);
+  stopHeartbeats(): void {
+    clearInterval(this.heartbeats);
   }
 
-  /** next_job's answer, whatever it is. */
+  /** The response of next_job, with or without a job. */
   async ask(waitSeconds = 0): Promise<DispatchedJob | { job_id: null }> {
     return await this.api.post("/api/workers/next_job", {
       worker_id: this.id,
@@ -68,7 +68,7 @@ export class TestWorker {
     return job.job_id === null ? undefined : job;
   }
 
-  /** The next job; fails the test when none comes. */
+  /** The next job. Throws if none arrives. */
   async take(waitSeconds = 20): Promise<DispatchedJob> {
     const job = await this.next(waitSeconds);
     if (!job) throw new Error(`no job for ${this.id} within ${waitSeconds} s`);
@@ -90,7 +90,7 @@ export class TestWorker {
     return await this.report(job, { status: "failed", error: "out of luck", ...more });
   }
 
-  /** Uploads a file of the attempt's artifact, whole; the answer's status. */
+  /** Uploads a complete file of the attempt's artifact. @returns the response's status. */
   async upload(job: DispatchedJob, path: string, body: Buffer | string): Promise<number> {
     const file = path.split("/").map(encodeURIComponent).join("/");
     const query = `worker_id=${this.id}&attempt=${job.attempt}`;
@@ -109,7 +109,7 @@ export class TestWorker {
     return response.status;
   }
 
-  /** Appends to the attempt's log; the answer's status. */
+  /** Appends to the attempt's log. @returns the response's status. */
   async log(job: DispatchedJob, text: string, from = 0): Promise<number> {
     const query = `worker_id=${this.id}&attempt=${job.attempt}`;
     const response = await fetch(`${this.api.baseUrl}/worker/jobs/${job.job_id}/log?${query}`, {

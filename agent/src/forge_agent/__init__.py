@@ -1,3 +1,3 @@
-"""Forge's worker agent: registers this machine, pulls jobs, runs them, reports."""
+"""Forge's worker agent: registers this machine, polls for jobs, runs them and reports results."""
 
 __version__ = "0.2.0"

@@ -17,7 +17,7 @@ from .settings import ConfigError, describe_settings
 from .status import show_status
 
 EXIT_KEY_REFUSED = 77
-"""EX_NOPERM: starting it again is of no use, and its service does not."""
+"""EX_NOPERM. A restart can't help, so the systemd unit does not restart the agent."""
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
             signal.signal(number, lambda *_: agent.request_stop())
         agent.run()
     except KeyRefused as error:
-        print(f"forge-agent: the key is refused: {error}", file=sys.stderr)
+        print(f"forge-agent: the API key is refused: {error}", file=sys.stderr)
         return EXIT_KEY_REFUSED
     except Refused as error:
         print(f"forge-agent: the control plane refuses this worker: {error}", file=sys.stderr)
@@ -62,40 +62,42 @@ def _run(arguments: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="forge-agent",
-        description="Runs Forge jobs on this machine. Without a command: registers and works.",
-        epilog="settings, by variable and (name in the TOML file):\n" + describe_settings(),
+        description="Runs Forge jobs on this machine. The default command is `run`.",
+        epilog="settings, as VARIABLE (name in the TOML file):\n" + describe_settings(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
     _add_flags(parser, default=None)
     commands = parser.add_subparsers(dest="command", metavar="command")
-    run = commands.add_parser("run", help="register and work (the default)")
-    status = commands.add_parser("status", help="tell what the agents of this machine do")
+    run = commands.add_parser("run", help="register and run jobs (the default)")
+    status = commands.add_parser("status", help="show the agents of this machine")
     status.add_argument("--json", action="store_true")
     status.add_argument("--state-dir", type=Path, default=None)
-    service = commands.add_parser("install", help="make it a service of systemd")
+    service = commands.add_parser("install", help="install the agent as a systemd service")
     for command in (run, service):
         _add_flags(command, default=argparse.SUPPRESS)
-    service.add_argument("--name", default=Service.name, help="of the service (%(default)s)")
+    service.add_argument("--name", default=Service.name, help="name of the service (%(default)s)")
     service.add_argument(
-        "--user", default=Service.user, help="account that it runs as; made where there is none"
+        "--user", default=Service.user, help="account to run as; created if it does not exist"
     )
     service.add_argument(
-        "--env-file", type=Path, help="its variables, which only root need read (/etc/<name>.env)"
+        "--env-file",
+        type=Path,
+        help="environment file; only root needs to read it (/etc/<name>.env)",
     )
     service.add_argument(
-        "--state-dir", type=Path, help="folder of its state, and its home (/var/lib/<name>)"
+        "--state-dir", type=Path, help="state folder, also its HOME (/var/lib/<name>)"
     )
     service.add_argument("--dry-run", action="store_true", help="show the unit, change nothing")
     return parser
 
 
 def _add_flags(parser: argparse.ArgumentParser, default: str | None) -> None:
-    """The same before and after the command's name."""
+    """Adds the flags that are accepted both before and after the command's name."""
     parser.add_argument(
         "--config", type=Path, default=default, help="a TOML file; also FORGE_AGENT_CONFIG"
     )
-    parser.add_argument("--slots", default=default, help='jobs at a time: "per-gpu", or how many')
+    parser.add_argument("--slots", default=default, help='concurrent jobs: "per-gpu" or a number')
 
 
 if __name__ == "__main__":

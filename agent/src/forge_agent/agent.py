@@ -1,4 +1,4 @@
-"""The agent of one machine: its slots, its state folder, and its end."""
+"""The agent of one machine: starts its slots, writes its status, and shuts down."""
 
 import logging
 import os
@@ -19,40 +19,40 @@ logger = logging.getLogger(__name__)
 
 
 class Agent:
-    """Raises ConfigError where the configuration can't work on this machine."""
+    """Raises ConfigError if the configuration can't work on this machine."""
 
     def __init__(self, config: AgentConfig) -> None:
         require_runtime(config.handlers)
         self._config = config
         self._control_plane = ControlPlane(config.api_url, config.api_key)
         self._state = StateFolder(config.state_dir, config.worker_id)
-        # Of all that wakes another thread, this alone may be used by a signal handler.
+        # SimpleQueue.put is reentrant, so a signal handler may call it.
         self._events: SimpleQueue[str] = SimpleQueue()
         self._stops = 0
         nvml = Nvml()
         gpus = nvml.find_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
-        shares = share_out(gpus, config.slots)
-        folders = [self._state.slot(number) for number in range(len(shares))]
+        assignments = assign_gpus(gpus, config.slots)
+        folders = [self._state.slot(number) for number in range(len(assignments))]
         isolation = find_isolation(config, [config.state_dir, self._state.path, *folders])
         name = self._state.worker_id
         self._slots = [
             Slot(
                 config,
                 self._control_plane,
-                name if len(shares) == 1 else f"{name}-{number}",
+                name if len(assignments) == 1 else f"{name}-{number}",
                 nvml,
-                share,
+                slot_gpus,
                 env,
                 folders[number],
                 lambda: self._events.put("changed"),
                 isolation.of_jobs(number),
                 isolation.of_deployments(number),
             )
-            for number, (share, env) in enumerate(shares)
+            for number, (slot_gpus, env) in enumerate(assignments)
         ]
 
     def run(self) -> None:
-        """Works until all slots have left. Raises Refused when the control plane won't have us."""
+        """Blocks until all slots have ended. Raises Refused if the control plane refuses us."""
         started = time.time()
         for slot in self._slots:
             slot.start()
@@ -73,13 +73,13 @@ class Agent:
                 raise slot.failure
 
     def request_stop(self) -> None:
-        """Called by a signal handler: the first drains, the second gives up what still runs."""
+        """Safe in a signal handler. The first call drains; the second stops running jobs."""
         self._events.put("stop")
 
     def _stop(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            logger.info("stopping: a job that runs is finished first; another signal gives it up")
+            logger.info("stopping after the running jobs; a second signal stops them now")
         else:
             for slot in self._slots:
                 slot.give_up("by a second signal")
@@ -91,9 +91,13 @@ class Agent:
             slot.leave()
 
     def _may_leave(self, slot: Slot) -> bool:
-        """A poll ends with this process; a result that is on the disk waits for the next one."""
-        is_held_up = slot.has_job or (slot.has_result and self._stops == 1)
-        return slot.has_ended or (self._stops > 0 and not is_held_up)
+        """Whether the process may exit before this slot has ended.
+
+        A poll may be cut off. After a second signal, an undelivered result may also stay on disk:
+        the next agent delivers it.
+        """
+        must_wait = slot.has_job or (slot.has_result and self._stops == 1)
+        return slot.has_ended or (self._stops > 0 and not must_wait)
 
     def _write_status(self, started: float) -> None:
         self._state.write_status(
@@ -107,13 +111,13 @@ class Agent:
         )
 
 
-def share_out(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
-    """What each slot computes with, and the variables that hold its jobs to that."""
+def assign_gpus(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
+    """Returns each slot's GPUs, and the variables that restrict its jobs to them."""
     if slots == "per-gpu" and gpus.count > 0:
         return [
             (
                 Gpus(gpus.name, gpus.memory_gb, (index,)),
-                # NVML's order, which is not CUDA's own where GPUs differ.
+                # NVML's order. CUDA's default order differs if the GPU models differ.
                 {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(index)},
             )
             for index in gpus.indices
@@ -121,5 +125,5 @@ def share_out(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
     count = 1 if slots == "per-gpu" else int(slots)
     if count == 1 or gpus == CPU:
         return [(gpus, {})] * count
-    logger.warning("WORKER_SLOTS: several slots share all GPUs; per-gpu gives each its own")
+    logger.warning("WORKER_SLOTS: %s slots share all GPUs; per-gpu gives each slot one GPU", count)
     return [(gpus, {})] * count

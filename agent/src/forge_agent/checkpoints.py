@@ -1,4 +1,4 @@
-"""Sends what a handler leaves to go on from, while it runs."""
+"""Uploads a handler's checkpoints while it runs."""
 
 import logging
 import threading
@@ -13,18 +13,18 @@ from .transfer import TransferFailed, upload
 
 logger = logging.getLogger(__name__)
 
-_EVERY_S = 1.0
+_INTERVAL_S = 1.0
 FOLDER = "checkpoints"
-"""Its name in the handler's folder."""
+"""Name of the checkpoint folder in the handler's folder."""
 _MAX_ENTRIES = 10_000
-"""They are read every second."""
+"""Limits the cost of listing the folder every second."""
 
 
 def newest_checkpoint(root: Path) -> Entry | None:
-    """The file that appeared last in the handler's folder; links are not looked at.
+    """Returns the most recently modified checkpoint file, or None. Skips links.
 
-    Names that begin with a dot are still being written. Raises UnsafeFile where the folder itself
-    has become a link, or has too many entries.
+    Skips names that begin with a dot: they are still being written. Raises UnsafeFile if the
+    folder itself is a link, or has too many entries.
     """
     try:
         files = [each for each in list_folder(root, FOLDER, _MAX_ENTRIES) if _is_checkpoint(each)]
@@ -33,8 +33,8 @@ def newest_checkpoint(root: Path) -> Entry | None:
     return max(files, key=lambda each: each.modified_ns, default=None)
 
 
-def take_newest(root: Path, target: Path) -> Path | None:
-    """Moves the newest checkpoint of a handler that has ended into a folder of the agent's."""
+def move_newest_checkpoint(root: Path, target: Path) -> Path | None:
+    """Moves the newest checkpoint of an ended handler into a folder that only the agent writes."""
     try:
         newest = newest_checkpoint(root)
         if newest is None:
@@ -48,17 +48,17 @@ def take_newest(root: Path, target: Path) -> Path | None:
 
 
 def _is_checkpoint(entry: Entry) -> bool:
-    # A name that is not UTF-8 could not be sent.
+    # A name that is not valid UTF-8 can't be sent.
     return entry.is_regular and not entry.name.startswith(".") and entry.name.isprintable()
 
 
 class CheckpointSender:
-    """A thread that uploads each checkpoint that appears; `finish` ends it."""
+    """A thread that uploads each new checkpoint until `finish` is called."""
 
     def __init__(self, control_plane: ControlPlane, lease: Lease, root: Path) -> None:
         """`root`: the handler's folder."""
         self._control_plane = control_plane
-        self._lease = lease.part()
+        self._lease = lease.child()
         self._root = root
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
@@ -68,7 +68,7 @@ class CheckpointSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """An upload under way is given up: the handler has ended, well or not."""
+        """Aborts a running upload: after the handler's end, its checkpoints are not needed."""
         self._is_over.set()
         self._lease.stop("the handler has ended")
         if self._thread.is_alive():
@@ -76,8 +76,8 @@ class CheckpointSender:
 
     def _run(self) -> None:
         seen: Entry | None = None
-        told = ""
-        while not self._is_over.wait(_EVERY_S):
+        last_warning = ""
+        while not self._is_over.wait(_INTERVAL_S):
             found: Entry | None = None
             try:
                 found = newest_checkpoint(self._root)
@@ -86,14 +86,14 @@ class CheckpointSender:
                 url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(found.name)}"
                 with open_file(self._root, f"{FOLDER}/{found.name}") as file:
                     upload(self._control_plane, self._lease, url, file, found.name)
-                logger.info("checkpoint %s is kept", found.name)
+                logger.info("checkpoint %s uploaded", found.name)
                 seen = found
             except FileNotFoundError:
-                continue  # a newer one took its place
+                continue  # the handler replaced it with a newer one
             except (Refused, TransferFailed, OSError) as error:
-                message = f"checkpoint {found and found.name} is not kept: {error}"
-                if message != told:  # a job could fill the log with it
+                message = f"checkpoint {found and found.name} not uploaded: {error}"
+                if message != last_warning:  # or a job could flood the agent's log
                     logger.warning("%s", message)
-                told = message
+                last_warning = message
             except JobStopped:
                 return

@@ -1,4 +1,4 @@
-"""The agent's configuration: environment variables over a TOML file over defaults."""
+"""The agent's configuration, in order of precedence: flags, environment, TOML file, defaults."""
 
 import os
 import re
@@ -9,23 +9,22 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from .declared_types import DEPLOYMENT_TYPE, JOB_TYPES
 from .settings import SETTINGS, ConfigError, parse_setting
 from .stack_file import read_stack_file
-
-JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 
 
 @dataclass(frozen=True)
 class HandlerConfig:
-    """What runs a job type in place of the reference handler: `[handlers.<type>]`."""
+    """The command that replaces the reference handler of a job type: `[handlers.<type>]`."""
 
     command: tuple[str, ...]
     image: str | None = None
-    """A container image to run it in; needs docker or podman on the machine."""
+    """Container image to run the command in. Requires docker or podman on the machine."""
     memory_gb: float | None = None
-    """Resident memory of the whole process group, beyond which it is ended."""
+    """Limit on the resident memory of the whole process tree; above it, the tree is killed."""
     cpus: float | None = None
-    """Of a container, as are `pids` and `network`; 0 for no bound, by default all but one."""
+    """For containers only, like `pids` and `network`. 0: no limit. Default: all CPUs but one."""
     pids: int = 4096
     network: str = "bridge"
     timeout_s: float | None = None
@@ -43,10 +42,10 @@ class Teacher:
 
 @dataclass(frozen=True)
 class S3Config:
-    """A bucket of the worker's own, by S3's protocol."""
+    """The worker's own S3-compatible bucket."""
 
     scheme: str
-    """`s3` or `spaces`: how its URIs begin."""
+    """`s3` or `spaces`: the scheme of its URIs."""
     bucket: str
     access_key_id: str = field(repr=False)
     secret_access_key: str = field(repr=False)
@@ -56,7 +55,7 @@ class S3Config:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Units are in the names; what each setting does is said in settings.py."""
+    """Names contain the units; settings.py documents each setting."""
 
     api_url: str
     api_key: str = field(repr=False)
@@ -88,10 +87,10 @@ class AgentConfig:
     def load(
         cls, file: Path | None = None, env: Mapping[str, str] = os.environ, **flags: str | None
     ) -> "AgentConfig":
-        """Reads flags, environment and TOML file, in this order of weight.
+        """Reads flags, environment and TOML file, in this order of precedence.
 
-        Where URL or key are in none of them, the local stack's stack.json serves. Raises
-        ConfigError, which names the setting.
+        Falls back to the local stack's stack.json for the URL and the key. Raises ConfigError,
+        which names the setting.
         """
         chosen = file or (
             Path(env["FORGE_AGENT_CONFIG"]) if env.get("FORGE_AGENT_CONFIG") else None
@@ -106,13 +105,13 @@ class AgentConfig:
             if given not in (None, ""):
                 values[setting.name] = parse_setting(setting, given)
         if content:
-            raise ConfigError(f"{chosen}: there is no setting {', '.join(sorted(content))}")
+            raise ConfigError(f"{chosen}: unknown setting {', '.join(sorted(content))}")
         stack = read_stack_file(env)
         for name, key in (("api_url", "api_url"), ("api_key", "worker_api_key")):
             values[name] = values.get(name) or stack.get(key)
             if not values[name]:
                 variable = f"SERVICE_{name.upper()}"
-                raise ConfigError(f"{variable} is not set, and no local stack runs")
+                raise ConfigError(f"{variable} is not set, and no local stack is running")
         values["api_url"] = values["api_url"].rstrip("/")
         values.setdefault("state_dir", default_state_dir(env))
         s3 = {
@@ -131,11 +130,11 @@ class AgentConfig:
 
 
 SERVICE_STATE_DIR = Path("/var/lib/forge-agent")
-"""What systemd makes of the unit's StateDirectory."""
+"""The folder that systemd creates for the unit's StateDirectory."""
 
 
 def default_state_dir(env: Mapping[str, str]) -> Path:
-    """Where a service, else a user, keeps such things."""
+    """systemd's state directory if set, else the user's XDG state directory."""
     if env.get("STATE_DIRECTORY"):  # set by systemd
         return Path(env["STATE_DIRECTORY"])
     base = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME", "/root")) / ".local" / "state")
@@ -159,7 +158,7 @@ _NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     where = f"handlers.{name}"
     if name not in JOB_TYPES:
-        raise ConfigError(f"{where}: there is no such job type; there are {', '.join(JOB_TYPES)}")
+        raise ConfigError(f"{where}: unknown job type; use one of {', '.join(JOB_TYPES)}")
     given = _table(where, table, _HANDLER_SETTINGS)
     command = given.get("command")
     words = shlex.split(command) if isinstance(command, str) else command
@@ -169,16 +168,17 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
         if not (given.get(number) is None or _is_positive(given[number])):
             raise ConfigError(f"{where}.{number} must be a number above 0")
     _require_container_settings(where, given)
-    if name == "deploy" and given.get("network") == "none":
-        raise ConfigError(f"{where}.network: nothing could reach a deployed model there")
+    if name == DEPLOYMENT_TYPE and given.get("network") == "none":
+        raise ConfigError(f"{where}.network: with none, a deployed model is not reachable")
     env = given.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
-        raise ConfigError(f"{where}.env must be a table of texts")
-    # A job has a working directory of its own, where the owner's program is not; an image has all.
-    is_beside = [not given.get("image") and (base / word).is_file() for word in words]
+        raise ConfigError(f"{where}.env must be a table of strings")
+    # Each job has its own working directory, so make paths of files beside the TOML file absolute.
+    # In a container, paths refer to the image.
+    is_local_file = [not given.get("image") and (base / word).is_file() for word in words]
     given["command"] = tuple(
-        str(base / word) if beside and not Path(word).is_absolute() else word
-        for word, beside in zip(words, is_beside, strict=True)
+        str(base / word) if is_local and not Path(word).is_absolute() else word
+        for word, is_local in zip(words, is_local_file, strict=True)
     )
     return HandlerConfig(**given)
 
@@ -186,30 +186,30 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
 def _require_container_settings(where: str, given: Mapping[str, Any]) -> None:
     used = [name for name in ("cpus", "pids", "network") if name in given]
     if used and not given.get("image"):
-        raise ConfigError(f"{where}.{used[0]} is for containers: it needs an image")
+        raise ConfigError(f"{where}.{used[0]} is for containers only; set image")
     if not (given.get("cpus", 0) == 0 or _is_positive(given["cpus"])):
-        raise ConfigError(f"{where}.cpus must be a number, 0 for no bound")
+        raise ConfigError(f"{where}.cpus must be a number; 0 means no limit")
     pids = given.get("pids", 1)
     if not _is_positive(pids) or not isinstance(pids, int):
         raise ConfigError(f"{where}.pids must be a whole number above 0")
     network = given.get("network", "bridge")
     if not isinstance(network, str) or not _NETWORK.fullmatch(network) or network == "host":
-        raise ConfigError(f'{where}.network must be "none", "bridge" or a network\'s name')
+        raise ConfigError(f'{where}.network must be "none", "bridge" or the name of a network')
 
 
 def _teacher(name: str, table: object) -> Teacher:
     fields = _table(f"teachers.{name}", table, {"base_url", "model", "api_key_env"})
     if not all(isinstance(value, str) for value in fields.values()) or "base_url" not in fields:
-        raise ConfigError(f"teachers.{name} needs a base_url, and takes texts only")
+        raise ConfigError(f"teachers.{name} needs a base_url, and all values must be strings")
     return Teacher(**fields)
 
 
 def _table(where: str, table: object, known: set[str] | None = None) -> dict[str, Any]:
-    """Raises ConfigError for what is no table, or has other names than are known."""
+    """Raises ConfigError if the value is not a table, or has unknown names."""
     if not isinstance(table, dict):
         raise ConfigError(f"{where} must be a table")
     if known is not None and (unknown := set(table) - known):
-        raise ConfigError(f"{where}: there is no setting {', '.join(sorted(unknown))}")
+        raise ConfigError(f"{where}: unknown setting {', '.join(sorted(unknown))}")
     return dict(table)
 
 
@@ -218,7 +218,7 @@ def _is_positive(value: object) -> bool:
 
 
 def _s3(values: Mapping[str, str]) -> S3Config | None:
-    """The bucket that the environment names; the hosted one first, as the specification does."""
+    """The configured bucket. Spaces takes precedence over S3, as in the specification."""
     for scheme, key, secret in (
         ("spaces", "spaces_key", "spaces_secret"),
         ("s3", "s3_access_key_id", "s3_secret_access_key"),
@@ -227,7 +227,7 @@ def _s3(values: Mapping[str, str]) -> S3Config | None:
             continue
         missing = [name for name in (secret, f"{scheme}_bucket") if not values.get(name)]
         if missing:
-            raise ConfigError(f"{key.upper()} is set, and {missing[0].upper()} is not")
+            raise ConfigError(f"{key.upper()} is set, but {missing[0].upper()} is not")
         region = values.get(f"{scheme}_region")
         endpoint = values.get(f"{scheme}_endpoint")
         if scheme == "spaces" and not endpoint:

@@ -1,4 +1,4 @@
-"""Handlers in containers, where the machine has a runtime."""
+"""Runs handlers in containers, with docker or podman."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from .slot_user import SlotUser
 _RUNTIMES = ("docker", "podman")
 _DRIVER = Path("/dev/nvidiactl")
 _MEMORY_SHARE = 0.9
-"""Of the machine's memory, for a container without a bound of its own."""
+"""Share of the machine's memory for a container without its own limit."""
 
 
 def find_runtime() -> str | None:
@@ -24,14 +24,15 @@ def find_runtime() -> str | None:
 
 
 def require_runtime(handlers: Mapping[str, HandlerConfig]) -> None:
-    """Raises ConfigError where a handler has an image and nothing here can run it."""
-    wanting = [name for name, handler in handlers.items() if handler.image]
-    if wanting and find_runtime() is None:
-        raise ConfigError(f"handlers.{wanting[0]}.image needs docker or podman; neither is on PATH")
+    """Raises ConfigError if a handler has an image, but no container runtime is installed."""
+    contained = [name for name, handler in handlers.items() if handler.image]
+    if contained and find_runtime() is None:
+        name = contained[0]
+        raise ConfigError(f"handlers.{name}.image needs docker or podman; neither is on PATH")
 
 
 def remove_container(name: str) -> None:
-    """Ends a container that its client may have left running; one that is gone is no failure."""
+    """Removes a container, running or not. Idempotent."""
     if runtime := find_runtime():
         subprocess.run(
             [runtime, "rm", "--force", name], capture_output=True, timeout=60, check=False
@@ -39,7 +40,7 @@ def remove_container(name: str) -> None:
 
 
 def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> None:
-    """Ends what an agent that was killed has left: containers are not below it."""
+    """Removes containers of a killed agent: they are not its child processes."""
     runtime = find_runtime()
     if runtime is None or not any(handler.image for handler in handlers.values()):
         return
@@ -51,29 +52,29 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> Non
         check=False,
     )
     for name in listed.stdout.split():
-        if name.startswith(prefix):  # the filter finds it anywhere in a name
+        if name.startswith(prefix):  # the filter also matches inside a name
             remove_container(name)
 
 
 @dataclass(frozen=True)
 class Container:
-    """One container: what it is called, what it sees, and where it is reached."""
+    """One container: its name, its folder, its user and its published port."""
 
     name: str
     folder: HandlerFolder
     user: SlotUser | None = None
-    """By default the agent's own."""
+    """Default: the agent's user."""
     publish: tuple[str, int] | None = None
-    """Address of this machine and port, for the same port inside; nothing else is reached."""
+    """Host address and port, mapped to the same port inside. No other port is published."""
 
 
 def container_command(
     config: HandlerConfig, container: Container, env: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The runtime's command line; its client passes signals on, and ends with the container.
+    """Returns the runtime's command line. Its client forwards signals and ends with the container.
 
-    Paths are the same inside, so that those in the job file are right there. Variables go by name:
-    `ps` shows no values.
+    Mounts keep their paths, so that the paths in the job file are valid inside. Variables are
+    passed by name only, so that `ps` does not show their values.
     """
     runtime = find_runtime()
     if runtime is None or config.image is None:
@@ -92,7 +93,7 @@ def container_command(
         *_mount(folder.path),
         *("--workdir", str(folder.path)),
         *gpus,
-        # The user has no home in the image, and no name: programs that ask for them would fail.
+        # The image knows neither a home nor a name of the user; programs that need them would fail.
         *("--env", f"HOME={folder.temporary}", "--env", "LOGNAME=forge"),
         *(word for name in shown for word in ("--env", name)),
         config.image,
@@ -108,7 +109,7 @@ def _user_flags(user: SlotUser | None) -> tuple[str, ...]:
 
 
 def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
-    """And the variables that must not go in: in the container, its GPUs are counted from 0."""
+    """Returns flags, and variables to leave out: a container numbers its GPUs from 0."""
     devices = env.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     if devices == "" or not _DRIVER.exists():
         return (), set()
@@ -118,7 +119,7 @@ def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
 
 
 def _limit_flags(config: HandlerConfig) -> tuple[str, ...]:
-    """By default as much as leaves the machine and the agent alive."""
+    """The defaults leave enough memory and CPU for the machine and the agent."""
     memory = config.memory_gb * 1e9 if config.memory_gb else _MEMORY_SHARE * _machine_memory()
     cpus = max(1, (os.cpu_count() or 1) - 1) if config.cpus is None else config.cpus
     flags = ("--pids-limit", str(config.pids), "--memory", str(int(memory)))
@@ -134,12 +135,12 @@ def _network_flags(config: HandlerConfig, publish: tuple[str, int] | None) -> tu
     if publish is None:
         return flags
     host, port = publish
-    # A runtime takes an address, and no name.
+    # A runtime accepts an IP address only, not a host name.
     address = str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
     shown = f"[{address}]" if ":" in address else address
     return (*flags, "--publish", f"{shown}:{port}:{port}")
 
 
 def _mount(path: Path, *options: str) -> tuple[str, str]:
-    # Not --volume: that makes a folder for a path that is not there.
+    # Not --volume: it creates a folder if the path does not exist.
     return "--mount", ",".join(("type=bind", f"source={path}", f"target={path}", *options))

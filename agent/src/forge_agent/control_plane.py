@@ -1,4 +1,4 @@
-"""The control plane over HTTP: one method an endpoint; all its failures are classified here."""
+"""HTTP client of the control plane: one method per endpoint. Classifies all failures."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,20 +9,20 @@ from typing import Any
 import httpx2
 
 from . import __version__
-from .lease import Away, Claim
+from .lease import Claim, Unavailable
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
 TRANSFER_TIMEOUT_S = 60.0
-"""Of a transfer, how long it may stand still."""
+"""How long a transfer may make no progress."""
 
 
-class ControlPlaneAway(Away):
-    """No usable answer; the same request may be sent again."""
+class ControlPlaneUnavailable(Unavailable):
+    """The control plane gave no usable response. The same request may be retried."""
 
 
 class Refused(Exception):
-    """The control plane answered that it won't; sending the same again is of no use."""
+    """The control plane refused the request. A retry can't succeed."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{message} ({status} {code})")
@@ -31,15 +31,15 @@ class Refused(Exception):
 
 
 class NotRegistered(Refused):
-    """The control plane does not know this worker (any more): register again."""
+    """The control plane does not know this worker: register again."""
 
 
 class KeyRefused(Refused):
-    """The key opens nothing (any more): there is nothing left to do here."""
+    """The API key is invalid or revoked. The agent can't continue."""
 
 
 class StaleAttempt(Refused):
-    """The job is no longer this worker's: whatever it still does for it is in vain."""
+    """The job no longer belongs to this worker. Its further results will be refused."""
 
 
 _KINDS: dict[str, type[Refused]] = {
@@ -82,16 +82,16 @@ class ControlPlane:
             heartbeat_interval_s=float(answer["heartbeat_interval_s"]),
         )
 
-    def heartbeat(self, beat: dict[str, Any]) -> list[dict[str, Any]]:
-        """Sends a heartbeat; returns the commands that came back."""
-        return _commands_of(self._post("/api/workers/heartbeat", beat))
+    def heartbeat(self, payload: dict[str, Any]) -> list[dict[str, Any]]:
+        """Sends a heartbeat. Returns the commands in the response."""
+        return _commands_of(self._post("/api/workers/heartbeat", payload))
 
     def next_job(
         self, worker_id: str, wait_s: float, lease_token: str
     ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither.
+        """Long-polls for work for up to `wait_s` seconds. Returns a job, commands, or neither.
 
-        `lease_token`: a secret of ours. Whoever shows another one can do nothing with the job.
+        `lease_token`: a new secret. The control plane refuses requests about the job without it.
         """
         body = {"worker_id": worker_id, "wait_seconds": wait_s, "lease_token": lease_token}
         job = self._post("/api/workers/next_job", body, timeout_s=wait_s + 15)
@@ -101,9 +101,9 @@ class ControlPlane:
         self._post("/api/workers/job_result", result)
 
     def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
-        """Appends bytes at an offset; answers how many the control plane has.
+        """Appends bytes at an offset. Returns the length that the control plane has.
 
-        That is less than the offset when it lost some: it goes on from there.
+        If that is less than the offset, the control plane lost bytes: continue from there.
         """
         headers = {
             "Content-Type": "text/plain",
@@ -124,7 +124,7 @@ class ControlPlane:
         body: bytes = b"",
         timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> dict[str, Any]:
-        """Uploads a file or a part of one; the answer's body."""
+        """Uploads a file or a part of one. Returns the response's body."""
         sent = {"Content-Type": "application/octet-stream", **headers}
         return self._read(url, self._send("PUT", url, claim, sent, body, timeout_s))
 
@@ -135,17 +135,17 @@ class ControlPlane:
         body: Iterator[bytes],
         timeout_s: float,
     ) -> None:
-        """Uploads a file to an address that the control plane gave; it is not shown the key."""
+        """Uploads a file to a presigned URL, without the API key."""
         try:
             response = self._client.put(url, content=body, headers=dict(headers), timeout=timeout_s)
         except httpx2.RequestError as error:
-            raise _away(url, error) from error
+            raise _unavailable(url, error) from error
         if not response.is_success:
-            raise ControlPlaneAway(f"{_without_query(url)}: HTTP {response.status_code}")
+            raise ControlPlaneUnavailable(f"{_without_query(url)}: HTTP {response.status_code}")
 
     @contextmanager
     def get(self, url: str, claim: Claim, offset: int) -> Iterator[httpx2.Response]:
-        """Downloads from an offset on. An absolute address elsewhere is not shown the key."""
+        """Downloads from an offset on. An absolute URL (presigned) is requested without the key."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         try:
             with self._client.stream(
@@ -156,7 +156,7 @@ class ControlPlane:
                     self._read(url, response)
                 yield response
         except httpx2.RequestError as error:
-            raise _away(url, error) from error
+            raise _unavailable(url, error) from error
 
     def _send(
         self,
@@ -176,10 +176,10 @@ class ControlPlane:
                 **self._addressed(url, claim, headers),
             )
         except httpx2.RequestError as error:
-            raise _away(url, error) from error
+            raise _unavailable(url, error) from error
 
     def _addressed(self, url: str, claim: Claim, headers: Mapping[str, str]) -> dict[str, Any]:
-        if "://" in url:  # presigned: what it needs is in it
+        if "://" in url:  # presigned: the URL contains its credentials
             return {"headers": dict(headers)}
         return {"headers": {**self._key, **claim.headers, **headers}, "params": claim.query}
 
@@ -189,28 +189,28 @@ class ControlPlane:
         try:
             response = self._client.post(path, json=body, headers=self._key, timeout=timeout_s)
         except httpx2.RequestError as error:
-            raise _away(path, error) from error
+            raise _unavailable(path, error) from error
         return self._read(path, response)
 
     def _read(self, url: str, response: httpx2.Response) -> dict[str, Any]:
         where = _without_query(url)
         if response.status_code in _RETRYABLE_STATUS:
-            raise ControlPlaneAway(f"{where}: HTTP {response.status_code}")
+            raise ControlPlaneUnavailable(f"{where}: HTTP {response.status_code}")
         try:
             answer = response.json()
         except ValueError as error:
-            raise ControlPlaneAway(f"{where}: the answer is not JSON") from error
+            raise ControlPlaneUnavailable(f"{where}: the response is not JSON") from error
         if response.is_success and isinstance(answer, dict):
             return answer
         raise _refusal(response.status_code, answer)
 
 
-def _away(url: str, error: Exception) -> ControlPlaneAway:
-    return ControlPlaneAway(f"{_without_query(url)}: {type(error).__name__}: {error}")
+def _unavailable(url: str, error: Exception) -> ControlPlaneUnavailable:
+    return ControlPlaneUnavailable(f"{_without_query(url)}: {type(error).__name__}: {error}")
 
 
 def _without_query(url: str) -> str:
-    """A presigned address carries its right in the query: nothing for a log."""
+    """For logs: the query of a presigned URL contains its signature."""
     return url.partition("?")[0]
 
 
@@ -218,7 +218,7 @@ def _commands_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return [command for command in answer.get("commands", []) if isinstance(command, dict)]
 
 
-def _refusal(status: int, answer: Any) -> Refused:  # noqa: ANN401 - whatever JSON came
+def _refusal(status: int, answer: Any) -> Refused:  # noqa: ANN401 - any JSON value
     error = answer.get("error") if isinstance(answer, dict) else None
     details = error if isinstance(error, dict) else {}
     code = str(details.get("code", "unknown"))

@@ -1,11 +1,11 @@
-"""Delivers a result: until the control plane has it, or says that it does not want it."""
+"""Delivers a result: retries until the control plane accepts or refuses it."""
 
 import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
-from .control_plane import ControlPlane, ControlPlaneAway, NotRegistered, Refused
+from .control_plane import ControlPlane, ControlPlaneUnavailable, NotRegistered, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -17,9 +17,10 @@ _REFUSED = "the control plane refused the worker's report; the agent's log says 
 def deliver(
     control_plane: ControlPlane, result: dict[str, Any], register: Callable[[], object]
 ) -> bool:
-    """Whether it was taken as it is, however long that took. Raises Refused for the key's sake.
+    """Returns whether the control plane accepted the result unchanged. Retries without limit.
 
-    register: called when the control plane does not know this worker any more.
+    register: called if the control plane no longer knows this worker. Raises Refused if the API
+    key is refused.
     """
     backoff_s, sent = 0.5, result
     while True:
@@ -27,7 +28,7 @@ def deliver(
             control_plane.job_result(sent)
             logger.info("job %s: %s", sent["job_id"], sent["status"])
             return sent is result
-        except ControlPlaneAway as error:
+        except ControlPlaneUnavailable as error:
             logger.warning("result not delivered yet: %s", error)
             time.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
@@ -36,9 +37,9 @@ def deliver(
         except Refused as error:
             logger.error("result of job %s refused: %s", sent["job_id"], error)
             if error.status == _FORBIDDEN:
-                raise  # another key may deliver it, after the next start
+                raise  # after a restart with another key, the result may still be delivered
             if error.status not in (400, 413) or sent is not result:
                 return False
-            # The job must not hang on a result that the control plane can't take.
-            logger.error("the job is reported as failed for it")
+            # The job must not wait forever for a result that the control plane can't accept.
+            logger.error("job %s: reporting it as failed instead", sent["job_id"])
             sent = {**result, "status": "failed", "error": _REFUSED, "metrics": {}}

@@ -1,4 +1,4 @@
-"""One deployed model: a server that is started, watched, and started again."""
+"""One deployed model: starts its server, checks its health and restarts it."""
 
 import contextlib
 import json
@@ -15,6 +15,7 @@ import httpx2
 
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
+from .declared_types import DEPLOYMENT_TYPE
 from .handler import read_outcome, start_handler
 from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
@@ -22,31 +23,31 @@ from .job_files import move_file
 from .job_report import Reports
 from .job_types import handler_for
 from .lease import Lease
-from .leashed import Leashed
 from .log_file import LogFile
 from .masking import Mask
 from .private_file import open_private
 from .slot_user import RunAs
+from .supervised import SupervisedProcess
 
 logger = logging.getLogger(__name__)
 
-_LOOK_S = 5.0
-_MISSES = 3
-"""So many health checks in a row that fail, and the server is started again."""
+_HEALTH_INTERVAL_S = 5.0
+_MAX_FAILED_CHECKS = 3
+"""The server is restarted after this many failed health checks in a row."""
 _MAX_BACKOFF_S = 60.0
 _LOG_BYTES = 10 * 1024 * 1024
 _LINE_BYTES = 64 * 1024
 
 
 class _PrivateLog(logging.handlers.RotatingFileHandler):
-    """Closed to other servers of this slot, which run as the same user."""
+    """Readable by the agent's user only: other servers of this slot run as one user."""
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", opener=open_private)
 
 
 class Deployment:
-    """One served model. Its folder holds all that it needs to be served again."""
+    """One deployed model. Its folder has all data that a restart needs."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Deployment:
         folder: Path,
         env: Mapping[str, str],
         mask: Mask,
-        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
+        run_as: RunAs = RunAs(),  # noqa: B008 - immutable
     ) -> None:
         self.folder = folder
         self.id = folder.name
@@ -64,10 +65,10 @@ class Deployment:
         self._env = env
         self._mask = mask
         self._run_as = run_as
-        # No proxy of the environment: the server is on this machine.
-        self._client = httpx2.Client(timeout=_LOOK_S, trust_env=False)
+        # Ignore proxy variables: the server is on this machine.
+        self._client = httpx2.Client(timeout=_HEALTH_INTERVAL_S, trust_env=False)
         self._stopping = threading.Event()
-        self._process: Leashed | None = None
+        self._process: SupervisedProcess | None = None
         self._pump: threading.Thread | None = None
         self._thread: threading.Thread | None = None
         self._spec_file = folder / "deployment.json"
@@ -76,7 +77,7 @@ class Deployment:
 
     @property
     def _handler(self) -> HandlerConfig:
-        return handler_for(self._config, "deploy")
+        return handler_for(self._config, DEPLOYMENT_TYPE)
 
     @property
     def _container(self) -> str:
@@ -87,7 +88,7 @@ class Deployment:
         return HandlerFolder(self.folder / "run")
 
     def _adopt_job_file(self) -> None:
-        """Earlier agents kept it in the folder that the server may write to."""
+        """Moves the job file of an earlier agent's layout out of the server's writable folder."""
         folder = self.run_folder
         if not folder.job_file.exists():
             with contextlib.suppress(OSError):
@@ -99,11 +100,11 @@ class Deployment:
 
     @property
     def is_kept(self) -> bool:
-        """Whether its job has come so far that it is served again after a restart."""
+        """Whether the agent restores it after a restart: its job has completed."""
         return bool(self._spec.get("kept"))
 
     def prepare(self, host: str, port: int, token: str | None) -> None:
-        """`token`: what requests to its server need, kept for when it is served again."""
+        """`token`: authenticates requests to the server. Stored, because a restart needs it."""
         self._write_spec({"host": host, "port": port, "token": token, "kept": False})
 
     def keep(self) -> None:
@@ -114,7 +115,7 @@ class Deployment:
         is_contained = bool(self._handler.image)
         env = {
             **self._env,
-            # A container has an address of its own; the runtime passes on what comes to the host's.
+            # The container has its own address; the runtime forwards the host's port to it.
             "FORGE_HOST": "0.0.0.0" if is_contained else host,
             "FORGE_PORT": str(port),
             "FORGE_DEPLOYMENT_ID": self.id,
@@ -122,7 +123,7 @@ class Deployment:
         if self._spec.get("token"):
             env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
         if is_contained:
-            remove_container(self._container)  # one that an agent that was killed has left
+            remove_container(self._container)  # a killed agent may have left it running
         self._run_as.prepare(self.folder)
         process = start_handler(
             self._handler,
@@ -137,7 +138,7 @@ class Deployment:
         self._pump.start()
 
     def wait_until_healthy(self, lease: Lease | None = None) -> None:
-        """Raises HandlerFailed when it ends or takes too long; JobStopped with the lease."""
+        """Raises HandlerFailed if it ends or times out, JobStopped if the lease is stopped."""
         process = self._require_process()
         deadline = time.monotonic() + self._config.deploy_start_timeout_s
         while not self.check_health():
@@ -162,19 +163,19 @@ class Deployment:
         return self.is_healthy
 
     def watch(self) -> None:
-        """From now on it is started again whenever it ends or stops answering."""
+        """Starts a thread that restarts the server whenever it ends or stops responding."""
         self._thread = threading.Thread(target=self._supervise, name=self.id, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the server, and the watch over it; what it needs to be served again stays."""
+        """Ends the server and its monitoring. Keeps its folder, so that it can be restored."""
         self._stopping.set()
         if self._process:
             self._process.stop(self._config.stop_grace_s)
             self._process.wait()
         if self._thread:
             self._thread.join()
-            if self._process:  # it may have started one more just then
+            if self._process:  # the thread may have started another process in the meantime
                 self._process.stop(grace_s=0)
         if self._handler.image:
             remove_container(self._container)
@@ -199,19 +200,23 @@ class Deployment:
             if self._process:
                 self._process.stop(self._config.stop_grace_s)
                 self._process.wait()
-            logger.warning("deployment %s is started again in %.0f s", self.id, backoff_s)
+            logger.warning("deployment %s restarts in %.0f s", self.id, backoff_s)
             self._stopping.wait(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
     def _watch_health(self) -> None:
-        """Until it should be started again, or no more."""
-        process, misses = self._require_process(), 0
-        while process.is_alive and misses < _MISSES and not self._stopping.wait(_LOOK_S):
-            misses = 0 if self.check_health() else misses + 1
-        if process.is_alive and misses:
-            logger.warning("deployment %s does not answer", self.id)
+        """Returns when the server must be restarted, or the deployment is stopping."""
+        process, failures = self._require_process(), 0
+        while (
+            process.is_alive
+            and failures < _MAX_FAILED_CHECKS
+            and not self._stopping.wait(_HEALTH_INTERVAL_S)
+        ):
+            failures = 0 if self.check_health() else failures + 1
+        if process.is_alive and failures:
+            logger.warning("deployment %s does not respond", self.id)
 
-    def _read_output(self, process: Leashed) -> None:
+    def _read_output(self, process: SupervisedProcess) -> None:
         handler = _PrivateLog(self.folder / "server.log", maxBytes=_LOG_BYTES, backupCount=1)
         for line in iter(lambda: process.output.readline(_LINE_BYTES), b""):
             if self.job_log:
@@ -220,13 +225,13 @@ class Deployment:
             handler.emit(logging.makeLogRecord({"msg": text}))
         handler.close()
 
-    def _require_process(self) -> Leashed:
+    def _require_process(self) -> SupervisedProcess:
         if self._process is None:
             raise HandlerFailed("the server was not started", transient=True)
         return self._process
 
     def _read_spec(self) -> dict[str, Any]:
-        """Empty for a deployment that is only being made."""
+        """Empty for a new deployment."""
         try:
             content: dict[str, Any] = json.loads(self._spec_file.read_text())
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The deployed models of a slot: new ones, restored ones, and their end."""
+"""The deployed models of a slot: deploys, restores and stops them."""
 
 import logging
 import random
@@ -15,12 +15,12 @@ from .handler import Outcome, read_outcome
 from .handler_failed import HandlerFailed
 from .job_report import Reports
 from .lease import Lease
-from .leashed import Ending
 from .log_file import LogFile
 from .masking import Mask
 from .remove_tree import remove_tree
 from .slot_user import RunAs
 from .storage import Storage
+from .supervised import Ending
 
 logger = logging.getLogger(__name__)
 
@@ -34,29 +34,29 @@ class Deployments:
         folder: Path,
         env: Mapping[str, str],
         mask: Mask,
-        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
+        run_as: RunAs = RunAs(),  # noqa: B008 - immutable
     ) -> None:
         self._config = config
         self._folder = folder
         self._mask = mask
         self._env = env
         self._run_as = run_as
-        # Models of an agent that was killed; those of this one start later.
+        # Ends servers that a killed agent left. This agent starts its own later.
         run_as.end_processes()
         run_as.prepare(folder)
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
-        # Held while one is ended: its folder must be gone before it is deployed anew.
+        # Held while a deployment stops: its folder must be gone before it is deployed again.
         self._ending = threading.Lock()
 
     def restore(self) -> None:
-        """Serves again what was served before the agent ended."""
+        """Restarts the deployments that ran before the agent ended."""
         for folder in sorted(self._folder.glob("*/")):
             deployment = self._deployment(folder)
             if not deployment.is_kept:
                 remove_tree(folder)
                 continue
-            logger.info("deployment %s is restored", deployment.id)
+            logger.info("restoring deployment %s", deployment.id)
             with self._lock:
                 self._served[deployment.id] = deployment
             deployment.watch()
@@ -65,7 +65,7 @@ class Deployments:
         return Deployment(self._config, folder, self._env, self._mask, self._run_as)
 
     def folder_for(self, lease: Lease) -> Path:
-        """Where a deploy job's inputs lie: they are needed as long as it is served."""
+        """The folder for a deploy job's inputs, kept for the lifetime of the deployment."""
         return self._folder / str(lease.job["output_ids"]["deployment_id"])
 
     def deploy(
@@ -76,13 +76,13 @@ class Deployments:
         storage: Storage,
         git_commit: str | None,
     ) -> Outcome:
-        """Starts the server of a deploy job, and returns when it is healthy."""
+        """Starts the server of a deploy job. Returns when it is healthy."""
         deployment = self._deployment(self.folder_for(lease))
         host = self._config.deploy_host or _host_towards(self._config.api_url)
         port = _free_port(host, self._config.deploy_ports)
         deployment.prepare(host, port, lease.job.get("serving_token"))
         folder = deployment.run_folder
-        remove_tree(folder.path)  # an earlier try's, perhaps with its links
+        remove_tree(folder.path)  # an earlier try may have left files and links
         folder.describe(lease, inputs, None, {}, git_commit)
         deployment.job_log = log
         with self._lock:
@@ -90,8 +90,8 @@ class Deployments:
         try:
             deployment.start()
             deployment.wait_until_healthy(lease)
-            log.say(f"served at {deployment.url}")
-            told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
+            log.note(f"served at {deployment.url}")
+            outcome = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
             folder.upload(storage, log)
         except BaseException:
             with self._lock:
@@ -103,25 +103,25 @@ class Deployments:
         deployment.keep()
         deployment.watch()
         result = {"deployment_id": deployment.id, "inference_url": deployment.url}
-        return Outcome({**told.result, **result}, told.metrics)
+        return Outcome({**outcome.result, **result}, outcome.metrics)
 
-    def make_way(self, lease: Lease) -> None:
-        """Ends what is served under the id of a deploy job, which takes its place."""
+    def stop_previous(self, lease: Lease) -> None:
+        """Stops the deployment that a deploy job replaces, which has the same id."""
         self.stop(self.folder_for(lease).name)
 
     def discard(self, lease: Lease) -> None:
-        """Frees what a deploy job that came to nothing has left."""
+        """Removes the files of a failed deploy job."""
         remove_tree(self.folder_for(lease))
 
     def stop(self, deployment_id: str) -> None:
-        """Ends it for good."""
+        """Stops a deployment and removes its files. Idempotent."""
         with self._ending:
             with self._lock:
                 deployment = self._served.pop(deployment_id, None)
             if deployment:
                 deployment.stop()
                 remove_tree(deployment.folder)
-                logger.info("deployment %s is stopped", deployment_id)
+                logger.info("deployment %s stopped", deployment_id)
 
     def describe(self) -> list[dict[str, Any]]:
         with self._lock:
@@ -133,7 +133,7 @@ class Deployments:
         ]
 
     def close(self) -> None:
-        """Ends the servers; the next agent serves them again."""
+        """Stops all servers. Keeps their files: the next agent restores them."""
         with self._lock:
             served = list(self._served.values())
         threads = [threading.Thread(target=each.stop) for each in served]
@@ -144,14 +144,14 @@ class Deployments:
 
 
 def _host_towards(api_url: str) -> str:
-    """This machine's address on the way to the control plane: where that reaches us."""
+    """The local address of the route to the control plane, which can reach us there."""
     parts = urlsplit(api_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     family, kind, protocol, _, address = socket.getaddrinfo(
         parts.hostname, port, type=socket.SOCK_DGRAM
     )[0]
     with socket.socket(family, kind, protocol) as probe:
-        probe.connect(address)  # a datagram socket: nothing is sent
+        probe.connect(address)  # connecting a datagram socket sends nothing
         return str(probe.getsockname()[0])
 
 

@@ -1,4 +1,4 @@
-"""The variables that a handler gets."""
+"""The environment variables of a handler."""
 
 import json
 import os
@@ -12,30 +12,30 @@ _SECRETS = (
     "S3_SECRET_ACCESS_KEY",
     "SPACES_KEY",
     "SPACES_SECRET",
-    # What systemd gives a service to speak to it and to read its credentials.
+    # systemd's variables for notifications and credentials.
     "CREDENTIALS_DIRECTORY",
     "NOTIFY_SOCKET",
 )
-_OWN = "FORGE_"
-"""Settings of the agent, and of a server that was started from the same shell: among them are the
-database's address and the folder with the stack's keys."""
-_NOT_OWN = ("FORGE_MODELS_DIR",)
+_PRIVATE_PREFIX = "FORGE_"
+"""Settings of the agent, and of a server started from the same shell. They include the database
+URL and the folder with the stack's keys."""
+_PUBLIC = ("FORGE_MODELS_DIR",)
 
 
 def agent_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a handler without a container gets of the agent's environment.
+    """The part of the agent's environment that a handler without a container inherits.
 
-    All but the agent's own settings and keys; a container gets nothing of it (docs/agent.md).
+    Leaves out the agent's own settings and keys. A container inherits nothing (docs/agent.md).
     """
     return {
         name: value
         for name, value in env.items()
-        if name not in _SECRETS and (not name.startswith(_OWN) or name in _NOT_OWN)
+        if name not in _SECRETS and (not name.startswith(_PRIVATE_PREFIX) or name in _PUBLIC)
     }
 
 
 def job_variables(folder: HandlerFolder) -> dict[str, str]:
-    """Where everything of the job is."""
+    """The paths of the job's files and folders."""
     inputs: dict[str, str] = json.loads(folder.job_file.read_text())["inputs"]
     return {
         "TMPDIR": str(folder.temporary),

@@ -1,4 +1,4 @@
-"""Which commit of which code does a job's work."""
+"""Finds the git commit of a handler's code."""
 
 import importlib.util
 import subprocess
@@ -8,15 +8,15 @@ from pathlib import Path
 from .config import HandlerConfig
 
 _TIMEOUT_S = 10
-# What a checkout's own settings may have git start, or write.
+# Prevents git from writing to the checkout, or running a program that its config names.
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 
 
 def commit_of(handler: HandlerConfig, of_reference: str | None) -> str | None:
-    """The commit of the git checkout that the handler's program lies in, `-dirty` if files differ.
+    """The commit of the git checkout with the handler's program, plus `-dirty` if files differ.
 
-    None where it lies in none, or in a container's image. `of_reference` is what the agent was
-    told of the reference handlers, for they may be installed elsewhere.
+    None if the program is not in a checkout, or runs in a container. `of_reference`: the
+    configured commit of the reference handlers, for an installation outside of a checkout.
     """
     if handler.image:
         return None
@@ -38,7 +38,7 @@ def _programs(command: tuple[str, ...]) -> list[Path]:
 
 
 def _commit_of_file(path: Path) -> str | None:
-    # A file beside those of a checkout, such as a virtual environment's, is not of its commit.
+    # An untracked file in a checkout, such as a virtual environment's, is not part of its commit.
     if _git(path.parent, "ls-files", "--error-unmatch", "--", path.name) is None:
         return None
     return _git(path.parent, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
@@ -46,7 +46,7 @@ def _commit_of_file(path: Path) -> str | None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
-        told = subprocess.run(
+        done = subprocess.run(
             [*_GIT, "-C", str(folder), *arguments],
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -55,4 +55,4 @@ def _git(folder: Path, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.decode(errors="replace").strip() or None if told.returncode == 0 else None
+    return done.stdout.decode(errors="replace").strip() or None if done.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""What this machine computes with, as NVML tells it."""
+"""The machine's GPUs and their load, from NVML."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class Gpus:
     memory_gb: float
     """Of one GPU."""
     indices: tuple[int, ...]
-    """In NVML's order, which is that of the PCI bus."""
+    """In NVML's order, which is the PCI bus order."""
 
     @property
     def count(self) -> int:
@@ -42,15 +42,15 @@ CPU = Gpus(name="cpu", memory_gb=0, indices=())
 
 
 class Nvml:
-    """NVML, opened when it is first needed and again after an error; a driver may be renewed."""
+    """NVML, opened on first use and reopened after an error: the driver may be upgraded."""
 
     def __init__(self) -> None:
         self._is_open = False
 
     def find_gpus(self, visible: str | None = None) -> Gpus:
-        """The machine's GPUs, the smallest speaking for all; `CPU` where there is none.
+        """The machine's GPUs, described by the smallest one. `CPU` if there is none.
 
-        visible: those to look at only, in the form of CUDA_VISIBLE_DEVICES.
+        visible: restricts the GPUs, in the format of CUDA_VISIBLE_DEVICES.
         """
 
         def find() -> Gpus:
@@ -65,7 +65,7 @@ class Nvml:
             memory, name, _ = min(found)
             return Gpus(name, round(memory, 1), tuple(index for _, _, index in found))
 
-        return self._ask(find, CPU)
+        return self._query(find, CPU)
 
     def read_load(self, gpus: Gpus) -> GpuLoad:
         def read() -> GpuLoad:
@@ -77,10 +77,10 @@ class Nvml:
             return GpuLoad(sum(utils) / len(utils), round(used / GIB, 2), round(total / GIB, 2))
 
         nothing = GpuLoad(0, 0, 0)
-        return self._ask(read, nothing) if gpus.count else nothing
+        return self._query(read, nothing) if gpus.count else nothing
 
     def foreign_processes(self, gpus: Gpus) -> list[int]:
-        """Processes that compute on these GPUs and were not started by this one."""
+        """Processes that use these GPUs and are not descendants of this process."""
 
         def find() -> list[int]:
             return [
@@ -90,20 +90,20 @@ class Nvml:
                 if _is_foreign(process.pid)
             ]
 
-        return self._ask(find, []) if gpus.count else []
+        return self._query(find, []) if gpus.count else []
 
-    def _ask(self, question: Callable[[], _T], otherwise: _T) -> _T:
+    def _query(self, query: Callable[[], _T], default: _T) -> _T:
         try:
             if not self._is_open:
                 pynvml.nvmlInit()
                 self._is_open = True
-            return question()
+            return query()
         except pynvml.NVMLError:
             if self._is_open:
                 self._is_open = False
                 with contextlib.suppress(pynvml.NVMLError):
                     pynvml.nvmlShutdown()
-            return otherwise
+            return default
 
 
 def _handles(gpus: Gpus) -> list[Any]:
@@ -118,7 +118,10 @@ def is_visible(visible: str | None, index: int, uuid: str) -> bool:
 
 
 def _is_foreign(pid: int) -> bool:
-    """A process that is not below us; one that this container can't see may be ours."""
+    """Whether a process is not a descendant of this one.
+
+    False for a process that this container can't see: it may be ours.
+    """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

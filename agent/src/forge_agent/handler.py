@@ -1,4 +1,4 @@
-"""Runs one job's handler: a process group, or a container, with a folder of its own."""
+"""Runs one job's handler as a process group or a container, in its own folder."""
 
 import contextlib
 import json
@@ -14,12 +14,12 @@ from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
 from .job_files import read_small
 from .job_report import Reports
-from .leashed import Ending, Leashed
 from .sendable import require_sendable, sendable_text
 from .slot_user import SlotUser
+from .supervised import Ending, SupervisedProcess
 
 EXIT_TRANSIENT = 75
-"""A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
+"""A handler's exit code for a failure that a retry may fix (EX_TEMPFAIL)."""
 
 _MESSAGE_LIMIT = 4096
 _RESULT_LIMIT = 1024 * 1024
@@ -30,8 +30,8 @@ class Outcome:
     result: dict[str, Any]
     metrics: dict[str, Any]
 
-    def made_by(self, commit: str | None) -> "Outcome":
-        """With the commit that made it, unless the handler names one itself."""
+    def with_commit(self, commit: str | None) -> "Outcome":
+        """Adds the handler's commit, unless the handler reported one itself."""
         if commit is None or "git_commit" in self.result:
             return self
         return Outcome({**self.result, "git_commit": commit}, self.metrics)
@@ -44,8 +44,8 @@ def start_handler(
     name: str,
     user: SlotUser | None = None,
     publish: tuple[str, int] | None = None,
-) -> Leashed:
-    """`name`: of its container, if any; `publish`: host and port to reach that at.
+) -> SupervisedProcess:
+    """Starts a handler. `name`: its container's name; `publish`: its container's host and port.
 
     No process of an earlier handler may run in the folder. Raises HandlerFailed if the command
     can't be started.
@@ -57,22 +57,24 @@ def start_handler(
         if config.image:
             container = Container(name, folder, user, publish)
             command = container_command(config, container, given)
-            # The runtime's client runs as the agent, and passes the variables on by name.
-            return Leashed(command, folder.path, agent_variables() | given, config.memory_gb)
+            # The runtime's client runs as the agent's user and passes the variables on by name.
+            return SupervisedProcess(
+                command, folder.path, agent_variables() | given, config.memory_gb
+            )
         own = user.variables(folder.temporary) if user else {}
         variables = agent_variables() | own | given
-        return Leashed(command, folder.path, variables, config.memory_gb, user)
+        return SupervisedProcess(command, folder.path, variables, config.memory_gb, user)
     except OSError as error:
         raise HandlerFailed(f"{command[0]}: {error.strerror}", transient=False) from error
 
 
 def read_outcome(
-    folder: HandlerFolder, ending: Ending, last_words: str, reports: Reports
+    folder: HandlerFolder, ending: Ending, last_line: str, reports: Reports
 ) -> Outcome:
-    """What the handler left when it ended. Raises HandlerFailed, in its own words if it has any."""
+    """Reads an ended handler's result. Raises HandlerFailed, with its own message if it has one."""
     if ending.code == 0 and ending.reason is None:
         return _read_result(folder, reports)
-    message = _read_error(folder) or _describe(ending, last_words)
+    message = _read_error(folder) or _describe(ending, last_line)
     if ending.reason:
         message = f"the handler {ending.reason}"
     transient = ending.code == EXIT_TRANSIENT or ending.signal is not None
@@ -80,7 +82,7 @@ def read_outcome(
 
 
 def _read_result(folder: HandlerFolder, reports: Reports) -> Outcome:
-    """A handler need not leave a result: its files, and what it reported, may be all there is."""
+    """The result file is optional: files and reported metrics may be a handler's only output."""
     written: Any = {}
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -89,7 +91,7 @@ def _read_result(folder: HandlerFolder, reports: Reports) -> Outcome:
         metrics = {**reports.latest().metrics, **dict(written.get("metrics") or {})}
         return Outcome(result=dict(written.get("result") or {}), metrics=metrics)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        message = f"the handler ended well but left no usable result.json: {error}"
+        message = f"the handler succeeded but left no usable result.json: {error}"
         raise HandlerFailed(sendable_text(message)[:_MESSAGE_LIMIT], transient=False) from error
 
 
@@ -100,9 +102,9 @@ def _read_error(folder: HandlerFolder) -> str | None:
         return None
 
 
-def _describe(ending: Ending, last_words: str) -> str:
+def _describe(ending: Ending, last_line: str) -> str:
     if ending.signal is not None:
         how = f"signal {ending.signal} ({signal.Signals(ending.signal).name})"
     else:
         how = f"exit code {ending.code}"
-    return f"the handler ended with {how}: {last_words}"
+    return f"the handler ended with {how}: {last_line}"

@@ -1,8 +1,8 @@
-"""How a handler fails."""
+"""The exception for a failed handler."""
 
 
 class HandlerFailed(Exception):
-    """The handler failed; `transient` says whether another try may help."""
+    """The handler failed. `transient`: whether a retry may succeed."""
 
     def __init__(self, message: str, *, transient: bool) -> None:
         super().__init__(message)

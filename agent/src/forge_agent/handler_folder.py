@@ -1,4 +1,4 @@
-"""The folder that a handler works in, and what it leaves there."""
+"""The working folder of a handler, and the files that it leaves there."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoints import FOLDER as CHECKPOINTS
-from .give_tree import give
+from .chown_tree import chown_tree
 from .handler_failed import HandlerFailed
 from .job_files import UnsafeFile
 from .job_listing import list_files
@@ -19,29 +19,30 @@ from .remove_tree import remove_tree
 from .slot_user import SlotUser
 from .storage import Storage, upload_all
 
-# The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
+# The control plane refuses these characters: a backslash separates folders on Windows, and control
+# characters can change a terminal.
 _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 MAX_OUTPUTS = 100_000
-"""Files and folders of an artifact: the agent keeps their names in memory."""
+"""Files and folders per artifact. The agent keeps their names in memory."""
 _SHOWN = 5
-"""Names in one line of the log."""
+"""Names in one log line."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a handler left in its output folder, by paths below that, with slashes."""
+    """The content of a handler's output folder, by relative paths with slashes."""
 
     files: list[str]
     left_out: list[str]
     """Links and special files."""
     has_manifest: bool
-    """It wrote a manifest.json of its own. That name is the control plane's: it is not sent."""
+    """Whether the handler wrote a manifest.json. It is not sent: the name is reserved."""
 
 
 class HandlerFolder:
-    """The folder that one try of a handler may write to, and the job file beside it.
+    """The folder that one try of a handler may write to, and the job file next to it.
 
-    What the handler left is only read by job_files.
+    Read its content through job_files only: the handler may have left links there.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,14 +57,14 @@ class HandlerFolder:
 
     @property
     def readable(self) -> list[Path]:
-        """What the agent laid beside it for the handler to read."""
-        beside = (self.job_file, self.path.with_name("inputs"), self.resume)
-        return [path for path in beside if path.exists()]
+        """Existing paths outside of the folder that the handler may read."""
+        candidates = (self.job_file, self.path.with_name("inputs"), self.resume)
+        return [path for path in candidates if path.exists()]
 
     def create(self, user: SlotUser | None = None) -> None:
-        """Makes what is missing. No process of a handler may run there.
+        """Creates missing folders. No process of a handler may run there.
 
-        The user owns what it may write to, and can read the rest.
+        The user owns the folders that it may write to, and can read the rest.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.output, self.checkpoints, self.temporary):
@@ -78,7 +79,7 @@ class HandlerFolder:
                 os.chown(path, os.geteuid(), user.uid)
                 path.chmod(0o640)
             elif path == self.resume or path.lstat().st_uid != user.uid:
-                give(path, user.uid)
+                chown_tree(path, user.uid)
 
     def describe(
         self,
@@ -88,7 +89,7 @@ class HandlerFolder:
         teachers: Mapping[str, Mapping[str, str]],
         git_commit: str | None = None,
     ) -> None:
-        """Writes the job file: what the handler knows of its job (docs/agent.md)."""
+        """Writes the job file, the handler's description of its job (docs/agent.md)."""
         job = lease.job
         content = {
             **{name: job.get(name) for name in ("job_id", "job_type", "attempt", "timeout_s")},
@@ -104,7 +105,10 @@ class HandlerFolder:
         self.job_file.write_text(json.dumps(content, indent=2))
 
     def outputs(self) -> Outputs:
-        """The files of the artifact. Raises HandlerFailed for odd names, UnsafeFile for links."""
+        """Lists the artifact's files.
+
+        Raises HandlerFailed for invalid names, UnsafeFile if the output folder is a link.
+        """
         entries = list_files(self.path, self.output.name, MAX_OUTPUTS)
         files = [entry.name for entry in entries if entry.is_regular]
         names = [name for name in files if name.lower() != "manifest.json"]
@@ -112,29 +116,29 @@ class HandlerFolder:
             try:
                 name.encode()
             except UnicodeEncodeError:
-                message = f"{name!r}: the name of a file must be UTF-8"
+                message = f"{name!r}: a file name must be UTF-8"
                 raise HandlerFailed(message, transient=False) from None
             if _UNSAFE.search(name):
-                message = f"{name!r}: the name of a file has no backslash or control character"
+                message = f"{name!r}: a file name must not have a backslash or control character"
                 raise HandlerFailed(message, transient=False)
         left_out = [entry.name for entry in entries if not entry.is_regular]
         return Outputs(names, left_out, has_manifest=len(names) < len(files))
 
     def upload(self, storage: Storage, log: LogFile) -> None:
-        """Stores the artifact's files. Raises HandlerFailed for what may not be sent."""
+        """Uploads the artifact's files. Raises HandlerFailed for unsafe files or names."""
         try:
             outputs = self.outputs()
             if outputs.has_manifest:
-                log.say("manifest.json is left out: the control plane writes its own")
+                log.note("manifest.json is left out: the control plane writes its own")
             if outputs.left_out:
                 shown = ", ".join(f"output/{name!a}" for name in outputs.left_out[:_SHOWN])
-                log.say(f"{len(outputs.left_out)} links or special files are left out: {shown}")
+                log.note(f"{len(outputs.left_out)} links or special files are left out: {shown}")
             size = upload_all(storage, outputs.files, self.path, self.output.name)
         except UnsafeFile as error:
             raise HandlerFailed(str(error), transient=False) from error
-        log.say(f"uploaded {len(outputs.files)} files, {size} bytes")
+        log.note(f"uploaded {len(outputs.files)} files, {size} bytes")
 
-    def forget(self) -> None:
-        """Frees what a try that failed has left, but for its checkpoints."""
+    def free_space(self) -> None:
+        """Removes the output and temporary files of a failed try. Keeps its checkpoints."""
         for folder in (self.output, self.temporary):
             remove_tree(folder)

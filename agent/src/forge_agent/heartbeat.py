@@ -1,4 +1,4 @@
-"""The heartbeat loop: a thread of its own, so that no job and no slow poll ever silences it."""
+"""The heartbeat loop. Has its own thread, so that neither a job nor a slow poll can delay it."""
 
 import logging
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from .control_plane import ControlPlane, ControlPlaneAway, KeyRefused, NotRegistered, Refused
+from .control_plane import ControlPlane, ControlPlaneUnavailable, KeyRefused, NotRegistered, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -22,9 +22,9 @@ class HeartbeatLoop:
         on_key_refused: Callable[[KeyRefused], None],
     ) -> None:
         """
-        describe: the fields of the next heartbeat; its time is added here.
-        on_command: called with each command of the control plane; must not block.
-        register: called when the control plane does not know this worker.
+        describe: returns the fields of the next heartbeat, without its timestamp.
+        on_command: called with each command of the control plane. Must not block.
+        register: called if the control plane does not know this worker.
         """
         self._control_plane = control_plane
         self._interval_s = interval_s
@@ -42,32 +42,33 @@ class HeartbeatLoop:
         self._stop.set()
 
     def _run(self) -> None:
-        away = False
+        is_failing = False
         while not self._stop.wait(self._interval_s):
             try:
-                self._beat()
-                if away:
-                    logger.info("the control plane is back")
-                away = False
+                self._send_heartbeat()
+                if is_failing:
+                    logger.info("heartbeats succeed again")
+                is_failing = False
             except KeyRefused as error:
                 self._on_key_refused(error)
-            except (ControlPlaneAway, Refused) as error:
-                if not away:
+            except (ControlPlaneUnavailable, Refused) as error:
+                if not is_failing:
                     logger.warning("heartbeat failed: %s", error)
-                away = True
+                is_failing = True
             except Exception:
-                # Whatever it was: a silent worker loses its job.
+                # The loop must go on: a worker without heartbeats loses its job.
                 logger.exception("heartbeat failed")
 
-    def _beat(self) -> None:
-        beat = {"timestamp": datetime.now(UTC).isoformat(), **self._describe()}
+    def _send_heartbeat(self) -> None:
+        payload = {"timestamp": datetime.now(UTC).isoformat(), **self._describe()}
         try:
-            commands = self._control_plane.heartbeat(beat)
+            commands = self._control_plane.heartbeat(payload)
         except NotRegistered:
             self._register()
             return
-        if beat.get("status") == "error" and self._describe().get("status") != "error":
-            # It was well again while that was under way, and its registration may have come first.
+        if payload.get("status") == "error" and self._describe().get("status") != "error":
+            # The worker recovered during the request. Its registration may have arrived before
+            # this heartbeat, which set it to `error` again.
             self._register()
         for command in commands:
             self._on_command(command)

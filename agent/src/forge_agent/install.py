@@ -1,4 +1,4 @@
-"""`forge-agent install`: the agent as a service of systemd."""
+"""`forge-agent install`: installs the agent as a systemd service."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .give_tree import give
+from .chown_tree import chown_tree
 from .service_unit import Service, render_unit
 from .settings import ConfigError
 
@@ -16,7 +16,7 @@ _UNITS = Path("/etc/systemd/system")
 
 
 def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> int:
-    """Writes the unit and starts it. Raises ConfigError where this machine or account can't."""
+    """Writes the unit and starts it. Raises ConfigError if the machine or account can't run it."""
     unit = render_unit(flags, service)
     if dry_run:
         print(unit, end="")
@@ -24,8 +24,8 @@ def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> 
     if not Path("/run/systemd/system").is_dir():
         raise ConfigError("install: this machine does not run systemd")
     if os.geteuid() != 0:
-        raise ConfigError("install: only root may write to /etc/systemd/system; use sudo")
-    os.umask(0o022)  # the account must be able to enter what this makes
+        raise ConfigError("install: only root can write to /etc/systemd/system; use sudo")
+    os.umask(0o022)  # the account must be able to enter the new folders
     account = _account_of(service)
     _require_reachable(account)
     if service.state_path:
@@ -33,16 +33,16 @@ def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> 
     if not service.env_file.exists():
         service.env_file.touch(mode=0o600)
         service.env_file.write_text("SERVICE_API_URL=\nSERVICE_API_KEY=\n")
-        print(f"fill in {service.env_file}, then: systemctl restart {service.name}")
+        print(f"fill in {service.env_file}, then run: systemctl restart {service.name}")
     (_UNITS / service.unit).write_text(unit)
     _call("systemctl", "daemon-reload")
     _call("systemctl", "enable", "--now", service.unit)
-    print(f"{service.name} is a service; see: systemctl status {service.name}")
+    print(f"installed the service {service.name}; see: systemctl status {service.name}")
     return 0
 
 
 def _account_of(service: Service) -> pwd.struct_passwd:
-    """The account that the service runs as; makes one without a shell where there is none."""
+    """The account that the service runs as. Creates one without a shell if it does not exist."""
     try:
         return pwd.getpwnam(service.user)
     except KeyError:
@@ -67,25 +67,25 @@ def _require_reachable(account: pwd.struct_passwd) -> None:
     except (OSError, subprocess.CalledProcessError):
         raise ConfigError(
             f"install: {account.pw_name} can't run the agent with {sys.executable}; "
-            "install it where every user can read it, such as /opt"
+            "install the agent where every user can read it, such as /opt"
         ) from None
 
 
 def _give_state(folder: Path, account: pwd.struct_passwd) -> None:
-    """Gives the account what other accounts' agents left there.
+    """Makes the account the owner of the state that agents of other accounts left in the folder.
 
-    Raises ConfigError for a folder with something else: it must not lose its owner.
+    Raises ConfigError if the folder has other files: their owner must not change.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     workers = [path.parent for path in folder.glob("*/slot-0")]
     is_own = folder.stat().st_uid == account.pw_uid
     if not is_own and not workers and any(folder.iterdir()):
-        raise ConfigError(f"install: {folder} has other files than an agent's state")
+        raise ConfigError(f"install: {folder} has files that are not an agent's state")
     os.chown(folder, account.pw_uid, account.pw_gid)
     for worker in workers:
         if worker.stat().st_uid != account.pw_uid:
-            give(worker, account.pw_uid, account.pw_gid)
+            chown_tree(worker, account.pw_uid, account.pw_gid)
 
 
 def _call(*command: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether the handlers of this machine run as users of their own, and if not, why."""
+"""Decides whether handlers run as separate users on this machine, and if not, why."""
 
 import logging
 import os
@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .config import JOB_TYPES, AgentConfig, HandlerConfig
+from .config import AgentConfig, HandlerConfig
+from .declared_types import JOB_TYPES
 from .environment import agent_variables
 from .job_types import handler_for, job_types_of
-from .leashed import Leashed
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
+from .supervised import SupervisedProcess
 from .user_processes import end_processes_of
 from .user_range import claim_user_range
 
 logger = logging.getLogger(__name__)
 
-_PASSES = 0o011
-# Run as the user: checks the folder, the program, and the files that its command names.
+_TRAVERSE = 0o011
+# Runs as the slot's user: checks access to the folder, the program and the files of its command.
 _PROBE = """
 cd "$HOME" && : >probe || exit 1
 program=$1; shift
@@ -32,10 +33,10 @@ for file; do test -r "$file" || { echo "$file can't be read"; exit 1; }; done
 
 @dataclass(frozen=True)
 class Isolation:
-    """What the agent found when it started."""
+    """How handlers run, as decided at the agent's start."""
 
     first_uid: int | None
-    """None where nothing runs as another user."""
+    """None if handlers run as the agent's user."""
     is_for_containers_only: bool = False
     groups: tuple[int, ...] = ()
 
@@ -43,7 +44,7 @@ class Isolation:
         return self._run_as(2 * slot)
 
     def of_deployments(self, slot: int) -> RunAs:
-        """Another user: a deployed model outlives its job, and the next may be another tenant's."""
+        """Not the jobs' user: a model outlives its job. The next job may be another tenant's."""
         return self._run_as(2 * slot + 1)
 
     def _run_as(self, offset: int) -> RunAs:
@@ -54,9 +55,9 @@ class Isolation:
 
 
 def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
-    """`folders`: the agent's, outermost first; the users must be able to pass through them.
+    """`folders`: the agent's, outermost first. The slots' users must be able to traverse them.
 
-    Raises ConfigError if SLOT_USERS is true and users of their own can't run the handlers.
+    Raises ConfigError if SLOT_USERS is true, and the slots' users can't run the handlers.
     """
     is_root = os.geteuid() == 0
     if config.slot_users == "false" or (config.slot_users == "auto" and not is_root):
@@ -64,34 +65,34 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
     user = SlotUser(base or config.slot_user_base, gpu_groups())
     if is_root and base:
-        # What a job of a killed agent left could end the probe, and jobs would then run as root.
+        # A process left by a killed agent's job could kill the probe. Jobs would then run as root.
         end_processes_of(base)
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
-        folder.chmod(mode | _PASSES)
+        folder.chmod(mode | _TRAVERSE)
     no_users = None if is_root else "the agent does not run as root"
-    no_users = no_users or (None if base else "no range of users is free")
+    no_users = no_users or (None if base else "no range of user ids is free")
     no_users = no_users or _try(user, folders[-1], [("/bin/sh", "-c", "exit 0")])
     why_not = no_users or _try(user, folders[-1], _probes(config))
     if why_not is None:
-        logger.info("handlers run as users of their own, from %s on", user.uid)
+        logger.info("handlers run as separate users, with ids from %s", user.uid)
         return Isolation(user.uid, groups=user.groups)
     for folder, mode in modes.items():
         folder.chmod(mode)
     if config.slot_users == "true":
-        raise ConfigError(f"SLOT_USERS is true, and user {user.uid} can't run jobs: {why_not}")
+        raise ConfigError(f"SLOT_USERS is true, but user {user.uid} can't run jobs: {why_not}")
     logger.warning(
         "handlers without a container run as root: they can read the agent's key and other jobs' "
         "data. User %s can't run them: %s (docs/agent.md, Isolation)",
         user.uid,
         why_not,
     )
-    # A runtime mounts the folders as root, so containers can run as these users all the same.
+    # Containers can still run as these users, because the runtime mounts the folders as root.
     return Isolation(None if no_users else user.uid, True, user.groups)
 
 
 def _try(user: SlotUser, folder: Path, commands: Iterable[tuple[str, ...]]) -> str | None:
-    """Runs the commands as handlers are run. Why the first one failed, or None."""
+    """Runs the commands like handlers. Returns why the first one failed, or None."""
     try:
         with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as name:
             os.chown(name, user.uid, user.uid)
@@ -104,13 +105,13 @@ def _try(user: SlotUser, folder: Path, commands: Iterable[tuple[str, ...]]) -> s
 
 
 def _probes(config: AgentConfig) -> Iterator[tuple[str, ...]]:
-    """Commands for each handler without a container; each exits with 0 if the handler can run."""
+    """Test commands for each handler without a container. Exit code 0: the handler can run."""
     for job_type in job_types_of(config) or JOB_TYPES:
         handler = handler_for(config, job_type)
         if handler.image:
             continue
         program, *words = handler.command
-        # Resolved here: the user would skip folders on PATH that are closed to it.
+        # Resolve the program as the agent: the user would skip folders on PATH that it can't read.
         found = shutil.which(program) or program
         files = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
         yield ("/bin/sh", "-c", _PROBE, "probe", found, *files)
@@ -123,11 +124,13 @@ def _reference(job_type: str) -> HandlerConfig:
 
 
 def _run(command: tuple[str, ...], user: SlotUser, folder: Path) -> str | None:
-    """None if the command exits with 0, else its last line."""
-    leashed = Leashed(command, folder, agent_variables() | user.variables(folder), user=user)
-    with leashed.output as output:
+    """Returns None if the command exits with 0, else its last line of output."""
+    supervised = SupervisedProcess(
+        command, folder, agent_variables() | user.variables(folder), user=user
+    )
+    with supervised.output as output:
         text = output.read().decode(errors="replace").strip()
-    ending = leashed.wait()
+    ending = supervised.wait()
     if ending.code == 0:
         return None
     return text.splitlines()[-1] if text else f"{command[0]} ended with {ending}"

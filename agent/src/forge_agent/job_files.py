@@ -1,10 +1,10 @@
-"""Opens what a job left without following its links.
+"""Opens a job's files without following links.
 
-A job may put a link, a FIFO or a device in place of any file or folder that it can write, also
-while the agent looks. So each component of a path is opened by the descriptor of the folder before
-it, with O_NOFOLLOW, and the checks look at what was opened, not at what has the name now.
+A job may replace any file or folder that it can write with a link, a FIFO or a device, even while
+the agent reads it. So each component of a path is opened relative to the descriptor of its parent,
+with O_NOFOLLOW. Checks use the open descriptor, not the name.
 
-`root` is always a folder that the agent made in a folder of its own: the path up to it is trusted.
+`root` is always a folder that the agent created in its own folder: the path up to it is trusted.
 """
 
 import errno
@@ -16,17 +16,17 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: opening a FIFO that has no writer would wait for one.
+# O_NONBLOCK: otherwise, opening a FIFO blocks until it has a writer.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnsafeFile(OSError):
-    """Something that the agent does not read, or a path that leads through a link."""
+    """The path leads through a link, or the file is not a regular file."""
 
 
 @contextmanager
 def open_folder(root: Path, name: str = "") -> Iterator[int]:
-    """The descriptor of a folder below `root`. Raises UnsafeFile where a component is a link."""
+    """Opens a folder below `root`. Raises UnsafeFile if a component of the path is a link."""
     _require_inside(name)
     folder = _open(str(root), _FOLDER, root.name)
     try:
@@ -42,12 +42,12 @@ def open_folder(root: Path, name: str = "") -> Iterator[int]:
 
 
 def open_below(folder: int, name: str, shown: str = "") -> int:
-    """The descriptor of a folder in an open one. Raises UnsafeFile, by its path, for a link."""
+    """Opens a subfolder of an open folder. Raises UnsafeFile, with `shown` as path, for a link."""
     return _open(name, _FOLDER, shown or name, folder)
 
 
 def open_file(root: Path, name: str) -> BufferedReader:
-    """A regular file below `root`, for reading. Raises UnsafeFile for anything else."""
+    """Opens a regular file below `root` for reading. Raises UnsafeFile for anything else."""
     _require_inside(name)
     path = PurePosixPath(name)
     with open_folder(root, str(path.parent)) as folder:
@@ -55,8 +55,8 @@ def open_file(root: Path, name: str) -> BufferedReader:
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise UnsafeFile(f"{name} is no regular file")
-        # The kernel may let a user make a hard link to a file that he can't read.
+            raise UnsafeFile(f"{name} is not a regular file")
+        # Depending on its settings, the kernel lets users create hard links to unreadable files.
         if found.st_nlink > 1 and found.st_uid != root.lstat().st_uid:
             raise UnsafeFile(f"{name} is a hard link to a file of another user")
         os.set_blocking(file, True)
@@ -67,16 +67,16 @@ def open_file(root: Path, name: str) -> BufferedReader:
 
 
 def read_small(path: Path, limit: int) -> bytes:
-    """The bytes of a file right in the job's folder. Raises ValueError for more than `limit`."""
+    """Reads a file at the top of the job's folder. Raises ValueError above `limit` bytes."""
     with open_file(path.parent, path.name) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise ValueError(f"{path.name} has over {limit} bytes")
+        raise ValueError(f"{path.name} has more than {limit} bytes")
     return content
 
 
 def move_file(root: Path, name: str, target: Path) -> None:
-    """Takes a regular file out of the job's folder, whose processes must have ended."""
+    """Moves a regular file out of the job's folder. The job's processes must have ended."""
     open_file(root, name).close()
     path = PurePosixPath(name)
     with open_folder(root, str(path.parent)) as folder:
@@ -85,7 +85,7 @@ def move_file(root: Path, name: str, target: Path) -> None:
 
 def _require_inside(name: str) -> None:
     if name.startswith("/") or ".." in PurePosixPath(name).parts:
-        raise UnsafeFile(f"{name} leads out of the job's folder")
+        raise UnsafeFile(f"{name} is outside of the job's folder")
 
 
 def _open(name: str, flags: int, shown: str, folder: int | None = None) -> int:
@@ -94,7 +94,7 @@ def _open(name: str, flags: int, shown: str, folder: int | None = None) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             kind = "folder" if flags & os.O_DIRECTORY else "file"
-            raise UnsafeFile(f"{shown} is a link or no {kind}: links are not followed") from error
+            raise UnsafeFile(f"{shown} is a link or not a {kind}; links are not allowed") from error
         if error.errno == errno.ENXIO:  # a socket
-            raise UnsafeFile(f"{shown} is no regular file") from error
+            raise UnsafeFile(f"{shown} is not a regular file") from error
         raise

@@ -1,4 +1,4 @@
-"""Lists what a job left, in bounds: how deep and how much is up to the job."""
+"""Lists a job's files. Limits depth and number, because the job controls both."""
 
 import os
 import stat
@@ -11,46 +11,46 @@ from pathlib import Path
 from .job_files import UnsafeFile, open_below, open_folder
 
 _MAX_DEPTH = 64
-"""Each level holds a descriptor open."""
+"""Each level keeps a descriptor open."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, or whatever else is no folder, as it was when its folder was listed."""
+    """A file, link or special file at the time of the listing."""
 
     name: str
-    """Path below the folder that was listed, with slashes."""
+    """Path relative to the listed folder, with slashes."""
     is_regular: bool
     modified_ns: int
 
 
-def list_files(root: Path, name: str = "", at_most: int = sys.maxsize - 1) -> list[Entry]:
-    """Everything below a folder that is no folder, sorted.
+def list_files(root: Path, name: str = "", max_entries: int = sys.maxsize - 1) -> list[Entry]:
+    """Lists everything below a folder except folders, sorted by name.
 
-    Raises UnsafeFile where it is a link, or more than `at_most` files and folders are in it.
+    Raises UnsafeFile if the folder is a link, or has more than `max_entries` files and folders.
     """
     with open_folder(root, name) as folder:
-        entries = _Listing(name, at_most).walk(folder, "", 0)
+        entries = _Listing(name, max_entries).walk(folder, "", 0)
         return sorted(entries, key=lambda entry: entry.name)
 
 
-def list_folder(root: Path, name: str, at_most: int) -> list[Entry]:
-    """As list_files, without what its folders hold, in no order."""
+def list_folder(root: Path, name: str, max_entries: int) -> list[Entry]:
+    """Like list_files, but not recursive and not sorted."""
     with open_folder(root, name) as folder:
-        return list(_Listing(name, at_most).walk(folder, "", 0, is_deep=False))
+        return list(_Listing(name, max_entries).walk(folder, "", 0, is_deep=False))
 
 
 class _Listing:
-    """Bounded: a job may make more files than the agent has memory for."""
+    """Limits the entries: a job may create more files than fit into the agent's memory."""
 
-    def __init__(self, name: str, at_most: int) -> None:
+    def __init__(self, name: str, max_entries: int) -> None:
         self._name = name
-        self._at_most = at_most
-        self._left = at_most
+        self._max_entries = max_entries
+        self._remaining = max_entries
 
     def walk(self, folder: int, where: str, depth: int, *, is_deep: bool = True) -> Iterator[Entry]:
         if depth > _MAX_DEPTH:
-            raise UnsafeFile(f"{where} lies deeper than {_MAX_DEPTH} folders")
+            raise UnsafeFile(f"{where} is deeper than {_MAX_DEPTH} folders")
         for name in self._names(folder):
             try:
                 found = os.lstat(name, dir_fd=folder)
@@ -61,7 +61,7 @@ class _Listing:
                     continue
                 below = open_below(folder, name, f"{where}{name}")
             except FileNotFoundError:
-                continue  # removed since: a handler may still be running
+                continue  # removed in the meantime: a handler may still be running
             try:
                 yield from self.walk(below, f"{where}{name}/", depth + 1)
             finally:
@@ -69,8 +69,8 @@ class _Listing:
 
     def _names(self, folder: int) -> list[str]:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, self._left + 1)]
-        self._left -= len(names)
-        if self._left < 0:
-            raise UnsafeFile(f"{self._name} has over {self._at_most} files and folders")
+            names = [entry.name for entry in islice(entries, self._remaining + 1)]
+        self._remaining -= len(names)
+        if self._remaining < 0:
+            raise UnsafeFile(f"{self._name} has more than {self._max_entries} files and folders")
         return names

@@ -1,4 +1,4 @@
-"""What a running handler tells: how far it is, and what it has used so far."""
+"""Progress and metrics that a running handler reports."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from .job_files import read_small
 
 PREFIX = b"::forge "
-"""A line of output that begins so is a report, and no part of the log."""
+"""An output line with this prefix is a report. It is not written to the log."""
 
 _MAX_BYTES = 64 * 1024
 
@@ -23,38 +23,38 @@ class Report:
 
 
 class Reports:
-    """The newest report of a handler, from its file and from lines of its output."""
+    """The latest report of a handler, from its progress file and its output. Thread-safe."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._told = Report()
+        self._current = Report()
 
-    def hear(self, line: bytes) -> bool:
-        """Takes a line of output if it is a report."""
+    def read_line(self, line: bytes) -> bool:
+        """Records a line of output if it is a report. Returns whether it is one."""
         if not line.startswith(PREFIX):
             return False
-        self._take(line[len(PREFIX) :])
+        self._record(line[len(PREFIX) :])
         return True
 
     def latest(self) -> Report:
         with contextlib.suppress(OSError, ValueError):
-            self._take(read_small(self._file, _MAX_BYTES))
+            self._record(read_small(self._file, _MAX_BYTES))
         with self._lock:
-            return self._told
+            return self._current
 
-    def _take(self, text: bytes) -> None:
-        """A number from 0 to 1, or {"progress", "metrics"}; anything else is nobody's loss."""
+    def _record(self, text: bytes) -> None:
+        """Accepts a number from 0 to 1, or {"progress", "metrics"}. Ignores anything else."""
         try:
-            given = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError):
             return
-        told = given if isinstance(given, dict) else {"progress": given}
-        progress, metrics = told.get("progress"), told.get("metrics")
+        fields = content if isinstance(content, dict) else {"progress": content}
+        progress, metrics = fields.get("progress"), fields.get("metrics")
         with self._lock:
-            self._told = Report(
-                _fraction(progress) if _is_number(progress) else self._told.progress,
-                {**self._told.metrics, **_numbers(metrics)},
+            self._current = Report(
+                _fraction(progress) if _is_number(progress) else self._current.progress,
+                {**self._current.metrics, **_numbers(metrics)},
             )
 
 
@@ -67,7 +67,7 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def _fraction(value: Any) -> float:  # noqa: ANN401 - a number, as was just seen
+def _fraction(value: Any) -> float:  # noqa: ANN401 - a checked number
     return min(1.0, max(0.0, float(value)))
 
 

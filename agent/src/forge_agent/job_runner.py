@@ -1,4 +1,4 @@
-"""Sees one job through on this machine: inputs, handler, local retries, upload, report."""
+"""Runs one job on this machine: inputs, handler, local retries, upload and report."""
 
 import logging
 import math
@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .checkpoints import CheckpointSender, take_newest
+from .checkpoints import CheckpointSender, move_newest_checkpoint
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
+from .declared_types import DEPLOYMENT_TYPE
 from .deployments import Deployments
 from .git_commit import commit_of
 from .gpu import Gpus
@@ -22,7 +23,6 @@ from .handler_folder import HandlerFolder
 from .job_report import Report, Reports
 from .job_types import handler_for
 from .lease import JobStopped, Lease
-from .leashed import Ending
 from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
@@ -30,20 +30,21 @@ from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
+from .supervised import Ending
 from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 10.0
 _SIGNALLED = 128
-"""What a shell adds to a signal's number to make an exit code of it."""
+"""A shell's exit code for a signal is this plus the signal's number."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
 _DEADLINE_SLACK_S = 30.0
-"""The control plane ends a job at its deadline; later, and only if that is away, we do."""
+"""The control plane ends a job at its deadline. If it can't, the agent does so this much later."""
 
 
 class JobRunner:
-    """Runs the jobs of one slot, one after the other."""
+    """Runs the jobs of one slot, one at a time."""
 
     def __init__(
         self,
@@ -54,9 +55,9 @@ class JobRunner:
         env: Mapping[str, str],
         deployments: Deployments,
         mask: Mask,
-        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
+        run_as: RunAs = RunAs(),  # noqa: B008 - immutable
     ) -> None:
-        """`env`: further variables for handlers, such as the slot's GPU."""
+        """`env`: additional variables for handlers, such as the slot's GPU."""
         self._config = config
         self._control_plane = control_plane
         self._work = work
@@ -65,7 +66,7 @@ class JobRunner:
         self._deployments = deployments
         self._mask = mask
         self._reports: Reports | None = None
-        # What an agent that was killed left half done is of no use.
+        # The unfinished work of a killed agent can't be used.
         run_as.end_processes()
         remove_tree(work)
         self._run_as = run_as
@@ -73,47 +74,47 @@ class JobRunner:
 
     @property
     def report(self) -> Report:
-        """What the running handler has told so far."""
+        """The latest report of the running handler."""
         reports = self._reports
         return reports.latest() if reports else Report()
 
     def run(self, lease: Lease) -> dict[str, Any] | None:
-        """The report for the control plane; None when the job was taken from us."""
+        """Returns the report for the control plane. None if the worker has lost the job."""
         folder = self._work / f"{lease.job_id}-{lease.attempt}"
         started = time.monotonic()
         self._reports = None
         try:
-            # The next job may be another tenant's.
+            # An earlier job may belong to another tenant: its processes must not meet this one.
             if fault := self._run_as.end_processes():
                 raise OSError(fault)
             self._run_as.prepare(folder)
             report = self._run_logged(lease, folder)
         except Exception as error:
-            # A full disk, or a fault of ours: the job is reported, and the worker goes on.
+            # A full disk or a bug of the agent: report the job and keep the worker running.
             logger.exception("job %s failed", lease.job_id)
             report = _failed(f"on the worker: {error}", retryable=True)
         finally:
             self._clean_up(folder)
-        if lease.job_type == "deploy" and (report is None or report["status"] == "failed"):
+        if lease.job_type == DEPLOYMENT_TYPE and (report is None or report["status"] == "failed"):
             self._deployments.discard(lease)
         if report is None:
             return None
         metrics = {**self.report.metrics, **report.get("metrics", {})}
         metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
         hours = (time.monotonic() - started) / 3600 * self._gpus.count
-        # Downwards: never more than the control plane can have measured.
+        # Rounded down: must not exceed what the control plane measures.
         metrics.setdefault("gpu_hours", math.floor(hours * 1e6) / 1e6)
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])
         return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
 
     def _clean_up(self, folder: Path) -> None:
-        """A failure is not the job's, and must not end the slot."""
+        """Only logs a failure: it must not fail the job or end the slot."""
         try:
             self._run_as.end_processes()
             remove_tree(folder)
         except OSError as error:
-            logger.warning("%s is not cleaned up: %s", folder, error)
+            logger.warning("cannot clean up %s: %s", folder, error)
 
     def _run_logged(self, lease: Lease, folder: Path) -> dict[str, Any] | None:
         uploads = lease.job["uploads"]
@@ -133,11 +134,13 @@ class JobRunner:
         storage = storage_for(self._config, self._control_plane, lease)
         try:
             if not self._is_allowed(lease):
-                return _failed("this worker does not take such jobs", retryable=True)
+                return _failed(
+                    "this worker does not accept this job's type or tenant", retryable=True
+                )
             source = Inputs(self._config, self._control_plane, lease)
             home = folder
-            if lease.job_type == "deploy":
-                self._deployments.make_way(lease)
+            if lease.job_type == DEPLOYMENT_TYPE:
+                self._deployments.stop_previous(lease)
                 home = self._deployments.folder_for(lease)
             inputs = source.fetch(home / "inputs")
             resume_from = source.fetch_checkpoint(folder / "resume")
@@ -149,18 +152,18 @@ class JobRunner:
                 "artifacts_uri": storage.artifacts_uri,
             }
         except JobStopped as stopped:
-            log.say(f"stopped: {stopped.why}")
+            log.note(f"stopped: {stopped.why}")
             return _report_stop(stopped)
         except HandlerFailed as error:
             return _failed(str(error), retryable=error.transient)
         except NoSuchInput as error:
-            log.say(str(error))
+            log.note(str(error))
             return _failed(str(error), retryable=error.transient)
         except StaleAttempt as error:
-            logger.warning("job %s is not ours any more: %s", lease.job_id, error)
+            logger.warning("job %s no longer belongs to this worker: %s", lease.job_id, error)
             return None
         except (Refused, TransferFailed) as error:
-            log.say(str(error))
+            log.note(str(error))
             return _failed(str(error), retryable=isinstance(error, TransferFailed))
 
     def _try_until_done(
@@ -178,25 +181,26 @@ class JobRunner:
             try:
                 config = handler_for(self._config, lease.job_type)
                 commit = commit_of(config, self._config.git_commit)
-                if lease.job_type == "deploy":
+                if lease.job_type == DEPLOYMENT_TYPE:
                     outcome = self._deployments.deploy(lease, inputs, log, storage, commit)
                 else:
                     here.describe(lease, inputs, resume_from, self._teachers(lease), commit)
                     outcome = self._run_handler(config, lease, here, log)
                     here.upload(storage, log)
-                return outcome.made_by(commit)
+                return outcome.with_commit(commit)
             except HandlerFailed as error:
                 kind = "transient" if error.transient else "fatal"
                 logger.warning("job %s failed (%s): %s", lease.job_id, kind, error)
                 if not error.transient or tried == tries:
-                    here.forget()  # the disk may be what it failed for, and the log needs some
-                    log.say(f"failed, {kind}: {error}")
+                    here.free_space()  # the disk may be full, and the log needs space
+                    log.note(f"failed, {kind}: {error}")
                     raise
-                log.say(f"failed, transient: {error}; trying again here ({tried} of {tries - 1})")
+                log.note(f"failed, transient: {error}; local retry {tried} of {tries - 1}")
                 resume_from = (
-                    take_newest(here.path, folder / "resume" / here.path.name) or resume_from
+                    move_newest_checkpoint(here.path, folder / "resume" / here.path.name)
+                    or resume_from
                 )
-                here.forget()
+                here.free_space()
                 lease.sleep(min(0.5 * 2**tried, _MAX_BACKOFF_S))
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -206,15 +210,15 @@ class JobRunner:
         lease.require()
         reports = self._reports = Reports(here.progress_file)
         name = f"forge-{lease.claim.worker_id}-{lease.job_id}-{lease.attempt}"
-        leashed = start_handler(config, here, self._env, name, self._run_as.user_for(config))
-        lease.on_stop(lambda: leashed.stop(self._config.stop_grace_s))
+        supervised = start_handler(config, here, self._env, name, self._run_as.user_for(config))
+        lease.on_stop(lambda: supervised.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S
         limit_s = min(limit_s, config.timeout_s or limit_s)
         overdue = threading.Event()
 
         def end_overdue() -> None:
             overdue.set()
-            leashed.stop(self._config.stop_grace_s)
+            supervised.stop(self._config.stop_grace_s)
 
         timer = threading.Timer(min(limit_s, threading.TIMEOUT_MAX), end_overdue)
         timer.daemon = True
@@ -222,25 +226,25 @@ class JobRunner:
         checkpoints = CheckpointSender(self._control_plane, lease, here.path)
         checkpoints.start()
         try:
-            log.pump(leashed.output, reports.hear)
-            ending = leashed.wait()
+            log.pump(supervised.output, reports.read_line)
+            ending = supervised.wait()
         finally:
-            # Whatever went wrong here, nothing of the handler goes on.
-            leashed.stop(grace_s=0)
+            # No process of the handler may survive, whatever went wrong.
+            supervised.stop(grace_s=0)
             timer.cancel()
             checkpoints.finish()
             if config.image:
                 remove_container(name)
         lease.require()
         if config.image and (ending.code or 0) > _SIGNALLED:
-            # A container that was killed, for its memory perhaps, tells so by its code.
+            # The runtime reports a killed container (out of memory, for example) by its exit code.
             ending = Ending(None, (ending.code or 0) - _SIGNALLED, ending.reason)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
         return read_outcome(here, ending, log.last_line, reports)
 
     def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
-        """The configured endpoints, and the tenant's own deployments that the job names."""
+        """Endpoints from the configuration, and the tenant's deployments that the job names."""
         configured = {
             name: {key: value for key, value in asdict(teacher).items() if value is not None}
             for name, teacher in self._config.teachers.items()
@@ -255,7 +259,7 @@ class JobRunner:
         return {**configured, **own}
 
     def _is_allowed(self, lease: Lease) -> bool:
-        """Once more what registration said: a control plane may be too old to know it."""
+        """Repeats the registration's limits: an older control plane may not know them."""
         types, tenants = self._config.allow_job_types, self._config.allow_tenants
         tenant = lease.job.get("user_id")
         return (not types or lease.job_type in types) and (

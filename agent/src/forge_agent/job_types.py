@@ -3,10 +3,9 @@
 import importlib.util
 import sys
 
-from .config import JOB_TYPES, AgentConfig, HandlerConfig
+from .config import AgentConfig, HandlerConfig
+from .declared_types import JOB_TYPES, NEEDS_TORCH
 from .handler_failed import HandlerFailed
-
-_NEEDS_TORCH = {"train", "evaluate", "deploy"}
 
 
 def handler_for(config: AgentConfig, job_type: str) -> HandlerConfig:
@@ -29,4 +28,4 @@ def _has_reference(job_type: str) -> bool:
     """Whether the reference handlers are installed, and what this one needs."""
     if job_type not in JOB_TYPES or importlib.util.find_spec("forge_compute") is None:
         return False
-    return job_type not in _NEEDS_TORCH or importlib.util.find_spec("torch") is not None
+    return job_type not in NEEDS_TORCH or importlib.util.find_spec("torch") is not None

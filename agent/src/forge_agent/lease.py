@@ -1,4 +1,4 @@
-"""What this worker holds of a job, and how it learns that it should stop."""
+"""The worker's lease on a job, and the signal to stop working on it."""
 
 import threading
 from collections.abc import Callable
@@ -10,12 +10,12 @@ _MAX_BACKOFF_S = 30.0
 _T = TypeVar("_T")
 
 
-class Away(Exception):
-    """What is needed can't be reached now; the same may be tried again."""
+class Unavailable(Exception):
+    """A service can't be reached now. The call may be retried."""
 
 
 class JobStopped(Exception):
-    """The job is to end: cancelled, lost to another worker, or given up with the agent."""
+    """The job must end: it was cancelled, lost to another worker, or the agent stops."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -24,7 +24,7 @@ class JobStopped(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """What every request about an attempt's files and log shows."""
+    """Proof of the lease, sent with every request about an attempt's files and log."""
 
     worker_id: str
     attempt: int
@@ -40,7 +40,7 @@ class Claim:
 
 
 class Lease:
-    """A job in our hands. Threads that work for it ask here whether they still should."""
+    """A job assigned to this worker. Threads that work for it check here whether to continue."""
 
     def __init__(self, job: dict[str, Any], claim: Claim) -> None:
         self.job = job
@@ -55,27 +55,28 @@ class Lease:
 
     @classmethod
     def of(cls, job: dict[str, Any], worker_id: str, token: str | None = None) -> "Lease":
-        """`job`: next_job's answer. `token`: what it was asked with."""
+        """`job`: the response of next_job. `token`: the lease token of that request."""
         return cls(job, Claim(worker_id, int(job["attempt"]), token))
 
     def stop(self, why: str) -> None:
-        """The first reason counts; whoever asked to be told is told at once."""
+        """Stops the lease and runs all callbacks in this thread. Only the first call counts."""
         with self._lock:
             if self.why_stopped is not None:
                 return
             self.why_stopped = why
             self._stopped.set()
-            told = list(self._on_stop)
-        for callback in told:
+            callbacks = list(self._on_stop)
+        for callback in callbacks:
             callback()
 
-    def part(self) -> "Lease":
-        """The same for a part of the work, which may be ended by itself."""
-        part = Lease(self.job, self.claim)
-        self.on_stop(lambda: part.stop(self.why_stopped or ""))
-        return part
+    def child(self) -> "Lease":
+        """A lease for a part of the work. It stops with this one, or on its own."""
+        child = Lease(self.job, self.claim)
+        self.on_stop(lambda: child.stop(self.why_stopped or ""))
+        return child
 
     def on_stop(self, callback: Callable[[], None]) -> None:
+        """Runs the callback when the lease stops; immediately if it has already stopped."""
         with self._lock:
             self._on_stop.append(callback)
             is_late = self.why_stopped is not None
@@ -83,26 +84,26 @@ class Lease:
             callback()
 
     def require(self) -> None:
-        """Raises JobStopped once the job is to end."""
+        """Raises JobStopped if the lease has stopped."""
         if self.why_stopped is not None:
             raise JobStopped(self.why_stopped)
 
     def sleep(self, seconds: float) -> None:
-        """Raises JobStopped as soon as the job is to end."""
+        """Sleeps. Raises JobStopped as soon as the lease stops."""
         self._stopped.wait(seconds)
         self.require()
 
-    def persist(self, attempt: Callable[[], _T], away: Callable[[Exception], None]) -> _T:
-        """Calls until it works, for as long as the job is ours; `away` hears of each failure.
+    def retry(self, call: Callable[[], _T], on_unavailable: Callable[[Exception], None]) -> _T:
+        """Retries the call while it raises Unavailable, until the lease stops.
 
-        Hours may pass: whatever a job has made is not thrown away because the control plane is.
+        This may take hours: an outage of the control plane must not discard a job's output.
         """
         backoff_s = 0.5
         while True:
             self.require()
             try:
-                return attempt()
-            except Away as error:
-                away(error)
+                return call()
+            except Unavailable as error:
+                on_unavailable(error)
             self.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)

@@ -1,4 +1,4 @@
-"""A job's log as it is written here: masked, bounded, and never in the handler's way."""
+"""A job's local log file: masked, limited in size, and never blocking the handler."""
 
 import logging
 import os
@@ -15,24 +15,24 @@ from .masking import Mask
 logger = logging.getLogger(__name__)
 
 _LINE_BYTES = 64 * 1024
-"""A longer line is cut."""
+"""A longer line is split."""
 _TAIL_BYTES = 64 * 1024
-"""Of a log over its bound, so much of its end is kept."""
+"""How much of the end is kept if a log exceeds its limit."""
 _READ_BYTES = 64 * 1024
 _LINE_END = re.compile(rb"\r?\n|\r(?!\n)")
-"""A progress bar that returns to the start of its line makes lines too."""
+"""Includes a lone carriage return, so that each update of a progress bar becomes a line."""
 
 
 class LogFile:
-    """Lines go to a file. Beyond `max_bytes`, or on a full disk, the last ones wait in memory.
+    """Writes lines to a file. Beyond `max_bytes`, or on a full disk, keeps the last ones in memory.
 
-    `close` writes them, after a mark that says how much is missing before them. The file is opened
-    once: a job that puts a link in its place neither reads nor writes anything by it.
+    `close` writes these, after a line that says how many bytes are missing. The file is opened
+    only once, so a job that replaces it with a link can't redirect reads or writes.
     """
 
     def __init__(self, path: Path, max_bytes: int, mask: Mask) -> None:
         self._mask = mask
-        # Room for the mark and the last lines.
+        # Reserves space for the mark and the last lines.
         self._head_bytes = max(0, max_bytes - _TAIL_BYTES - 1024)
         self._written = 0
         self._left_out = 0
@@ -44,7 +44,7 @@ class LogFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
-        # Not in `close`: a server that has just been deployed may still write a line.
+        # Not closed in `close`: a newly deployed server may still write a line.
         weakref.finalize(self, os.close, self._file)
 
     @property
@@ -52,24 +52,24 @@ class LogFile:
         with self._lock:
             return self._last_line.decode(errors="replace").strip()
 
-    def say(self, text: str) -> None:
-        """A line of the agent's own."""
+    def note(self, text: str) -> None:
+        """Writes a line of the agent."""
         self.write(f"[forge] {text}\n".encode())
 
     def pump(self, source: IO[bytes], is_report: Callable[[bytes], bool]) -> None:
-        """Reads a handler's output to its end, but for the lines that `is_report` takes."""
+        """Writes a handler's output until its end, except lines for which `is_report` is true."""
         held = b""
         while chunk := source.read1(_READ_BYTES):  # type: ignore[attr-defined]
             *lines, held = _LINE_END.split(held + chunk)
             for line in lines:
-                self._hear(line + b"\n", is_report)
+                self._write_unless_report(line + b"\n", is_report)
             if len(held) > _LINE_BYTES:
-                # A secret may stand across the cut: so much waits for what follows.
+                # A secret may span the cut, so hold back the length of the longest one.
                 cut = len(held) - self._mask.longest
                 self.write(held[:cut])
                 held = held[cut:]
         if held:
-            self._hear(held + b"\n", is_report)
+            self._write_unless_report(held + b"\n", is_report)
 
     def write(self, line: bytes) -> None:
         line = self._mask.apply(line)
@@ -79,7 +79,7 @@ class LogFile:
             fits = self._why_short is None and self._written + len(line) <= self._head_bytes
             if fits and self._append(line):
                 return
-            self._why_short = self._why_short or "it is over its bound"
+            self._why_short = self._why_short or "it exceeds its limit"
             self._left_out += len(line)
             self._tail.append(line)
             self._tail_bytes += len(line)
@@ -87,7 +87,7 @@ class LogFile:
                 self._tail_bytes -= len(self._tail.popleft())
 
     def read(self, start: int, size: int) -> bytes:
-        """Up to `size` bytes of what is in the file; thread-safe."""
+        """Reads up to `size` bytes of the file. Thread-safe."""
         return os.pread(self._file, size, start)
 
     def copy_to(self, target: Path) -> None:
@@ -97,17 +97,17 @@ class LogFile:
                 output.write(chunk)
 
     def close(self) -> None:
-        """Writes what was kept of the end."""
+        """Writes the lines that were kept in memory, after the mark."""
         with self._lock:
             if self._why_short is None:
                 return
             kept = b"".join(self._tail)[-_TAIL_BYTES:]
             missing = self._left_out - len(kept)
-            mark = f"[forge] {missing} bytes of the log are left out here: {self._why_short}\n"
+            mark = f"[forge] {missing} bytes of the log are omitted here: {self._why_short}\n"
             self._append(mark.encode() + kept)
             self._why_short = None
 
-    def _hear(self, line: bytes, is_report: Callable[[bytes], bool]) -> None:
+    def _write_unless_report(self, line: bytes, is_report: Callable[[bytes], bool]) -> None:
         if not is_report(line):
             self.write(line)
 
@@ -117,7 +117,7 @@ class LogFile:
             while left:
                 left = left[os.write(self._file, left) :]
         except OSError as error:
-            # The handler goes on: a job is worth more than its log.
+            # The handler continues: a failed log must not fail the job.
             self._why_short = str(error.strerror)
             logger.error("the job's log can't be written: %s", error)
             return False

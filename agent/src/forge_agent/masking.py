@@ -1,4 +1,4 @@
-"""Secrets of the agent's environment never reach a log."""
+"""Masks secrets of the agent's environment in logs."""
 
 import os
 import re
@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from .config import AgentConfig
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_LEAST_LENGTH = 8
-"""A shorter value would mask half of the log, and protects nothing."""
+_MIN_LENGTH = 8
+"""Shorter values are not secrets, and would mask unrelated text."""
 
 MASK = b"***"
 
 
 class Mask:
-    """Replaces the values of variables that look secret, and those that are named to it.
+    """Replaces the values of variables with secret-looking names, and the given values.
 
-    Of a value of several lines, each line.
+    Each line of a multi-line value is replaced on its own.
     """
 
     def __init__(self, env: Mapping[str, str], *more: str) -> None:
-        named = (*secrets_in(env), *more)
-        values = {line.strip() for value in named for line in value.splitlines()}
-        # Longest first: one secret may begin with another.
+        secrets = (*secrets_in(env), *more)
+        values = {line.strip() for value in secrets for line in value.splitlines()}
+        # Longest first: a secret may start with another one.
         self._secrets = sorted(
-            (value.encode() for value in values if len(value) >= _LEAST_LENGTH),
+            (value.encode() for value in values if len(value) >= _MIN_LENGTH),
             key=len,
             reverse=True,
         )
@@ -39,12 +39,12 @@ class Mask:
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest secret; 0 for none."""
+        """Length of the longest secret in bytes, or 0."""
         return len(self._secrets[0]) if self._secrets else 0
 
 
 def mask_for(config: AgentConfig) -> Mask:
-    """Of the environment, of the configuration, and of what handlers are given beside it."""
+    """Masks the secrets of the environment, the configuration and the handlers' variables."""
     own = [config.api_key]
     if config.s3:
         own += [config.s3.access_key_id, config.s3.secret_access_key]
@@ -54,5 +54,5 @@ def mask_for(config: AgentConfig) -> Mask:
 
 
 def secrets_in(env: Mapping[str, str]) -> list[str]:
-    """Values of variables whose names say that they are secret."""
+    """Values of variables whose names look secret."""
     return [value for name, value in env.items() if _SECRET_NAME.search(name)]

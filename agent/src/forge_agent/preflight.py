@@ -1,4 +1,4 @@
-"""What must be so before this machine asks for work."""
+"""Checks that must pass before the worker polls for a job."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from .storage import open_bucket
 
 
 def find_fault(config: AgentConfig, folder: Path, nvml: Nvml, gpus: Gpus) -> str | None:
-    """Why no job should come here now; None when nothing is wrong."""
+    """Returns why the worker can't run jobs now, or None."""
     return (
         _disk_fault(folder, config.min_free_disk_gb)
         or _store_fault(config)
@@ -18,19 +18,19 @@ def find_fault(config: AgentConfig, folder: Path, nvml: Nvml, gpus: Gpus) -> str
     )
 
 
-def _disk_fault(folder: Path, least_gb: float) -> str | None:
+def _disk_fault(folder: Path, min_gb: float) -> str | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free_gb = shutil.disk_usage(folder).free / 1e9
     except OSError as error:
         return f"{folder} can't be used: {error.strerror}"
-    if free_gb < least_gb:
-        return f"{folder} has {free_gb:.1f} GB free, less than {least_gb:g}"
+    if free_gb < min_gb:
+        return f"{folder} has {free_gb:.1f} GB free, less than {min_gb:g} GB"
     return None
 
 
 def _store_fault(config: AgentConfig) -> str | None:
-    """The control plane's own is reached by every registration; only another is tried here."""
+    """Checks the worker's own store only: registration already tests the control plane's."""
     if config.s3:
         import obstore
 
@@ -42,7 +42,7 @@ def _store_fault(config: AgentConfig) -> str | None:
         try:
             config.artifacts_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            return f"{config.artifacts_dir} can't be made: {error.strerror}"
+            return f"{config.artifacts_dir} can't be created: {error.strerror}"
         if not os.access(config.artifacts_dir, os.W_OK):
             return f"{config.artifacts_dir} can't be written to"
     return None
@@ -52,4 +52,4 @@ def _gpu_fault(nvml: Nvml, gpus: Gpus) -> str | None:
     foreign = nvml.foreign_processes(gpus)
     if not foreign:
         return None
-    return f"the GPU is used by other processes: {', '.join(map(str, foreign))}"
+    return f"other processes use the GPU: {', '.join(map(str, foreign))}"

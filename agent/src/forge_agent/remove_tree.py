@@ -1,4 +1,4 @@
-"""Removes what a job left, however deep its folders are and however many files they hold."""
+"""Removes a job's folder, with any depth of folders and any number of files."""
 
 import contextlib
 import logging
@@ -11,16 +11,16 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opens a folder that its mode closes to us, to change that mode. Linux only.
+# Opens a folder without permission to read it, so that its mode can be changed. Linux only.
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(root: Path) -> bool:
-    """Removes a folder with everything in it: links, but not what they point to.
+    """Removes a folder with its content. Removes links, not their targets.
 
-    A job decides how deep its folders are. So calls, open descriptors and the length of paths don't
-    grow with the depth: the folders in a folder of `root` are moved up to `root` first. Returns
-    whether nothing is left. What can't be removed is logged and not raised: the worker goes on.
+    A job may nest folders to any depth. To keep the call depth, the number of descriptors and the
+    length of paths constant, nested folders are first moved up to `root`. Returns whether all was
+    removed. Logs what can't be removed and does not raise, so that the worker continues.
     """
     try:
         top = _open(str(root))
@@ -37,7 +37,7 @@ def remove_tree(root: Path) -> bool:
     try:
         root.rmdir()
     except OSError as error:
-        logger.warning("not all of %s can be removed: %s", root, removal.first_error or error)
+        logger.warning("%s can't be removed completely: %s", root, removal.first_error or error)
         return False
     return True
 
@@ -49,20 +49,20 @@ class _Removal:
         self._prefix = uuid.uuid4().hex
         self._moved = 0
         self._steps = 0
-        """Entries that were removed or moved so far."""
+        """Number of entries removed or moved so far."""
         self._kept: set[str] = set()
-        """Folders of the top that can't be removed."""
+        """Folders in the top folder that can't be removed."""
 
     def run(self) -> None:
         self._empty(self._top, self._remove)
 
     def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
-        """Lists the folder until a pass changes nothing: entries come and go while it is read."""
+        """Repeats the listing until a pass changes nothing: entries change while it is read."""
         before = -1
         while before != self._steps:
             before = self._steps
             try:
-                # Not as a list: a job may make millions of files.
+                # Iterates without a list: a job may create millions of files.
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         self._handle(entry, folder, on_folder)
@@ -82,7 +82,7 @@ class _Removal:
             self.first_error = self.first_error or error
 
     def _remove(self, name: str, _: int) -> None:
-        """Removes a folder of the top, after its own folders have moved to the top."""
+        """Moves a folder's subfolders to the top folder, then removes it."""
         if name in self._kept:
             return
         self._kept.add(name)
@@ -96,7 +96,7 @@ class _Removal:
         self._kept.remove(name)
 
     def _move_up(self, name: str, folder: int) -> None:
-        _permit(name, folder)  # moving a folder elsewhere writes to it
+        _permit(name, folder)  # moving a folder needs write permission on it
         target = f"{self._prefix}-{self._moved}"
         self._moved += 1
         os.rename(name, target, src_dir_fd=folder, dst_dir_fd=self._top)
@@ -109,11 +109,12 @@ def _open(name: str, parent: int | None = None) -> int:
 
 
 def _permit(name: str, parent: int | None) -> None:
-    """Gives the owner of a folder back what it takes to list, empty and move it."""
+    """Gives the owner permission to list, empty and move a folder."""
     folder = os.open(name, _NAME_ONLY, dir_fd=parent)
     try:
         if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            # By the descriptor: the name may be a link by now. Root needs no permission.
+            # By descriptor: the name may be a link by now. A failure is fine for root, which needs
+            # no permission.
             with contextlib.suppress(OSError):
                 Path(f"/proc/self/fd/{folder}").chmod(stat.S_IRWXU)
     finally:

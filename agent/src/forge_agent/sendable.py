@@ -1,10 +1,10 @@
-"""What JSON and the control plane can carry, and what they can't."""
+"""Checks for values that JSON or the control plane can't represent."""
 
 import json
 
 
 def require_sendable(value: object) -> None:
-    """Raises ValueError for NaN and infinities, half a surrogate pair, and NUL."""
+    """Raises ValueError for NaN, infinities, unpaired surrogates and NUL."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     text.encode()
     if "\\u0000" in text:
@@ -12,5 +12,5 @@ def require_sendable(value: object) -> None:
 
 
 def sendable_text(text: str) -> str:
-    """The text with every character that can't be sent replaced."""
+    """Replaces every character that can't be sent."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The systemd unit of the agent. Machines that Forge sets up over SSH get the same one."""
+"""The agent's systemd unit. Machines that Forge sets up over SSH use the same one."""
 
 import grp
 import re
@@ -13,14 +13,14 @@ from .unit_value import account, argument, pattern, program, word
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _GPU_GROUPS = ("video", "render")
 
-# Where root's agents tell each other which users they have (user_range.py).
+# Lock files by which agents that run as root reserve user ids (user_range.py).
 _ROOT_FOLDER = """\
 RuntimeDirectory=forge-agents
 RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
 """
 
-# Root needs these to run jobs as users of their own, read their files and end their processes.
+# Root needs these to run jobs as separate users, read their files and end their processes.
 _ROOT_CAPABILITIES = (
     "CAP_SETUID CAP_SETGID CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE"
 )
@@ -39,9 +39,9 @@ SupplementaryGroups={groups}
 {state}
 {root_folder}Restart=always
 RestartSec=5
-# 77: its key is refused, and 2: its configuration is wrong. Neither passes by itself.
+# 77: API key refused. 2: invalid configuration. A restart fixes neither.
 RestartPreventExitStatus=77 2
-# SIGTERM drains: a job under way may take its time. `systemctl kill` a second time gives it up.
+# SIGTERM drains: the running job finishes first. A second signal (`systemctl kill`) stops it.
 KillMode=mixed
 TimeoutStopSec=infinity
 OOMPolicy=continue
@@ -73,17 +73,17 @@ WantedBy=multi-user.target
 
 @dataclass(frozen=True)
 class Service:
-    """What the service is called, which account it runs as, and where its files are.
+    """The service's name, its account and the paths of its files.
 
-    Raises ConfigError for a name that is not one of a unit.
+    Raises ConfigError for a name that is invalid for a unit.
     """
 
     name: str = "forge-agent"
     user: str = "forge-agent"
     env_path: Path | None = None
-    """By default `/etc/<name>.env`."""
+    """Default: `/etc/<name>.env`."""
     state_path: Path | None = None
-    """The agent's state, and its home; by default `/var/lib/<name>`, which systemd makes."""
+    """The agent's state folder and HOME. Default: `/var/lib/<name>`, created by systemd."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -91,7 +91,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """In full: a name may end like that of a unit of another kind."""
+        """With its suffix: the name may end with the suffix of another unit type."""
         return f"{self.name}.service"
 
     @property
@@ -104,7 +104,7 @@ class Service:
 
 
 def render_unit(flags: Mapping[str, object], service: Service) -> str:
-    """`flags`: of the command line, as the service should get them; None for one not given."""
+    """`flags`: command-line flags for the service's command. Skips flags that are None."""
     words = ["-m", "forge_agent"]
     for name, value in flags.items():
         if value is not None:
@@ -129,6 +129,6 @@ def _state_settings(service: Service) -> str:
 
 
 def _groups_of_gpus() -> list[str]:
-    """Those that exist here: systemd starts no service with an unknown group."""
+    """Only existing groups: systemd does not start a service with an unknown group."""
     known = {group.gr_name for group in grp.getgrall()}
     return [name for name in _GPU_GROUPS if name in known]

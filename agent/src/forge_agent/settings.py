@@ -1,4 +1,4 @@
-"""Every setting of the agent: its name in the TOML file, its variable, and what it means."""
+"""All settings of the agent: name in the TOML file, environment variable and description."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class ConfigError(Exception):
-    """A setting is missing or wrong; the message names it."""
+    """A setting is missing or invalid. The message names it."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Setting:
     name: str
     env: str
     parse: Callable[[object], object]
-    """Raises ValueError, which says what it must be."""
+    """Raises ValueError, whose message says what the value must be."""
     help: str
 
 
@@ -28,13 +28,13 @@ def parse_setting(setting: Setting, given: object) -> object:
 
 
 def describe_settings() -> str:
-    """For --help: one paragraph a setting."""
+    """For --help: one paragraph per setting."""
     return "\n".join(f"  {each.env} ({each.name})\n      {each.help}" for each in SETTINGS)
 
 
 def _text(given: object) -> str:
     if not isinstance(given, str):
-        raise ValueError("must be a text")
+        raise ValueError("must be a string")
     return given
 
 
@@ -47,8 +47,8 @@ def _url(given: object) -> str:
 
 def _secret(given: object) -> str:
     if not isinstance(given, str) or not given.isprintable():
-        # Never shown: parse_setting would.
-        raise ConfigError("a key or secret must be a text of printable characters")
+        # Not a ValueError: parse_setting would add the value to the message.
+        raise ConfigError("a key or secret must be a string of printable characters")
     return given
 
 
@@ -59,16 +59,16 @@ def _path(given: object) -> Path:
 def _texts(given: object) -> tuple[str, ...]:
     parts = given.split(",") if isinstance(given, str) else given
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ValueError("must be a list, or texts with commas between them")
+        raise ValueError("must be a list, or a comma-separated string")
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _number(given: object, least: float, what: str) -> float:
+def _number(given: object, minimum: float, what: str) -> float:
     try:
         value = float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         value = float("nan")
-    if isinstance(given, bool) or not least <= value < 1e9:
+    if isinstance(given, bool) or not minimum <= value < 1e9:
         raise ValueError(f"must be {what}")
     return value
 
@@ -91,7 +91,7 @@ def _count(given: object) -> int:
 def _slots(given: object) -> str:
     text = str(given)
     if text != "per-gpu" and not (text.isdigit() and 1 <= int(text) <= 64):
-        raise ValueError('must be "per-gpu", or how many from 1 to 64')
+        raise ValueError('must be "per-gpu" or a number from 1 to 64')
     return text
 
 
@@ -112,7 +112,7 @@ def _slot_users(given: object) -> str:
 def _user_id(given: object) -> int:
     value = _count(given)
     if not 1000 <= value < 2**31:
-        raise ValueError("must be a user id from 1000 on")
+        raise ValueError("must be a user id of at least 1000")
     return value
 
 
@@ -125,47 +125,47 @@ def _ports(given: object) -> tuple[int, int]:
 
 SETTINGS = (
     Setting("api_url", "SERVICE_API_URL", _url, "address of the control plane"),
-    Setting("api_key", "SERVICE_API_KEY", _secret, "key of scope worker"),
-    Setting("worker_id", "WORKER_ID", _text, "name of this worker; else made once, and kept"),
-    Setting("tags", "WORKER_TAGS", _texts, "tags that jobs may ask for, with commas between them"),
-    Setting("slots", "WORKER_SLOTS", _slots, "jobs at a time: per-gpu, or a number"),
+    Setting("api_key", "SERVICE_API_KEY", _secret, "API key of scope worker"),
+    Setting("worker_id", "WORKER_ID", _text, "name of this worker; default: generated once"),
+    Setting("tags", "WORKER_TAGS", _texts, "comma-separated tags that jobs may require"),
+    Setting("slots", "WORKER_SLOTS", _slots, "concurrent jobs: per-gpu or a number (1)"),
     Setting("heartbeat_interval_s", "HEARTBEAT_INTERVAL", _seconds,
-            "seconds between heartbeats; by default what the control plane says"),
+            "seconds between heartbeats; default: set by the control plane"),
     Setting("poll_interval_s", "POLL_INTERVAL", _seconds,
-            "pause after a poll that failed, or found nothing at once (2)"),
-    Setting("wait_s", "POLL_WAIT", _seconds, "how long a poll waits at the control plane (30)"),
+            "seconds between polls after a failed or empty poll (2)"),
+    Setting("wait_s", "POLL_WAIT", _seconds, "seconds that a poll waits for a job (30)"),
     Setting("local_max_retries", "LOCAL_MAX_RETRIES", _count,
-            "how often a transient failure is tried again here (2)"),
-    Setting("stop_grace_s", "STOP_GRACE", _seconds, "between SIGTERM and SIGKILL to a job (10)"),
+            "local retries after a transient failure (2)"),
+    Setting("stop_grace_s", "STOP_GRACE", _seconds, "seconds between SIGTERM and SIGKILL (10)"),
     Setting("state_dir", "FORGE_AGENT_STATE", _path,
-            "folder of work, unsent results and deployments (~/.local/state/forge-agent)"),
+            "folder for work, unsent results and deployments (~/.local/state/forge-agent)"),
     Setting("artifacts_dir", "ARTIFACTS_DIR", _path,
-            "a directory of its own for artifacts, and for inputs at file://"),
+            "the worker's own directory for artifacts, and for file:// inputs"),
     Setting("artifacts_upload", "ARTIFACTS_UPLOAD", _flag,
-            "false: files go to its own bucket or directory only (true)"),
+            "false: store files in the worker's own bucket or directory only (true)"),
     Setting("min_free_disk_gb", "MIN_FREE_DISK_GB", _gigabytes,
-            "takes no job with less free in the state folder (1)"),
-    Setting("allow_job_types", "ALLOW_JOB_TYPES", _texts, "the only job types that it takes"),
-    Setting("allow_tenants", "ALLOW_TENANTS", _texts, "the only tenants that it serves"),
+            "minimum GB free in the state folder to accept a job (1)"),
+    Setting("allow_job_types", "ALLOW_JOB_TYPES", _texts, "accept only these job types"),
+    Setting("allow_tenants", "ALLOW_TENANTS", _texts, "accept only jobs of these tenants"),
     Setting("deploy_host", "DEPLOY_HOST", _text,
-            "address of deployed models; by default that of the way to the control plane"),
+            "address of deployed models; default: this machine's towards the control plane"),
     Setting("deploy_ports", "DEPLOY_PORTS", _ports, "ports for deployed models (18000-18999)"),
     Setting("deploy_start_timeout_s", "DEPLOY_START_TIMEOUT", _seconds,
-            "a deployed model must be healthy within (600)"),
+            "seconds until a deployed model must be healthy (600)"),
     Setting("slot_users", "SLOT_USERS", _slot_users,
-            "as root: users of their own for jobs; auto (where they can run them), true or false"),
+            "as root, run jobs as separate users: auto (if they can run jobs), true or false"),
     Setting("slot_user_base", "SLOT_USER_BASE", _user_id,
-            "the first of these users' ids, two for each slot (61000)"),
+            "first user id for jobs; two ids per slot (61000)"),
     Setting("git_commit", "FORGE_GIT_COMMIT", _text,
-            "commit of the reference handlers, where they run from no git checkout"),
+            "commit of the reference handlers, if not run from a git checkout"),
     Setting("teacher_base_url", "TEACHER_BASE_URL", _url,
-            "OpenAI-compatible endpoint for any teacher's name; its key in TEACHER_API_KEY"),
-    Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "a bucket of its own for artifacts"),
+            "OpenAI-compatible endpoint for any teacher name; its key in TEACHER_API_KEY"),
+    Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "key of the worker's own bucket"),
     Setting("s3_secret_access_key", "S3_SECRET_ACCESS_KEY", _secret, "its secret"),
     Setting("s3_bucket", "S3_BUCKET", _text, "its name"),
-    Setting("s3_endpoint", "S3_ENDPOINT", _text, "its address, where it is not Amazon's"),
+    Setting("s3_endpoint", "S3_ENDPOINT", _text, "its address, if not Amazon S3"),
     Setting("s3_region", "S3_REGION", _text, "its region"),
-    Setting("spaces_key", "SPACES_KEY", _secret, "the same for a hosted Space"),
+    Setting("spaces_key", "SPACES_KEY", _secret, "the same for a DigitalOcean Space"),
     Setting("spaces_secret", "SPACES_SECRET", _secret, "its secret"),
     Setting("spaces_bucket", "SPACES_BUCKET", _text, "its name"),
     Setting("spaces_endpoint", "SPACES_ENDPOINT", _text, "its address"),

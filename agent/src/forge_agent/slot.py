@@ -1,4 +1,4 @@
-"""One worker of this machine, as the control plane sees it: it has one job at a time."""
+"""One slot of this machine. The control plane sees it as a worker with one job at a time."""
 
 import logging
 import secrets
@@ -15,7 +15,7 @@ from .config import AgentConfig
 from .container import remove_containers
 from .control_plane import (
     ControlPlane,
-    ControlPlaneAway,
+    ControlPlaneUnavailable,
     KeyRefused,
     NotRegistered,
     Refused,
@@ -35,13 +35,13 @@ from .spool import Spool
 logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
-_FAULT_LOOK_S = 5.0
+_FAULT_INTERVAL_S = 5.0
 _MAX_METRICS = 32
-"""More of a heartbeat the control plane does not keep."""
+"""The control plane drops further metrics of a heartbeat."""
 
 
 class Slot:
-    """Registers, then polls, runs and reports until it is told to leave."""
+    """Registers, then polls for jobs, runs them and reports results until it drains."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class Slot:
         env: Mapping[str, str],
         folder: Path,
         on_change: Callable[[], None],
-        jobs_as: RunAs = RunAs(),  # noqa: B008 - it can't change
-        deployments_as: RunAs = RunAs(),  # noqa: B008 - nor can this
+        jobs_as: RunAs = RunAs(),  # noqa: B008 - immutable
+        deployments_as: RunAs = RunAs(),  # noqa: B008 - immutable
     ) -> None:
-        """`on_change`: called when `describe` tells something new, or the slot has ended."""
+        """`on_change`: called when the result of `describe` changes, or the slot has ended."""
         self.worker_id = worker_id
         self.failure: Exception | None = None
         self.has_ended = False
@@ -89,23 +89,23 @@ class Slot:
 
     @property
     def has_result(self) -> bool:
-        """Whether there is one that the control plane does not have; the disk has it too."""
+        """Whether a result is not delivered yet. It is also on disk."""
         return self._unsent is not None
 
     def start(self) -> None:
         threading.Thread(target=self._run, name=self.worker_id, daemon=True).start()
 
     def leave(self) -> None:
-        """Takes no other job; the one that it has is finished first."""
+        """Drains: finishes the current job and accepts no other. Does not wait."""
         self._leaving.set()
 
     def give_up(self, why: str) -> None:
-        """Stops the job that it has; the control plane hears of it."""
+        """Stops the current job, which is reported as failed. Does not wait."""
         with self._lock:
             lease = self._lease
         if lease:
-            logger.warning("giving up job %s: %s", lease.job_id, why)
-            # A thread of its own: whoever calls, a signal handler perhaps, must not wait.
+            logger.warning("stopping job %s: %s", lease.job_id, why)
+            # In a new thread, because the caller must not block.
             threading.Thread(target=lease.stop, args=[why], daemon=True).start()
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Slot:
             "deployments": self._deployments.describe(),
         }
 
-    # Its life
+    # Lifecycle
 
     def _run(self) -> None:
         heartbeat: HeartbeatLoop | None = None
@@ -139,15 +139,15 @@ class Slot:
             heartbeat = HeartbeatLoop(
                 self._control_plane,
                 self._config.heartbeat_interval_s or interval_s,
-                self._describe_beat,
-                self._obey,
+                self._describe_heartbeat,
+                self._run_command,
                 self._register,
                 self._fail,
             )
             heartbeat.start()
             self._deployments.restore()
             if self._unsent:
-                logger.info("delivering the result that was left unsent")
+                logger.info("delivering the result that an earlier run left")
                 self._deliver(self._unsent)
             while not self._leaving.is_set():
                 if self._is_fit():
@@ -155,7 +155,7 @@ class Slot:
         except Refused as error:
             self._fail(error)
         except Exception as error:
-            # A fault of ours: the process ends with it, and its service starts it again.
+            # A bug of the agent: end the process, and let its service restart it.
             logger.exception("%s ended", self.worker_id)
             self._fail(error)
         finally:
@@ -165,7 +165,7 @@ class Slot:
             self._on_change()
 
     def _fail(self, error: Exception) -> None:
-        """Nothing that it still does could be delivered."""
+        """Ends the slot. Its job stops too, because no result could be delivered."""
         self.failure = error
         with self._lock:
             lease = self._lease
@@ -175,20 +175,20 @@ class Slot:
         self._on_change()
 
     def _is_fit(self) -> bool:
-        """Preflight; while there is a fault, the worker is in `error`, and says why."""
+        """Runs the preflight checks. If one fails, the worker's state is `error`, with a reason."""
         fault = find_fault(self._config, self._folder, self._nvml, self._gpus)
         fault = fault or self._jobs_as.end_processes()
         if fault == self._fault:
             if fault:
-                self._leaving.wait(_FAULT_LOOK_S)
+                self._leaving.wait(_FAULT_INTERVAL_S)
             return fault is None
         self._fault = fault
         self._changed()
         if fault:
-            logger.error("no job is taken: %s", fault)
+            logger.error("preflight failed, not accepting jobs: %s", fault)
         else:
             logger.info("preflight passes again")
-            self._register_until_accepted()  # which is how a worker leaves `error`
+            self._register_until_accepted()  # registration ends the state `error`
         return False
 
     def _register_until_accepted(self) -> float:
@@ -196,7 +196,7 @@ class Slot:
         while True:
             try:
                 return self._register()
-            except ControlPlaneAway as error:
+            except ControlPlaneUnavailable as error:
                 logger.warning("cannot register yet: %s", error)
             time.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
@@ -221,9 +221,9 @@ class Slot:
         logger.info("registered as %s (%s)", registered.worker_id, self._gpus.name)
         return registered.heartbeat_interval_s
 
-    # What it tells, and what it is told
+    # Heartbeats and commands
 
-    def _describe_beat(self) -> dict[str, Any]:
+    def _describe_heartbeat(self) -> dict[str, Any]:
         load = self._nvml.read_load(self._gpus)
         job = self._describe_job()
         served = self._deployments.describe()
@@ -240,11 +240,11 @@ class Slot:
         }
 
     def _describe_job(self) -> dict[str, Any]:
-        """What it holds: a job under way, or one whose result is not sent yet."""
+        """Describes the current job, running or with an undelivered result."""
         with self._lock:
             lease, unsent = self._lease, self._unsent
         if lease is None:
-            # Said outright: so the control plane learns of a job whose hand-out got lost.
+            # An explicit null: it shows the control plane that a dispatched job did not arrive.
             return (
                 {name: unsent[name] for name in ("job_id", "attempt")}
                 if unsent
@@ -258,16 +258,16 @@ class Slot:
             described["metrics"] = dict(islice(report.metrics.items(), _MAX_METRICS))
         return described
 
-    def _obey(self, command: dict[str, Any]) -> None:
+    def _run_command(self, command: dict[str, Any]) -> None:
         kind = command.get("type")
         if kind == "drain":
             if not self._leaving.is_set():
-                logger.info("the control plane drains %s: it leaves after its job", self.worker_id)
+                logger.info("%s drains by command: it ends after its job", self.worker_id)
             self._leaving.set()
             self._changed()
         elif kind == "stop_deployment":
             deployment_id = str(command.get("deployment_id"))
-            # One that is being deployed here right now is not the one that was meant.
+            # The command is about an earlier deployment if this one is just being deployed.
             if not self._is_deploying(deployment_id):
                 threading.Thread(
                     target=self._deployments.stop, args=[deployment_id], daemon=True
@@ -275,22 +275,22 @@ class Slot:
         elif kind in ("cancel_job", "job_lost"):
             with self._lock:
                 lease = self._lease
-            # A heartbeat may be answered after the job's next attempt has come here.
+            # The response to a heartbeat may arrive after the job's next attempt.
             attempt = command.get("attempt", lease.attempt if lease else None)
             if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
-                logger.warning("%s: job %s is stopped", kind, lease.job_id)
+                logger.warning("%s: stopping job %s", kind, lease.job_id)
                 lease.stop("cancelled" if kind == "cancel_job" else "lost")
 
     def _is_deploying(self, deployment_id: str) -> bool:
         with self._lock:
             lease = self._lease
-        made = lease.job["output_ids"].get("deployment_id") if lease else None
-        return bool(made == deployment_id)
+        current = lease.job["output_ids"].get("deployment_id") if lease else None
+        return bool(current == deployment_id)
 
     # Jobs
 
     def _poll_once(self) -> None:
-        asked = time.monotonic()
+        started = time.monotonic()
         try:
             job, commands = self._control_plane.next_job(
                 self.worker_id, self._config.wait_s, self._token
@@ -300,19 +300,19 @@ class Slot:
             return
         except KeyRefused:
             raise
-        except (ControlPlaneAway, Refused) as error:
+        except (ControlPlaneUnavailable, Refused) as error:
             logger.warning("poll failed: %s", error)
             self._leaving.wait(self._config.poll_interval_s)
             return
         for command in commands:
-            self._obey(command)
+            self._run_command(command)
         if job:
             lease = Lease.of(job, self.worker_id, self._token)
             self._token = secrets.token_hex(32)
             self._work(lease)
         elif not commands:
-            # A server that does not know `wait_seconds` answers at once.
-            self._leaving.wait(self._config.poll_interval_s - (time.monotonic() - asked))
+            # A server that does not know `wait_seconds` responds immediately.
+            self._leaving.wait(self._config.poll_interval_s - (time.monotonic() - started))
 
     def _work(self, lease: Lease) -> None:
         logger.info("job %s (%s), attempt %s", lease.job_id, lease.job_type, lease.attempt)
@@ -320,7 +320,7 @@ class Slot:
             self._lease = lease
         self._changed()
         if self._leaving.is_set():
-            lease.stop("before it began")
+            lease.stop("before the job began")
         report = self._runner.run(lease)
         result = report and {
             **report,
@@ -339,16 +339,16 @@ class Slot:
         self._changed()
 
     def _deliver(self, result: dict[str, Any]) -> None:
-        # Without it, the scheduler would assign the next job to this slot at once.
+        # Without `leaving`, the scheduler would immediately assign the next job to this slot.
         sent = {**result, "leaving": True} if self._leaving.is_set() else result
         if not deliver(self._control_plane, sent, self._register_until_accepted):
             self._drop_deployment(result)
-        self._spool.forget()
+        self._spool.remove()
         with self._lock:
             self._unsent = None
 
     def _drop_deployment(self, result: dict[str, Any]) -> None:
-        """A model that was deployed for a job which is not ours any more."""
+        """Stops the model that was deployed for a job that this worker has lost."""
         deployment_id = result.get("result", {}).get("deployment_id")
         if deployment_id:
             self._deployments.stop(str(deployment_id))

@@ -1,4 +1,4 @@
-"""A user of its own for the handlers of a slot, where the agent runs as root."""
+"""A separate user for the handlers of a slot, if the agent runs as root."""
 
 import os
 import stat
@@ -14,21 +14,21 @@ _GPU_NODES = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 
 @dataclass(frozen=True)
 class SlotUser:
-    """A numeric user and group; /etc/passwd need not know them."""
+    """A numeric user and group. They need no entry in /etc/passwd."""
 
     uid: int
     groups: tuple[int, ...] = ()
-    """Further groups: those that open the GPU's devices."""
+    """Supplementary groups, which can open the GPU's devices."""
 
     def variables(self, home: Path) -> dict[str, str]:
-        """Programs ask for both: the agent's home is closed to the user, and it has no name."""
+        """Replaces the agent's home and name: the user can't read that home, and has no name."""
         name = f"forge-{self.uid}"
         return {"HOME": str(home), "USER": name, "LOGNAME": name}
 
 
 @dataclass(frozen=True)
 class RunAs:
-    """The user of handlers without a container, and of those in one. None: the agent's own."""
+    """The users of handlers without and with a container. None: the agent's user."""
 
     bare: SlotUser | None = None
     contained: SlotUser | None = None
@@ -37,16 +37,16 @@ class RunAs:
         return self.contained if handler.image else self.bare
 
     def prepare(self, folder: Path) -> None:
-        """Makes a folder that only the agent can list and write, and only this user can enter."""
+        """Creates a folder that only the agent can list and write, and only this user can enter."""
         folder.mkdir(parents=True, exist_ok=True)
         if user := self.bare or self.contained:
             os.chown(folder, os.geteuid(), user.uid)
             folder.chmod(0o710)
 
     def end_processes(self) -> str | None:
-        """Ends what still runs as the user of its own, if there is one. Says what can't be ended.
+        """Ends all processes of the separate user, if any. Returns an error if some remain.
 
-        No job may start then: it could be traced, and its files read.
+        In that case no job may start: these processes could trace it and read its files.
         """
         user = self.bare or self.contained
         left = end_processes_of(user.uid) if user else []
@@ -57,7 +57,7 @@ class RunAs:
 
 
 def gpu_groups(devices: Path = Path("/dev")) -> tuple[int, ...]:
-    """Groups, such as video and render, that a user needs to open the GPU's device nodes."""
+    """The groups (such as video and render) that can open the GPU's device nodes."""
     nodes: Iterable[Path] = (node for pattern in _GPU_NODES for node in devices.glob(pattern))
     found = [node.stat() for node in nodes if not node.is_dir()]
     wanted = stat.S_IRGRP | stat.S_IWGRP

@@ -1,4 +1,4 @@
-"""Results that the control plane does not have yet, on disk: they outlive the agent."""
+"""Keeps undelivered results on disk, so that they survive a restart of the agent."""
 
 import json
 import logging
@@ -12,13 +12,13 @@ logger = logging.getLogger(__name__)
 
 
 class Spool:
-    """At most one result: a worker has one job at a time."""
+    """Keeps at most one result, because a worker has one job at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "unsent-result.json"
 
     def keep(self, result: dict[str, Any]) -> None:
-        """It is on the disk when this returns; a full disk does not keep it from being sent."""
+        """Writes the result and syncs it to disk. Only logs an error: it can still be sent."""
         partial = self._file.with_suffix(".part")
         try:
             with open(partial, "w", opener=open_private) as file:
@@ -28,7 +28,7 @@ class Spool:
             partial.replace(self._file)
         except OSError as error:
             logger.error(
-                "the result is not kept on disk, and would be lost with the agent: %s", error
+                "cannot store the result; it is lost if the agent ends before delivery: %s", error
             )
 
     def unsent(self) -> dict[str, Any] | None:
@@ -38,5 +38,5 @@ class Spool:
             return None
         return content if isinstance(content, dict) else None
 
-    def forget(self) -> None:
+    def remove(self) -> None:
         self._file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The file by which a local stack tells where it is."""
+"""Reads the local stack's stack.json, which has its address and keys."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The texts in FORGE_HOME/stack.json; empty where no stack runs."""
+    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
     path = Path(env.get("FORGE_HOME", ".forge")) / "stack.json"
     try:
         content = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""The agent's folder: one for each worker of the machine, held by one agent at a time."""
+"""The agent's state folder: one per worker of the machine, locked by one agent at a time."""
 
 import contextlib
 import fcntl
@@ -17,17 +17,15 @@ _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class StateFolder:
-    """A folder for each slot, the lock, and `status.json`."""
+    """Contains a folder per slot, the lock and `status.json`."""
 
     def __init__(self, state_dir: Path, worker_id: str | None) -> None:
-        """Raises ConfigError where the folder can't be used, or another agent has it."""
+        """Raises ConfigError if the folder can't be used, or another agent has locked it."""
         try:
             state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.worker_id = worker_id or _made_once(state_dir / "worker-id")
+            self.worker_id = worker_id or _generate_once(state_dir / "worker-id")
             if not _WORKER_ID.fullmatch(self.worker_id):
-                raise ConfigError(
-                    "WORKER_ID may have letters, digits, . _ - and at most 128 of them"
-                )
+                raise ConfigError("WORKER_ID must have at most 128 letters, digits and . _ -")
             self.path = state_dir / self.worker_id
             self.path.mkdir(exist_ok=True)
             self._lock = _lock(self.path / "lock")
@@ -35,17 +33,17 @@ class StateFolder:
             raise ConfigError(f"FORGE_AGENT_STATE {state_dir}: {error.strerror}") from error
         if self._lock is None:
             raise ConfigError(
-                f"an agent runs here as {self.worker_id}; another needs a WORKER_ID of its own"
+                f"an agent already runs here as {self.worker_id}; set another WORKER_ID"
             )
 
     def slot(self, number: int) -> Path:
-        """`work/` for its job under way, `deployments/`, and its result that was not sent."""
+        """The slot's folder: `work/` for its current job, `deployments/`, and an unsent result."""
         folder = self.path / f"slot-{number}"
         folder.mkdir(exist_ok=True)
         return folder
 
     def write_status(self, status: dict[str, Any]) -> None:
-        """For `forge-agent status`; nothing depends on it."""
+        """Writes the status for `forge-agent status`. Ignores errors."""
         partial = self.path / "status.json.part"
         try:
             with open(partial, "w", opener=open_private) as file:
@@ -56,7 +54,7 @@ class StateFolder:
 
 
 def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
-    """The status of each worker that ever ran here, and whether its agent runs now."""
+    """The status of every worker that has run here, and whether its agent is running."""
     found = []
     for file in sorted(state_dir.glob("*/status.json")):
         try:
@@ -70,8 +68,8 @@ def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _made_once(file: Path) -> str:
-    """The name of this machine's worker, the same after each restart; another on a copied disk."""
+def _generate_once(file: Path) -> str:
+    """The worker's name, stable across restarts. A copy of the disk elsewhere gets a new name."""
     machine = _machine_id()
     with contextlib.suppress(FileNotFoundError):
         name, _, made_on = file.read_text().strip().partition(" ")
@@ -93,7 +91,7 @@ def _machine_id() -> str:
 
 
 def _lock(file: Path) -> IO[str] | None:
-    """The file, locked until it is closed; None while another process has it."""
+    """Locks the file until it is closed. None if another process has locked it."""
     handle = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""`forge-agent status`: what the agents of this machine do."""
+"""`forge-agent status`: shows the agents of this machine."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from .config import SERVICE_STATE_DIR, default_state_dir
 from .state import read_statuses
 
 _EXIT_NONE_RUNNING = 3
-"""As `systemctl status` has it."""
+"""The same exit code as `systemctl status`."""
 
 
 def show_status(state_dir: Path | None, *, as_json: bool) -> int:
-    """Prints it; 0 while an agent runs, 3 while none does."""
+    """Prints the status. Returns 0 if an agent is running, else 3."""
     own = Path(os.environ.get("FORGE_AGENT_STATE") or default_state_dir(os.environ))
-    # Without a word, the service of this machine too.
+    # By default, also show this machine's service.
     folders = [state_dir] if state_dir else [own, SERVICE_STATE_DIR]
     statuses = [status for folder in dict.fromkeys(folders) for status in read_statuses(folder)]
     if as_json:

@@ -1,4 +1,4 @@
-"""Where a job's inputs come from and its files go to."""
+"""Fetches a job's inputs and stores its artifact's files."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from .config import AgentConfig, S3Config
 from .control_plane import ControlPlane
 from .job_files import UnsafeFile, open_file
 from .job_listing import list_files
-from .lease import Away, Lease
+from .lease import Lease, Unavailable
 from .transfer import download, upload
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class NoSuchInput(Exception):
-    """Something that this worker can't read; trying again is of no use, unless it says so."""
+    """This worker can't read an input. A retry helps only if `transient` is true."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class NoSuchInput(Exception):
 
 
 class Storage(Protocol):
-    """Where the files of one job's artifact go."""
+    """Stores the files of one job's artifact."""
 
     @property
     def artifacts_uri(self) -> str: ...
@@ -45,7 +45,7 @@ class Storage(Protocol):
 
 
 class BridgeStorage:
-    """Through the control plane: the worker needs no credentials of any store."""
+    """Uploads through the control plane: the worker needs no credentials of a store."""
 
     def __init__(self, control_plane: ControlPlane, lease: Lease) -> None:
         self._control_plane = control_plane
@@ -58,7 +58,7 @@ class BridgeStorage:
 
 
 class LocalStorage:
-    """A directory of this machine, which the control plane may see too."""
+    """A directory of this machine. The control plane may share it."""
 
     def __init__(self, root: Path, lease: Lease) -> None:
         self._root = root
@@ -67,7 +67,7 @@ class LocalStorage:
     def upload(self, file: BufferedReader, name: str) -> None:
         target = below(local_path(self._root, self.artifacts_uri), name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # A copy may break off; only a whole file gets its name.
+        # Rename at the end: a file with its final name is always complete.
         partial = target.with_name(f".{uuid.uuid4()}.part")
         try:
             with partial.open("xb") as output:
@@ -78,7 +78,7 @@ class LocalStorage:
 
 
 class S3Storage:
-    """A bucket by the worker's own credentials; large files go in parts."""
+    """A bucket with the worker's own credentials. Large files are uploaded in parts."""
 
     def __init__(self, config: S3Config, lease: Lease) -> None:
         self._config = config
@@ -87,7 +87,7 @@ class S3Storage:
         self.artifacts_uri = f"{config.scheme}://{config.bucket}/{self._prefix}"
 
     def upload(self, file: BufferedReader, name: str) -> None:
-        import obstore  # here, because an agent without a bucket need not hold it in memory
+        import obstore  # imported here to save memory in agents without a bucket
 
         store = open_bucket(self._config)
 
@@ -95,14 +95,14 @@ class S3Storage:
             file.seek(0)
             return obstore.put(store, f"{self._prefix}{name}", file)
 
-        self._lease.persist(
-            lambda: _reaching(put),
-            lambda error: logger.warning("upload broke off, and will go on: %s", error),
+        self._lease.retry(
+            lambda: _call_store(put),
+            lambda error: logger.warning("upload interrupted, retrying: %s", error),
         )
 
 
 class MirroredStorage:
-    """A store of the worker's own, and the control plane, where everybody else finds the files."""
+    """Stores files in the worker's own store and in the control plane, for all other readers."""
 
     def __init__(self, own: Storage, control_plane: Storage) -> None:
         self._own = own
@@ -116,9 +116,9 @@ class MirroredStorage:
 
 
 def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
-    """The control plane, and before it a bucket or directory of the worker's own, where it has one.
+    """The control plane, preceded by the worker's own bucket or directory if configured.
 
-    A control plane that takes no files leaves that alone, else the local `artifacts/` directory.
+    If the control plane accepts no files: the own store only, or the local `artifacts/` directory.
     """
     own: Storage | None = None
     if config.s3:
@@ -134,9 +134,9 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
 
 
 def upload_all(storage: Storage, names: list[str], root: Path, folder: str) -> int:
-    """Stores files by their paths below a folder of a job's `root`; the bytes of all of them.
+    """Stores files below a folder of a job's `root`. Returns their total size in bytes.
 
-    Raises UnsafeFile where one of them has become something else.
+    Raises UnsafeFile if the job has replaced one with a link or a special file.
     """
     size = 0
     for name in names:
@@ -160,8 +160,8 @@ def open_bucket(config: S3Config, bucket: str | None = None) -> "S3Store":
     )
 
 
-def _reaching(call: Callable[[], _T]) -> _T:
-    """Raises Away for a store that can't be reached, OSError for one that refuses."""
+def _call_store(call: Callable[[], _T]) -> _T:
+    """Raises Unavailable if the store can't be reached, OSError if it refuses the call."""
     from obstore.exceptions import BaseError, GenericError
 
     try:
@@ -169,15 +169,15 @@ def _reaching(call: Callable[[], _T]) -> _T:
     except FileNotFoundError:
         raise
     except GenericError as error:
-        raise Away(f"the bucket can't be reached: {type(error).__name__}") from error
+        raise Unavailable(f"the bucket can't be reached: {type(error).__name__}") from error
     except BaseError as error:
-        raise OSError(f"the bucket refuses: {type(error).__name__}") from error
+        raise OSError(f"the bucket refuses the request: {type(error).__name__}") from error
 
 
 def local_path(root: Path, uri: str) -> Path:
-    """The file or directory behind forge://artifacts/<key> or file://<path below the root>.
+    """Resolves forge://artifacts/<key> or file://<path below the root> to a local path.
 
-    Raises NoSuchInput for another scheme and for a path that leaves the directory.
+    Raises NoSuchInput for another scheme, and for a path outside of the directory.
     """
     parts = urlsplit(uri)
     if parts.scheme == "forge" and parts.netloc == "artifacts":
@@ -193,7 +193,7 @@ def local_path(root: Path, uri: str) -> Path:
 
 
 class Inputs:
-    """Fetches what a job reads into a folder, and tells where it lies."""
+    """Fetches a job's inputs into a folder."""
 
     def __init__(self, config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> None:
         self._config = config
@@ -201,10 +201,10 @@ class Inputs:
         self._lease = lease
 
     def fetch(self, folder: Path) -> dict[str, Path]:
-        """By parameter, the path of its file; of its folder, where it names an artifact.
+        """Returns a path per parameter: a file, or a folder if the parameter names an artifact.
 
-        Ids that nobody knows are left out: a handler may know them. Raises NoSuchInput for what
-        should be there and is not.
+        Skips unknown ids, because the handler may know them. Raises NoSuchInput if an input is
+        missing.
         """
         found = {}
         for entry in self._lease.job["inputs"]:
@@ -214,7 +214,7 @@ class Inputs:
         return found
 
     def fetch_checkpoint(self, folder: Path) -> Path | None:
-        """What an earlier attempt left to go on from."""
+        """Fetches the checkpoint of an earlier attempt, if there is one."""
         resume = self._lease.job.get("resume_from")
         if not resume:
             return None
@@ -243,7 +243,7 @@ class Inputs:
         s3 = self._config.s3
         if s3 and scheme == s3.scheme:
             bucket, _, key = rest.partition("/")
-            self._lease.persist(
+            self._lease.retry(
                 lambda: _fetch_objects(s3, bucket, unquote(key), folder, uri),
                 lambda error: logger.warning("%s: %s", uri, error),
             )
@@ -260,7 +260,7 @@ class Inputs:
 
 
 def _copy(source: Path, names: list[str] | None, target: Path) -> None:
-    """Copies files, by default all. Raises NoSuchInput for a link: it could lead anywhere."""
+    """Copies files, by default all. Raises NoSuchInput for a link, which could point anywhere."""
     try:
         for name in names or [entry.name for entry in list_files(source)]:
             copy = target / name
@@ -272,7 +272,7 @@ def _copy(source: Path, names: list[str] | None, target: Path) -> None:
 
 
 def below(folder: Path, name: str) -> Path:
-    """A path in the folder, whatever the name says. Raises NoSuchInput for one that leaves it."""
+    """Resolves a name to a path in the folder. Raises NoSuchInput if it is outside of it."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise NoSuchInput(f"{name} is not below its folder")
@@ -280,7 +280,7 @@ def below(folder: Path, name: str) -> Path:
 
 
 def _only_file(folder: Path) -> Path:
-    """A URI that names one file is that file; one that names a folder is the folder."""
+    """The only file in the folder, or the folder itself if it has several."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return files[0] if len(files) == 1 else folder
 
@@ -300,7 +300,7 @@ def _fetch_objects(config: S3Config, bucket: str, key: str, folder: Path, uri: s
         return bool(names)
 
     try:
-        found = _reaching(fetch)
+        found = _call_store(fetch)
     except FileNotFoundError:
         found = False
     if not found:

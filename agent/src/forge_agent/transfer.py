@@ -1,4 +1,4 @@
-"""Files to and from the control plane: in parts, checked, going on where they broke off."""
+"""Transfers files to and from the control plane: in parts, with checksums, resumable."""
 
 import hashlib
 import logging
@@ -8,7 +8,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from .control_plane import TRANSFER_TIMEOUT_S, ControlPlane, ControlPlaneAway, Refused
+from .control_plane import TRANSFER_TIMEOUT_S, ControlPlane, ControlPlaneUnavailable, Refused
 from .lease import Lease
 
 logger = logging.getLogger(__name__)
@@ -18,12 +18,12 @@ _READ_BYTES = 1024 * 1024
 _BEYOND = 416
 _MAX_MISMATCHES = 3
 _HASHED_BYTES_PER_S = 50e6
-# A store that can't be reached from here is not asked again: the control plane passes the bytes on.
+# Attempts to use the store directly. After that, the control plane forwards the bytes.
 _DIRECT_TRIES = 2
 
 
 class TransferFailed(Exception):
-    """The bytes that arrive are not the ones that were sent; again and again."""
+    """The checksum of the received bytes was wrong several times."""
 
 
 def sha256_of(path: Path) -> str:
@@ -34,10 +34,10 @@ def sha256_of(path: Path) -> str:
 def upload(
     control_plane: ControlPlane, lease: Lease, url: str, file: BufferedReader, name: str
 ) -> None:
-    """Sends an open file, while the job is ours and however often the connection breaks.
+    """Uploads an open file. Retries after lost connections until the lease stops.
 
-    Never by its path: another file may be there by now. `name` is for messages. Raises
-    JobStopped, Refused, and TransferFailed.
+    Takes no path: the job could replace the file there. `name` is for messages. Raises JobStopped,
+    Refused and TransferFailed.
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
@@ -54,14 +54,14 @@ def upload(
         except Refused as error:
             if error.code != "checksum_mismatch":
                 raise
-            logger.warning("%s arrived changed: %s", name, error)
-    raise TransferFailed(f"{name} arrived changed {_MAX_MISMATCHES} times")
+            logger.warning("%s: checksum mismatch: %s", name, error)
+    raise TransferFailed(f"{name}: checksum mismatch {_MAX_MISMATCHES} times")
 
 
 def _upload_whole(
     control_plane: ControlPlane, lease: Lease, url: str, content: bytes, headers: Mapping[str, str]
 ) -> None:
-    lease.persist(lambda: control_plane.put(url, lease.claim, headers, content), _log_away)
+    lease.retry(lambda: control_plane.put(url, lease.claim, headers, content), _log_unavailable)
 
 
 def _upload_parts(
@@ -74,21 +74,21 @@ def _upload_parts(
 ) -> None:
     def send(content: bytes, content_range: str) -> dict[str, Any]:
         return control_plane.put(
-            url, lease.claim, {**headers, "Content-Range": content_range}, content, patience_s
+            url, lease.claim, {**headers, "Content-Range": content_range}, content, final_timeout_s
         )
 
-    def ask() -> dict[str, Any]:
-        return lease.persist(lambda: send(b"", f"bytes */{size}"), _log_away)
+    def query() -> dict[str, Any]:
+        return lease.retry(lambda: send(b"", f"bytes */{size}"), _log_unavailable)
 
-    # The last part is answered when the control plane has read the whole file once more.
-    patience_s = TRANSFER_TIMEOUT_S + size / _HASHED_BYTES_PER_S
+    # The control plane verifies the whole file before it responds to the last part.
+    final_timeout_s = TRANSFER_TIMEOUT_S + size / _HASHED_BYTES_PER_S
 
-    answer = ask()
+    answer = query()
     for _ in range(_DIRECT_TRIES):
         if answer["complete"] or "upload" not in answer:
             break
-        _upload_direct(control_plane, lease, answer["upload"], file, patience_s)
-        answer = ask()
+        _upload_direct(control_plane, lease, answer["upload"], file, final_timeout_s)
+        answer = query()
     while not answer["complete"]:
         start = int(answer["received"])
         file.seek(start)
@@ -96,15 +96,15 @@ def _upload_parts(
         lease.require()
         try:
             answer = send(content, f"bytes {start}-{start + len(content) - 1}/{size}")
-        except ControlPlaneAway as error:
-            # How much of the part arrived is not known here.
-            _log_away(error)
+        except ControlPlaneUnavailable as error:
+            # Part of the request may have arrived, so query the received length.
+            _log_unavailable(error)
             lease.sleep(0.5)
-            answer = ask()
+            answer = query()
         except Refused as error:
             if error.status != 416:
                 raise
-            answer = ask()
+            answer = query()
 
 
 def _upload_direct(
@@ -114,7 +114,7 @@ def _upload_direct(
     file: BufferedReader,
     timeout_s: float,
 ) -> None:
-    """Sends the whole file past the control plane; what comes of it, that is asked for next."""
+    """Uploads the whole file directly to the store. The caller queries the outcome."""
 
     def content() -> Iterator[bytes]:
         file.seek(0)
@@ -124,16 +124,16 @@ def _upload_direct(
 
     try:
         control_plane.put_elsewhere(str(signed["url"]), signed["headers"], content(), timeout_s)
-    except ControlPlaneAway as error:
-        _log_away(error)
+    except ControlPlaneUnavailable as error:
+        _log_unavailable(error)
 
 
 def download(
     control_plane: ControlPlane, lease: Lease, file: Mapping[str, Any], target: Path
 ) -> None:
-    """Fetches a file of `{url, size_bytes, sha256}`, for as long as the job is ours.
+    """Downloads a file described by `{url, size_bytes, sha256}`. Retries until the lease stops.
 
-    Raises JobStopped, Refused, and TransferFailed.
+    Raises JobStopped, Refused and TransferFailed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.part")
@@ -143,7 +143,7 @@ def download(
     urls.append(str(file.get("fallback_url") or file["url"]))
 
     def fetch() -> None:
-        # The last one is kept to.
+        # Each direct URL is tried once; the last URL is tried any number of times.
         url = urls.pop(0) if len(urls) > 1 else urls[0]
         start = partial.stat().st_size if partial.exists() else 0
         if start >= size > 0:
@@ -153,23 +153,23 @@ def download(
             partial.open("ab" if response.status_code == 206 else "wb") as output,
         ):
             if response.status_code == _BEYOND:
-                raise ControlPlaneAway(f"{target.name} has changed there")
+                raise ControlPlaneUnavailable(f"{target.name} has changed in the store")
             for chunk in response.iter_bytes(_READ_BYTES):
                 lease.require()
                 output.write(chunk)
         arrived = partial.stat().st_size
         if arrived < size:
-            raise ControlPlaneAway(f"{target.name}: {arrived} of {size} bytes came")
+            raise ControlPlaneUnavailable(f"{target.name}: received {arrived} of {size} bytes")
 
     for _ in range(_MAX_MISMATCHES):
-        lease.persist(fetch, _log_away)
-        is_right = partial.stat().st_size == size
-        if is_right and (checksum is None or sha256_of(partial) == checksum):
+        lease.retry(fetch, _log_unavailable)
+        has_size = partial.stat().st_size == size
+        if has_size and (checksum is None or sha256_of(partial) == checksum):
             partial.replace(target)
             return
         partial.unlink()
-    raise TransferFailed(f"{target.name} is not what the control plane says it is")
+    raise TransferFailed(f"{target.name} does not match its size or checksum")
 
 
-def _log_away(error: Exception) -> None:
-    logger.warning("transfer broke off, and will go on: %s", error)
+def _log_unavailable(error: Exception) -> None:
+    logger.warning("transfer interrupted, retrying: %s", error)

@@ -1,18 +1,18 @@
-"""Words in a unit file, by the rules of systemd.syntax(7) and systemd.service(5)."""
+"""Quotes values for a unit file, as defined in systemd.syntax(7) and systemd.service(5)."""
 
 import re
 
 from .settings import ConfigError
 
 _PLAIN = re.compile(r"[\w@+=:,./-]+", re.ASCII)
-# Control characters, and bytes of a path that are no UTF-8.
+# Control characters, and bytes of a path that are not UTF-8.
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SPECIAL_IN_PATTERN = re.compile(r"[\\*?\[]")
 _ACCOUNT = re.compile(r"[\w.@+-]+\$?", re.ASCII)
 
 
 def word(value: str) -> str:
-    """One word of a list of words. Raises ConfigError for what can't be written."""
+    """One word of a list of words. Raises ConfigError if it can't be represented."""
     if _PLAIN.fullmatch(value):
         return value
     text = _text(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -20,30 +20,30 @@ def word(value: str) -> str:
 
 
 def program(path: str) -> str:
-    """The first word of a command. systemd replaces variables in it only in part."""
+    """The first word of a command. Refuses `$`: systemd expands variables there only partly."""
     if "$" in path:
         raise _refusal(path)
     return word(path)
 
 
 def argument(value: str) -> str:
-    """A word of a command but the first, in which variables are replaced."""
+    """Any other word of a command. systemd expands variables in it, so `$` is escaped."""
     return word(value).replace("$", "$$")
 
 
 def pattern(path: str) -> str:
-    """The pattern of one file, which is all that is right of the equals sign.
+    """A glob pattern that matches one file. It is the whole value of its setting.
 
-    A backslash must not be the last character: it would join the next line.
+    Must not end with a backslash, which would join the next line.
     """
     text = _text(path)
     if text != text.strip():
-        raise _refusal(path)  # systemd cuts blanks off
+        raise _refusal(path)  # systemd strips whitespace
     return _SPECIAL_IN_PATTERN.sub(r"\\\g<0>", text)
 
 
 def account(name: str) -> str:
-    """The name of a user, as useradd takes it, or a number."""
+    """A user name that useradd accepts, or a user id."""
     if not _ACCOUNT.fullmatch(name):
         raise _refusal(name)
     return name

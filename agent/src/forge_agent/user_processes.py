@@ -1,4 +1,4 @@
-"""The processes of a slot's user: one job's may not meet the next one's."""
+"""Ends the processes of a slot's user, so that none can affect the next job."""
 
 import contextlib
 import logging
@@ -10,17 +10,17 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-WITHIN_S = 10.0
+TIMEOUT_S = 10.0
 _PAUSE_S = 0.02
 _HELPER_S = 1.0
 
 
-def end_processes_of(uid: int, within_s: float | None = None) -> list[int]:
-    """Ends all processes of a user, whatever group or parent they have. Returns those left.
+def end_processes_of(uid: int, timeout_s: float | None = None) -> list[int]:
+    """Ends all processes of a user, in any group and with any parent. Returns remaining ids.
 
-    Needs root's rights. A process that waits for a device may stay until the device answers.
+    Requires root. A process that waits for a device may remain until the device responds.
     """
-    deadline = time.monotonic() + (WITHIN_S if within_s is None else within_s)
+    deadline = time.monotonic() + (TIMEOUT_S if timeout_s is None else timeout_s)
     while left := processes_of(uid):
         if time.monotonic() > deadline:
             logger.error("processes of user %s can't be ended: %s", uid, left)
@@ -31,7 +31,7 @@ def end_processes_of(uid: int, within_s: float | None = None) -> list[int]:
 
 
 def processes_of(uid: int) -> list[int]:
-    """Those that run as a user, by their ids."""
+    """The ids of a user's running processes."""
     return [
         int(folder.name)
         for folder in Path("/proc").glob("[0-9]*")
@@ -40,13 +40,13 @@ def processes_of(uid: int) -> list[int]:
 
 
 def _end(uid: int, pids: list[int]) -> None:
-    """Two ways, because a job may work against each."""
+    """Kills in two ways, because a job can defeat either one."""
     for pid in pids:
-        # As root: the user's processes can neither end nor stop us. But they may fork meanwhile.
+        # As root: the user's processes can't signal this one, but they can fork in the meantime.
         with contextlib.suppress(OSError):
             _kill(pid, uid)
-    # As the user itself: the kernel signals all of them at once, faster than they can fork. But
-    # they may have taken all processes, and may end or stop this one.
+    # As the user: the kernel signals all processes at once, before they can fork. But the user may
+    # have reached its process limit, and its processes can signal this helper.
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
             ["/bin/sh", "-c", "kill -KILL -1"],
@@ -64,7 +64,7 @@ def _end(uid: int, pids: list[int]) -> None:
 def _kill(pid: int, uid: int) -> None:
     process = os.pidfd_open(pid)
     try:
-        # Once more: the id may be another process's by now. What is open stays the same one.
+        # Check again: the id may have been reused. The open descriptor always means one process.
         if _is_of(Path(f"/proc/{pid}"), uid):
             signal.pidfd_send_signal(process, signal.SIGKILL)
     finally:
@@ -76,13 +76,13 @@ def _is_of(folder: Path, uid: int) -> bool:
 
 
 def _has_ended(folder: Path) -> bool:
-    """Whether all of its threads have: one whose first thread has ended looks like a zombie."""
+    """Whether all threads have ended. The first alone is not enough: it may end before others."""
     states = (_status(task).get("State", "X") for task in folder.glob("task/*"))
     return all(state.startswith(("Z", "X")) for state in states)
 
 
 def _status(folder: Path) -> dict[str, str]:
-    """Empty for a process or thread that is no more."""
+    """Empty if the process or thread no longer exists."""
     try:
         lines = (folder / "status").read_text(errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which users' ids an agent has to itself on a machine of several agents."""
+"""Reserves user ids for an agent, on a machine with several agents."""
 
 import fcntl
 import logging
@@ -8,17 +8,17 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 SIZE = 256
-"""Two for each slot."""
+"""Number of ids per agent. Each slot uses two."""
 _TRIES = 64
 _held: list[int] = []
-"""Descriptors of the locks, which end with this process."""
+"""Descriptors of the locks. The locks are released at the end of this process."""
 
 
 def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int | None:
-    """The first of `SIZE` ids that no other agent of this machine has: `base`, or the next free.
+    """Reserves `SIZE` ids for this agent and returns the first: `base`, or the next free range.
 
-    An agent ends whatever runs as one of its users. `base` where nothing can be locked: jobs must
-    not run as root for that. None if all are taken.
+    Agents must not share ids, because each ends all processes of its users. Returns `base` if the
+    lock file can't be created: jobs must not run as root because of that. None if all are in use.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"
@@ -26,7 +26,7 @@ def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int
             folder.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            logger.warning("%s can't be locked, no other agent may use these ids: %s", path, error)
+            logger.warning("can't lock %s; no other agent may use these ids: %s", path, error)
             return base
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,6 +35,6 @@ def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int
             continue
         _held.append(lock)
         if first != base:
-            logger.warning("users from %s on are another agent's: ours begin at %s", base, first)
+            logger.warning("another agent uses the ids from %s; using ids from %s", base, first)
         return first
     return None

@@ -1,4 +1,4 @@
-"""python -m forge_compute <job_type>: runs the job that FORGE_JOB_FILE describes."""
+"""`python -m forge_compute <job_type>`: runs the job that FORGE_JOB_FILE describes."""
 
 import importlib
 import sys
@@ -6,10 +6,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from .declared_types import JOB_TYPES
 from .failures import EXIT_FATAL, EXIT_TRANSIENT, FatalError, is_transient, message_of
 from .job import Job, write_result
-
-JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 
 Handler = Callable[[Job], dict[str, Any]]
 
@@ -29,9 +28,9 @@ def main() -> int:
 
 
 def load_handler(job_type: str) -> Handler:
-    """The function of the module that has the job type's name; FatalError where it can't run."""
+    """The function with the job type's name, from its module. Raises FatalError if it can't run."""
     if job_type not in JOB_TYPES:
-        raise FatalError(f"there is no handler for {job_type!r}, only for {', '.join(JOB_TYPES)}")
+        raise FatalError(f"unknown job type {job_type!r}; use one of {', '.join(JOB_TYPES)}")
     try:
         module = importlib.import_module(f"{__package__}.{job_type}")
     except ModuleNotFoundError as error:

@@ -1,9 +1,9 @@
-"""What makes an answer count as the expected one."""
+"""Compares a model's answer with the expected one."""
 
 import difflib
 import re
 
-from .checks import is_right
+from .checks import contains_answer
 
 _SPACE = re.compile(r"\s+")
 _VALUE = re.compile(r"\d")
@@ -13,7 +13,7 @@ _REFUSAL = re.compile(
 
 
 def normalise(text: str) -> str:
-    """Letter case, spacing, and a full stop at the end don't matter."""
+    """Removes differences in letter case and spacing, and a final full stop."""
     return _SPACE.sub(" ", text).strip().rstrip(".").casefold()
 
 
@@ -22,16 +22,16 @@ def is_exact(expected: str, given: str) -> bool:
 
 
 def is_correct(instruction: str, expected: str, given: str) -> bool:
-    """Whether it holds the right value where that can be checked; else whether it is exact."""
-    right = is_right(instruction, given)
-    return is_exact(expected, given) if right is None else right
+    """Whether it contains the correct value if checks.py can tell, else whether it is exact."""
+    correct = contains_answer(instruction, given)
+    return is_exact(expected, given) if correct is None else correct
 
 
 def is_refusal(text: str) -> bool:
     return _REFUSAL.search(text) is not None
 
 
-def likeness(expected: str, given: str) -> float:
-    """How alike two texts are in form, 0 to 1: their characters, with every digit a zero."""
+def similarity(expected: str, given: str) -> float:
+    """How similar two texts are in form, from 0 to 1. All digits count as equal."""
     one, other = (_VALUE.sub("0", normalise(text)) for text in (expected, given))
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()

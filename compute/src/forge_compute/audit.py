@@ -1,4 +1,4 @@
-"""The audit handler: what is in a dataset, and how good each row is."""
+"""The audit handler: describes a dataset's content and scores each row."""
 
 import time
 from typing import Any
@@ -20,11 +20,11 @@ _SPLIT = "split"
 
 
 def audit(job: Job) -> dict[str, Any]:
-    """Scores every row into scored.parquet; reports counts, schema and quality.
+    """Writes a score for every row to scored.parquet. Reports counts, schema and quality.
 
-    Exact duplicates, empty and overlong fields are counted over all rows; near-duplicates among
-    the first `near_duplicate_rows` that are not duplicates; languages on a sample. The result says
-    on how many rows each number rests.
+    Counts exact duplicates, empty and overlong fields over all rows, near-duplicates among the
+    first `near_duplicate_rows` that are not duplicates, and languages on a sample. The result has
+    the number of rows that each count is based on.
 
     Params: near_duplicate_rows (50000), language_rows (2000), judge (a teacher's name),
     judge_rows (50).
@@ -49,7 +49,9 @@ def audit(job: Job) -> dict[str, Any]:
     verdicts = judge(teacher, tally.to_judge) if teacher else None
     if verdicts and verdicts.mean is not None:
         quality["judge_mean"] = verdicts.mean
-    print(f"{tally.rows} rows, {tally.duplicates} duplicates, {tally.near_duplicates} nearly so")
+    print(
+        f"{tally.rows} rows, {tally.duplicates} duplicates, {tally.near_duplicates} near-duplicates"
+    )
     return {
         "result": {
             "dataset_id": job.output_ids["dataset_id"],
@@ -77,7 +79,7 @@ def _tokens(verdicts: Verdicts) -> dict[str, int]:
 
 
 def _score_rows(job: Job, dataset: Dataset, tally: Tally) -> pa.Schema:
-    """Writes scored.parquet. Returns its schema: the dataset's columns, then what was found."""
+    """Writes scored.parquet. Returns its schema: the dataset's columns, then the findings."""
     schema: pa.Schema | None = None
     writer: pq.ParquetWriter | None = None
     try:
@@ -98,14 +100,14 @@ def _examine(table: pa.Table, tally: Tally) -> list[Finding]:
     instructions = texts(table, INSTRUCTION_NAMES)
     responses = texts(table, RESPONSE_NAMES)
     rows = [Row(*pair) for pair in zip(instructions, responses, strict=True)]
-    marks: list[MinHash] | list[None] = [None] * len(rows)
+    row_signatures: list[MinHash] | list[None] = [None] * len(rows)
     if tally.compares:
-        marks = signatures([f"{row.instruction} {row.response}" for row in rows])
-    findings = [tally.add(row, mark) for row, mark in zip(rows, marks, strict=True)]
+        row_signatures = signatures([f"{row.instruction} {row.response}" for row in rows])
+    findings = [tally.add(*pair) for pair in zip(rows, row_signatures, strict=True)]
     if _SPLIT in table.column_names:
         splits = texts(table, (_SPLIT,))
-        for split, mark in zip(splits, signatures(instructions), strict=True):
-            tally.add_split(split, mark)
+        for split, signature in zip(splits, signatures(instructions), strict=True):
+            tally.add_split(split, signature)
     return findings
 
 
@@ -124,7 +126,7 @@ def _with_findings(table: pa.Table, findings: list[Finding]) -> pa.Table:
 
 
 def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    """With the column; in place of one of that name, as a dataset has that was audited before."""
+    """Adds the column, or replaces it: a dataset that was audited before already has it."""
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, values)
     return table.append_column(name, values)

@@ -1,4 +1,4 @@
-"""What an audit finds out about each row, and what it comes to over all of them."""
+"""An audit's findings for each row, and their totals."""
 
 import math
 from collections import Counter
@@ -14,19 +14,19 @@ from .scores import Scores, quality_tier, score
 from .seen_rows import SeenRows
 
 OVERLONG_CHARACTERS = 8_192
-LEAST_LEAKED_CHARACTERS = 4
-"""A shorter response stands in many an instruction by chance."""
+MIN_LEAKED_CHARACTERS = 4
+"""Shorter responses occur in many instructions by chance."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """How much of a dataset is looked at by what takes long."""
+    """How many rows the expensive checks examine."""
 
     rows: int
     near_duplicate_rows: int
-    """The first so many rows are compared with each other."""
+    """Number of rows, from the start, that are compared with each other."""
     language_rows: int
-    """About so many rows, evenly spread, have their language told."""
+    """Approximate number of rows, evenly spread, whose language is detected."""
     judged_rows: int
 
 
@@ -35,9 +35,9 @@ class Finding:
     scores: Scores
     is_duplicate: bool
     is_near_duplicate: bool | None
-    """Like an earlier row without being its duplicate; None where it was not compared."""
+    """Similar to an earlier row, but not a duplicate. None if it was not compared."""
     language: str | None
-    """ISO 639-1; None where it was not told."""
+    """ISO 639-1. None if it was not detected."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Tally:
         self.clarity += scores.clarity
         self.correctness += scores.correctness
         self.educational += scores.educational
-        is_duplicate = self._seen.repeats(row)
+        is_duplicate = self._seen.is_repeat(row)
         is_near_duplicate = None
         if is_duplicate:
             self.duplicates += 1
@@ -102,8 +102,8 @@ class Tally:
         return {**means, "quality_tier": quality_tier(sum(means.values()) / len(means))}
 
     def counts(self) -> dict[str, Any]:
-        """As the audit's result carries them."""
-        told = self.languages.total()
+        """The counts in the format of the audit's result."""
+        checked = self.languages.total()
         main, main_rows = (self.languages.most_common(1) or [("", 0)])[0]
         return {
             "duplicate_rows": self.duplicates,
@@ -112,9 +112,9 @@ class Tally:
             "empty_fields": self.empty_fields,
             "overlong_fields": self.overlong_fields,
             "languages": dict(self.languages.most_common()),
-            "language_rows_checked": told,
+            "language_rows_checked": checked,
             "main_language": main or None,
-            "main_language_share": round(main_rows / told, 4) if told else None,
+            "main_language_share": round(main_rows / checked, 4) if checked else None,
             "leakage": {
                 "across_splits": self.across_splits if self.has_splits else None,
                 "response_in_instruction": self.response_in_instruction,
@@ -126,7 +126,7 @@ class Tally:
             self.empty_fields += not text.strip()
             self.overlong_fields += len(text) > OVERLONG_CHARACTERS
         response = row.response.strip()
-        is_long_enough = len(response) >= LEAST_LEAKED_CHARACTERS
+        is_long_enough = len(response) >= MIN_LEAKED_CHARACTERS
         self.response_in_instruction += is_long_enough and response in row.instruction
 
     def _language_of(self, row: Row) -> str | None:
@@ -138,5 +138,5 @@ class Tally:
         return language
 
     def _is_sampled(self, wanted: int) -> bool:
-        """Whether the row now at hand is one of about `wanted`, evenly spread."""
+        """Whether the current row belongs to an evenly spread sample of about `wanted` rows."""
         return wanted > 0 and self.rows % math.ceil(self.scope.rows / wanted) == 0

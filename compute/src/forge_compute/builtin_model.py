@@ -1,4 +1,4 @@
-"""The models that come with Forge: no download, trained from scratch."""
+"""Forge's builtin models: trained from scratch, without a download."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ _SHAPES = {
 class BuiltinModel:
     """A `Transformer` over bytes.
 
-    It is trained on single instructions, so its prompt is the last message alone.
+    It is trained on single instructions, so its prompt is only the last message.
     """
 
     architecture = "decoder-only transformer over bytes"
@@ -38,7 +38,7 @@ class BuiltinModel:
         shape = _SHAPES.get(name.removeprefix(BUILTIN_PREFIX))
         if shape is None:
             known = ", ".join(f"{BUILTIN_PREFIX}{size}" for size in _SHAPES)
-            raise FatalError(f"there is no model {name}; there are {known}")
+            raise FatalError(f"unknown model {name}; use one of {known}")
         return cls(name, shape, ByteTokenizer())
 
     @classmethod

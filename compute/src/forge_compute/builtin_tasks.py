@@ -1,4 +1,4 @@
-"""The builtin tasks: instructions whose answers can be checked (checks.py), made by rule."""
+"""The builtin tasks: generated instructions whose answers can be checked (checks.py)."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -20,8 +20,8 @@ _CONVERSIONS = (
 )
 
 _TRIES = 50
-_REMEMBERED = 1_000_000
-"""So many instructions are kept from standing twice; beyond, memory counts for more."""
+_MAX_REMEMBERED = 1_000_000
+"""Limit on the instructions that are kept in memory to avoid repetition."""
 
 
 def _sums(rng: random.Random) -> str:
@@ -59,14 +59,14 @@ NAMES = tuple(f"{PREFIX}{name}" for name in _MAKERS)
 
 
 def instructions(name: str, seed: int) -> Iterator[str]:
-    """Instructions without end, the same for the same seed.
+    """Yields instructions without end. The same seed gives the same instructions.
 
-    None stands twice while new ones are easily found: `builtin:sums` has 8,100.
-    Raises FatalError for a name that is not in NAMES.
+    Avoids repetition while new instructions are easy to find: `builtin:sums` has 8,100. Raises
+    FatalError for a name that is not in NAMES.
     """
     makers = _MAKERS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     if makers is None:
-        raise FatalError(f"there is no {name}; there are {', '.join(NAMES)}")
+        raise FatalError(f"unknown task {name}; use one of {', '.join(NAMES)}")
     return _make(makers, random.Random(seed))
 
 
@@ -77,6 +77,6 @@ def _make(makers: tuple[Callable[[random.Random], str], ...], rng: random.Random
             instruction = rng.choice(makers)(rng)
             if instruction not in seen:
                 break
-        if len(seen) < _REMEMBERED:
+        if len(seen) < _MAX_REMEMBERED:
             seen.add(instruction)
         yield instruction

@@ -1,10 +1,10 @@
-"""The rule-based teacher: right by construction, the same for the same seed, needs no network."""
+"""The rule-based teacher: always correct, deterministic for a seed, works offline."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from . import builtin_tasks
-from .checks import is_right, right_answer
+from .checks import contains_answer, correct_answer
 from .teachers import Answer, Brief, Pair, Unusable, Usage
 
 _WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
@@ -12,23 +12,23 @@ _WANTS_STEPS = re.compile(r"work|step|detail|explain|educat|reason|verbose", re.
 
 
 def count_tokens(text: str) -> int:
-    """The tokens of a text for teachers that have no tokenizer: its words, numbers and signs."""
+    """Estimates a text's tokens, for teachers without a tokenizer: its words, numbers and signs."""
     return len(_WORD_OR_SIGN.findall(text))
 
 
 class BuiltinTeacher:
-    """Answers what checks.py can check, and has no answer to anything else.
+    """Answers instructions that checks.py can check, and no others.
 
-    A `style` that asks for steps, detail or explanation gets a worked sentence, any other the
-    bare answer. Where the name is `builtin:mixed`, a `domain` or `task` that is one of the other
-    builtin names (`dates`) picks that one. Nothing else of a brief has an effect.
+    The answer is a full sentence if `style` asks for steps, detail or an explanation, else the
+    bare value. With the name `builtin:mixed`, a `domain` or `task` that is another builtin name
+    (such as `dates`) selects that task. The rest of a brief has no effect.
     """
 
     concurrency = 1
     pairs_per_call = 500
 
     def __init__(self, name: str, seed: int, style: str | None) -> None:
-        builtin_tasks.instructions(name, seed)  # refuses an unknown name before any work
+        builtin_tasks.instructions(name, seed)  # fail early for an unknown name
         self.usage = Usage(is_estimated=True)
         self._name = name
         self._seed = seed
@@ -44,14 +44,14 @@ class BuiltinTeacher:
         for _ in range(count):
             instruction = next(self._instructions)
             answer = await self.answer(instruction)
-            right = right_answer(instruction)
-            if answer is None or right is None:
+            correct = correct_answer(instruction)
+            if answer is None or correct is None:
                 raise Unusable(f"no rule answers {instruction!r}")
             pairs.append(
                 Pair(
                     instruction,
                     answer.text,
-                    right.topic,
+                    correct.topic,
                     answer.model,
                     answer.prompt_tokens,
                     answer.completion_tokens,
@@ -60,26 +60,26 @@ class BuiltinTeacher:
         return pairs
 
     async def answer(self, instruction: str) -> Answer | None:
-        right = right_answer(instruction)
-        if right is None:
+        correct = correct_answer(instruction)
+        if correct is None:
             return None
-        text = right.worked if self._shows_steps else right.answer
+        text = correct.worked if self._shows_steps else correct.answer
         answer = Answer(text, self._name, count_tokens(instruction), count_tokens(text))
         self.usage.prompt_tokens += answer.prompt_tokens
         self.usage.completion_tokens += answer.completion_tokens
         return answer
 
     async def judge(self, instruction: str, response: str) -> float | None:
-        right = is_right(instruction, response)
-        return None if right is None else float(right)
+        correct = contains_answer(instruction, response)
+        return None if correct is None else float(correct)
 
     async def close(self) -> None:
         pass
 
     def _narrowed(self, brief: Brief) -> str:
         if self._name == f"{builtin_tasks.PREFIX}mixed":
-            for wish in (brief.domain, brief.task):
-                name = f"{builtin_tasks.PREFIX}{(wish or '').strip().lower()}"
+            for topic in (brief.domain, brief.task):
+                name = f"{builtin_tasks.PREFIX}{(topic or '').strip().lower()}"
                 if name in builtin_tasks.NAMES:
                     return name
         return self._name

@@ -1,6 +1,6 @@
-"""Answers that a machine can check: arithmetic, unit conversion, date reckoning.
+"""Answers that can be checked by rule: arithmetic, unit conversion and dates.
 
-Each checker reads an instruction and returns the right answer, or None where it is not its kind.
+Each checker reads an instruction. It returns the correct answer, or None for another kind.
 """
 
 import re
@@ -34,19 +34,19 @@ _TO_BASE: dict[str, tuple[str, Fraction]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
-    """A right answer."""
+class CorrectAnswer:
+    """A correct answer."""
 
     answer: str
     """The bare value: 42, 1.5, 2024-03-01."""
     worked: str
-    """A sentence that shows how the value comes about."""
+    """A sentence that shows how to get the value."""
     topic: str
 
 
-def _arithmetic(text: str) -> Right | None:
+def _arithmetic(text: str) -> CorrectAnswer | None:
     match = _ARITHMETIC.search(text)
-    if not match or re.search(_DATE, text):  # 2024-02-30 is no difference
+    if not match or re.search(_DATE, text):  # 2024-02-30 is a date, not a subtraction
         return None
     left, right = _fraction(match[1]), _fraction(match[3])
     match match[2]:
@@ -62,10 +62,10 @@ def _arithmetic(text: str) -> Right | None:
             value = left / right
     answer = _decimal(value)
     worked = f"{match[1]} {match[2]} {match[3]} = {answer}, so the answer is {answer}."
-    return Right(answer, worked, "arithmetic")
+    return CorrectAnswer(answer, worked, "arithmetic")
 
 
-def _conversion(text: str) -> Right | None:
+def _conversion(text: str) -> CorrectAnswer | None:
     match = _CONVERSION.search(text)
     if not match:
         return None
@@ -73,56 +73,56 @@ def _conversion(text: str) -> Right | None:
     if source is None or target is None or source[0] != target[0]:
         return None
     answer = _decimal(_fraction(match[1]) * source[1] / target[1])
-    return Right(answer, f"{match[1]} {match[2]} = {answer} {match[3]}.", "units")
+    return CorrectAnswer(answer, f"{match[1]} {match[2]} = {answer} {match[3]}.", "units")
 
 
-def _dates(text: str) -> Right | None:
+def _dates(text: str) -> CorrectAnswer | None:
     try:
         if match := _DAYS_AFTER.search(text):
             days = int(match[1]) * (1 if match[2].lower() == "after" else -1)
             answer = (date.fromisoformat(match[3]) + timedelta(days=days)).isoformat()
             worked = f"First note the date {match[3]}; {match[1]} days {match[2]} it is {answer}."
-            return Right(answer, worked, "dates")
+            return CorrectAnswer(answer, worked, "dates")
         if match := _DAYS_BETWEEN.search(text):
             span = date.fromisoformat(match[2]) - date.fromisoformat(match[1])
             answer = str(abs(span.days))
             worked = f"Counting from {match[1]} to {match[2]} gives {answer} days."
-            return Right(answer, worked, "dates")
-    except (ValueError, OverflowError):  # 30 February, or beyond the calendar
+            return CorrectAnswer(answer, worked, "dates")
+    except (ValueError, OverflowError):  # 30 February, or outside of the calendar
         return None
     return None
 
 
-_CHECKERS: tuple[Callable[[str], Right | None], ...] = (_dates, _conversion, _arithmetic)
+_CHECKERS: tuple[Callable[[str], CorrectAnswer | None], ...] = (_dates, _conversion, _arithmetic)
 
 
-def right_answer(instruction: str) -> Right | None:
-    """What a right response says; None when the instruction is of no kind that can be checked."""
+def correct_answer(instruction: str) -> CorrectAnswer | None:
+    """The correct answer. None if the instruction is not of a kind that can be checked."""
     for checker in _CHECKERS:
-        if right := checker(instruction):
-            return right
+        if correct := checker(instruction):
+            return correct
     return None
 
 
-def is_right(instruction: str, response: str) -> bool | None:
-    """Whether the response contains the right answer; None when it can't be checked."""
-    right = right_answer(instruction)
-    if right is None:
+def contains_answer(instruction: str, response: str) -> bool | None:
+    """Whether the response contains the correct answer. None if it can't be checked."""
+    correct = correct_answer(instruction)
+    if correct is None:
         return None
-    return _stands_alone(right.answer, response.replace(",", ""))
+    return _contains_value(correct.answer, response.replace(",", ""))
 
 
-def _stands_alone(value: str, text: str) -> bool:
-    """Whether the value is in the text, and not as a part of a longer number.
+def _contains_value(value: str, text: str) -> bool:
+    """Whether the text contains the value, and not only as a part of a longer number.
 
-    By hand, because a pattern for each value would be compiled for each row.
+    Does not use a regular expression, which would have to be compiled for each row.
     """
     start = text.find(value)
     while start >= 0:
         end = start + len(value)
         before, after = text[max(0, start - 1) : start], text[end : end + 2]
-        goes_on = after[:1].isdecimal() or (after[:1] == "." and after[1:].isdecimal())
-        if not goes_on and not before.isdecimal() and before not in (".", "-"):
+        continues = after[:1].isdecimal() or (after[:1] == "." and after[1:].isdecimal())
+        if not continues and not before.isdecimal() and before not in (".", "-"):
             return True
         start = text.find(value, start + 1)
     return False
@@ -133,7 +133,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def _decimal(value: Fraction) -> str:
-    """As people write it: at most four decimals, none that are zero."""
+    """Formats with at most four decimals, without trailing zeros."""
     if value.denominator == 1:
         return str(value.numerator)
     return f"{float(value):.4f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Reading the body of a completion request; what is wrong with it, in OpenAI's terms."""
+"""Parses the body of a completion request, with errors in OpenAI's format."""
 
 import json
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 from .language_model import LanguageModel
 from .serving import Request
 
-_LEAST_TEMPERATURE = 1e-3
-"""Below it the likeliest token is as good as certain, and a division by it overflows."""
+_MIN_TEMPERATURE = 1e-3
+"""Below this, sampling always picks the most likely token, and a division could overflow."""
 
 
 class BadRequest(Exception):
@@ -27,27 +27,27 @@ class CompletionRequest:
     is_chat: bool
     is_streamed: bool
     sends_usage: bool
-    """With a stream, as a last event of its own."""
+    """In a stream, as a separate last event."""
 
 
 def read_request(body: bytes, is_chat: bool, name: str, model: LanguageModel) -> CompletionRequest:
-    """Raises BadRequest. Fields that are not named here have no effect."""
+    """Raises BadRequest. Ignores unknown fields."""
     content = _parse(body)
-    # There is one model: who names none means it.
+    # The model's name is optional, because there is only one.
     if content.get("model", name) != name:
-        message = f"there is no model {content['model']!r} here, only {name!r}"
+        message = f"unknown model {content['model']!r}; this server has only {name!r}"
         raise BadRequest(message, "model", 404, "model_not_found")
     _refuse_unsupported(content)
     messages = _messages(content) if is_chat else _prompt(content)
     prompt = model.prompt(messages)
     room = model.context - len(prompt)
     if room < 1:
-        message = f"the prompt has {len(prompt)} tokens, and the model reads {model.context - 1}"
+        message = f"the prompt has {len(prompt)} tokens, but the limit is {model.context - 1}"
         raise BadRequest(
             message, "messages" if is_chat else "prompt", 400, "context_length_exceeded"
         )
     limit_name = "max_completion_tokens" if "max_completion_tokens" in content else "max_tokens"
-    limit = _integer(content, limit_name, least=1)
+    limit = _integer(content, limit_name, minimum=1)
     temperature = content.get("temperature")
     if temperature is None:
         temperature = 0
@@ -60,9 +60,9 @@ def read_request(body: bytes, is_chat: bool, name: str, model: LanguageModel) ->
         Request(
             prompt,
             room if limit is None else min(limit, room),
-            float(temperature) if temperature >= _LEAST_TEMPERATURE else 0.0,
+            float(temperature) if temperature >= _MIN_TEMPERATURE else 0.0,
             _stop(content),
-            _integer(content, "seed", least=0),
+            _integer(content, "seed", minimum=0),
         ),
         is_chat,
         content.get("stream") is True,
@@ -82,19 +82,19 @@ def _parse(body: bytes) -> dict[str, Any]:
 
 def _refuse_unsupported(content: dict[str, Any]) -> None:
     if content.get("n") not in (None, 1):
-        raise BadRequest("one choice is all there is: n must be 1", "n")
+        raise BadRequest("only one choice is supported: n must be 1", "n")
     form = content.get("response_format")
     if form is not None and form != {"type": "text"}:
-        raise BadRequest("this model writes plain text only", "response_format")
+        raise BadRequest("this model supports plain text only", "response_format")
     if content.get("tools"):
-        raise BadRequest("this model calls no tools", "tools")
+        raise BadRequest("this model does not support tools", "tools")
 
 
 def _messages(content: dict[str, Any]) -> list[dict[str, str]]:
     messages = content.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages must be a list with at least one message", "messages")
-    return [_message(message, f"messages[{place}]") for place, message in enumerate(messages)]
+    return [_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
 
 
 def _message(message: object, param: str) -> dict[str, str]:
@@ -107,7 +107,7 @@ def _message(message: object, param: str) -> dict[str, str]:
             content = "".join(str(part) for part in parts)
     if not isinstance(content, str):
         raise BadRequest(f"{param}.content must be text", f"{param}.content")
-    return {"role": message["role"], "content": _sound(content, param)}
+    return {"role": message["role"], "content": _valid_text(content, param)}
 
 
 def _prompt(content: dict[str, Any]) -> list[dict[str, str]]:
@@ -115,31 +115,31 @@ def _prompt(content: dict[str, Any]) -> list[dict[str, str]]:
     if isinstance(prompt, list) and len(prompt) == 1:
         prompt = prompt[0]
     if not isinstance(prompt, str):
-        raise BadRequest("prompt must be one text", "prompt")
-    return [{"role": "user", "content": _sound(prompt, "prompt")}]
+        raise BadRequest("prompt must be a string, or a list with one string", "prompt")
+    return [{"role": "user", "content": _valid_text(prompt, "prompt")}]
 
 
 def _stop(content: dict[str, Any]) -> list[str]:
     stop = content.get("stop")
     stops = [] if stop is None else [stop] if isinstance(stop, str) else stop
-    sound = isinstance(stops, list) and all(isinstance(text, str) and text for text in stops)
-    if not sound or len(stops) > 4:
-        raise BadRequest("stop must be a text or a list of at most four", "stop")
+    is_valid = isinstance(stops, list) and all(isinstance(text, str) and text for text in stops)
+    if not is_valid or len(stops) > 4:
+        raise BadRequest("stop must be a string, or a list of at most four strings", "stop")
     return list(stops)
 
 
-def _integer(content: dict[str, Any], name: str, least: int) -> int | None:
+def _integer(content: dict[str, Any], name: str, minimum: int) -> int | None:
     value = content.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-        raise BadRequest(f"{name} must be an integer from {least}", name)
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value < 2**63:
+        raise BadRequest(f"{name} must be an integer of at least {minimum}", name)
     return value
 
 
-def _sound(text: str, param: str) -> str:
+def _valid_text(text: str, param: str) -> str:
     try:
         text.encode()
-    except UnicodeEncodeError as error:  # half a surrogate pair
+    except UnicodeEncodeError as error:  # an unpaired surrogate
         raise BadRequest(f"{param} is not valid Unicode", param) from error
     return text

@@ -1,4 +1,4 @@
-"""Many calls under way at once, their results in order."""
+"""Runs many calls concurrently and yields their results in order."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ T = TypeVar("T")
 async def concurrently(
     calls: Iterable[Coroutine[Any, Any, T]], limit: int
 ) -> AsyncGenerator[T, None]:
-    """Runs at most `limit` of the calls at once; the first that fails ends the rest."""
+    """Runs at most `limit` calls at a time. The first failure cancels the rest."""
     running: deque[asyncio.Task[T]] = deque()
     try:
         for call in calls:

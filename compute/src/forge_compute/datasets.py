@@ -1,4 +1,4 @@
-"""Reading datasets batch by batch, so that their size does not matter."""
+"""Reads datasets in batches, so that memory use does not depend on their size."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SUFFIXES = (".parquet", ".jsonl", ".csv")
 
 
 class Dataset:
-    """Rows of a parquet, jsonl or csv file; of a folder, the most refined file that it has."""
+    """The rows of a parquet, jsonl or csv file. For a folder: of its most processed file."""
 
     def __init__(self, path: Path) -> None:
         self.path = _choose(path) if path.is_dir() else path
@@ -82,7 +82,7 @@ class Dataset:
 
 
 def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
-    """The first column that has one of the names, as text; empty where it is null.
+    """The first column with one of the names, as strings. Nulls become empty strings.
 
     Raises FatalError if there is no such column.
     """
@@ -93,7 +93,7 @@ def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
 
 
 def describe_columns(schema: pa.Schema) -> list[dict[str, str]]:
-    """A schema as manifests carry it."""
+    """The schema in the format of manifests."""
     return [{"name": column.name, "dtype": str(column.type)} for column in schema]
 
 
@@ -105,12 +105,12 @@ def _choose(folder: Path) -> Path:
         files = sorted(folder.rglob(f"*{suffix}"))
         if len(files) > 1:
             raise FatalError(
-                f"the dataset has {len(files)} {suffix} files, and none of the names "
-                f"{', '.join(_PREFERRED)}: which one is meant?"
+                f"the dataset has {len(files)} {suffix} files; give one of them a name of "
+                f"{', '.join(_PREFERRED)}"
             )
         if files:
             return files[0]
-    raise FatalError(f"the dataset has no file of the kinds {', '.join(_SUFFIXES)}")
+    raise FatalError(f"the dataset has no file of type {', '.join(_SUFFIXES)}")
 
 
 def _row(line: str, number: int) -> dict[str, object]:
@@ -127,8 +127,8 @@ def _table(rows: list[dict[str, object]], schema: pa.Schema | None) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise FatalError(f"the dataset's rows differ in type: {error}") from error
-    except UnicodeEncodeError as error:  # JSON can carry half a surrogate pair
+        raise FatalError(f"the dataset's rows have different types: {error}") from error
+    except UnicodeEncodeError as error:  # JSON can contain an unpaired surrogate
         raise FatalError(f"the dataset has text that is not Unicode: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""Letting a model write."""
+"""Generates text with a model."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ _BATCH = 256
 @dataclass(frozen=True, slots=True)
 class Written:
     tokens: list[int]
-    """Without the end."""
+    """Without the end token."""
     is_finished: bool
-    """The model ended it; otherwise it was cut off."""
+    """True if the model ended the text, false if it was cut off."""
 
 
 def sample(
     model: LanguageModel, prompts: list[list[int]], max_tokens: int, temperature: float = 0.0
 ) -> Iterator[list[int]]:
-    """The next token of each prompt, again and again; the likeliest one at temperature 0.
+    """Yields the next token of each prompt, repeatedly. Temperature 0 takes the most likely token.
 
-    All prompts are of one length. Rows go on after their end; the caller stops when it has enough.
+    All prompts must have the same length. Continues after a row's end token: the caller stops.
     """
     ids = torch.tensor(prompts, device=device_of(model))
     cache: Any = None
@@ -38,7 +38,7 @@ def sample(
 
 
 def write_all(model: LanguageModel, prompts: list[list[int]], max_tokens: int) -> list[Written]:
-    """The likeliest response to each prompt; those of equal length are written together."""
+    """The most likely response to each prompt. Batches prompts of equal length."""
     model.module.eval()
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, prompt in enumerate(prompts):

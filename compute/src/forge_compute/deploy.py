@@ -1,4 +1,4 @@
-"""The deploy handler: serves a checkpoint until it is ended."""
+"""The deploy handler: serves a checkpoint until the process is ended."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from .serving import QUEUE_LENGTH
 
 
 def deploy(job: Job) -> dict[str, Any]:
-    """An OpenAI-compatible API on FORGE_HOST:FORGE_PORT (any free port for 0).
+    """Serves an OpenAI-compatible API on FORGE_HOST:FORGE_PORT (0: any free port).
 
-    Requests need FORGE_DEPLOYMENT_TOKEN as their bearer token, where that is set.
-    The model's name there is FORGE_DEPLOYMENT_ID, else the checkpoint's id. Result and config.json
-    are written once the model is loaded, before the server listens.
+    If FORGE_DEPLOYMENT_TOKEN is set, requests need it as bearer token. The model's name is
+    FORGE_DEPLOYMENT_ID, else the checkpoint's id. Writes the result and config.json after loading
+    the model, before the server listens.
     """
     started = time.monotonic()
     host = os.environ.get("FORGE_HOST", "127.0.0.1")

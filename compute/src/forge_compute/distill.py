@@ -1,4 +1,4 @@
-"""The distill handler: a dataset's good instructions, answered by a teacher, into sft.parquet."""
+"""The distill handler: writes a teacher's answers to a dataset's good rows to sft.parquet."""
 
 import asyncio
 import time
@@ -13,12 +13,12 @@ from .concurrently import concurrently
 from .datasets import INSTRUCTION_NAMES, RESPONSE_NAMES, Dataset, describe_columns, texts
 from .failures import FatalError
 from .job import Job, report_progress
-from .patience import Patience, ask_for_answer
 from .rows import Row
 from .rows_file import RowsFile
 from .scores import score
 from .seen_rows import SeenRows
 from .teachers import Teacher, Unusable, find_teacher
+from .unusable_answers import UnusableAnswers, request_answer
 
 SCHEMA = pa.schema(
     {
@@ -42,15 +42,15 @@ CanRead = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SelectedRow:
     row: Row
-    place: int
+    index: int
     """Of the row in its dataset, from 0."""
     score: float
 
 
 class Selection:
-    """The rows that are worth a teacher's time, and how many were not, and why."""
+    """Selects the rows for the teacher, and counts the others by reason."""
 
     def __init__(self, dataset: Dataset, min_score: float, can_read: CanRead) -> None:
         self._dataset = dataset
@@ -61,33 +61,32 @@ class Selection:
         self.duplicates = 0
         self.too_long = 0
 
-    def rows(self) -> Iterator[Kept]:
+    def rows(self) -> Iterator[SelectedRow]:
         seen = SeenRows()
         for table in self._dataset.batches():
             instructions = texts(table, INSTRUCTION_NAMES)
             responses = texts(table, RESPONSE_NAMES)
             rows = [Row(*pair) for pair in zip(instructions, responses, strict=True)]
             for row, mean in zip(rows, _means(table, rows), strict=True):
-                place = self.read
+                index = self.read
                 self.read += 1
                 if mean < self._min_score:
                     self.low += 1
-                elif seen.repeats(Row(row.instruction, "")):  # its response is replaced
+                elif seen.is_repeat(Row(row.instruction, "")):  # the teacher replaces the response
                     self.duplicates += 1
                 elif not self._can_read(row.instruction, ""):
                     self.too_long += 1
                 else:
-                    yield Kept(row, place, mean)
+                    yield SelectedRow(row, index, mean)
 
 
 def distill(job: Job) -> dict[str, Any]:
-    """One row for each kept row of the dataset, in its order.
+    """Writes one row for each selected row of the dataset, in the same order.
 
-    Kept are rows with a mean score of at least `min_score`, of each instruction the first.
-    Where the teacher has no answer to such an instruction (a builtin one that can't check it), the
-    original response stays, with no teacher beside it; where its answers stay unusable, the row is
-    left out and counted. So is a row that is longer than the `student_model` can read, where one is
-    named: a model as `train` names it.
+    Selects rows with a mean score of at least `min_score`: the first of each instruction. If the
+    teacher can't answer this kind of instruction (builtin teachers only), the row keeps its
+    original response, without a teacher. Skips and counts rows without a usable answer, and rows
+    that are too long for `student_model`, if given (a model name as for `train`).
 
     Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
     endpoints (endpoint_teacher.py).
@@ -103,9 +102,9 @@ async def _distill(job: Job) -> dict[str, Any]:
     can_read = _reader(job.payload.get("student_model"))
     selection = Selection(dataset, job.params.number("min_score", 0.6, 0, 1), can_read)
     limit = max(20, dataset.num_rows)
-    patience = Patience(job.params.integer("max_unusable", limit, 0, 10**9))
+    unusable_answers = UnusableAnswers(job.params.integer("max_unusable", limit, 0, 10**9))
     teacher = find_teacher(job, name)
-    kept_originals = left_out = 0
+    kept_originals = unanswered = 0
 
     def metrics(pairs: int) -> dict[str, Any]:
         return {
@@ -116,8 +115,8 @@ async def _distill(job: Job) -> dict[str, Any]:
             "duration_sec": round(time.monotonic() - started, 3),
         }
 
-    async def call(kept: Kept) -> dict[str, Any] | None:
-        return await _answered(teacher, name, kept, source, patience)
+    async def call(selected: SelectedRow) -> dict[str, Any] | None:
+        return await _answered(teacher, name, selected, source, unusable_answers)
 
     try:
         with RowsFile(job.output_dir / "sft.parquet", SCHEMA) as file:
@@ -125,7 +124,7 @@ async def _distill(job: Job) -> dict[str, Any]:
             async with aclosing(concurrently(calls, teacher.concurrency)) as rows:
                 async for row in rows:
                     if row is None:
-                        left_out += 1
+                        unanswered += 1
                         continue
                     if not can_read(row["instruction"], row["response"]):
                         selection.too_long += 1
@@ -140,13 +139,13 @@ async def _distill(job: Job) -> dict[str, Any]:
     print(
         f"{pairs} pairs of {selection.read} rows: {selection.low} scored too low, "
         f"{selection.duplicates} duplicates, {selection.too_long} too long for the student, "
-        f"{left_out} without a usable answer"
+        f"{unanswered} without a usable answer"
     )
     if pairs == 0:
         raise FatalError(
-            f"no pair is left of {selection.read} rows: {selection.low} scored too low, "
+            f"none of {selection.read} rows can be used: {selection.low} scored too low, "
             f"{selection.too_long} were too long for the student, "
-            f"{left_out} got no usable answer ({patience})"
+            f"{unanswered} got no usable answer ({unusable_answers})"
         )
     return {
         "result": {
@@ -158,7 +157,7 @@ async def _distill(job: Job) -> dict[str, Any]:
             "low_score_rows": selection.low,
             "duplicate_rows": selection.duplicates,
             "too_long_rows": selection.too_long,
-            "unanswered_rows": left_out,
+            "unanswered_rows": unanswered,
             "kept_original_rows": kept_originals,
             "tokens_estimated": teacher.usage.is_estimated,
         },
@@ -169,26 +168,30 @@ async def _distill(job: Job) -> dict[str, Any]:
 def _reader(student: str | None) -> CanRead:
     if student is None:
         return lambda *_: True
-    from .student import Student  # which needs PyTorch
+    from .student import Student  # imported here, because it needs PyTorch
 
     return Student(student).can_read
 
 
 async def _answered(
-    teacher: Teacher, name: str, kept: Kept, source: str, patience: Patience
+    teacher: Teacher,
+    name: str,
+    selected: SelectedRow,
+    source: str,
+    unusable_answers: UnusableAnswers,
 ) -> dict[str, Any] | None:
-    """The row of sft.parquet; None if the teacher's answers were unusable."""
+    """Returns the row of sft.parquet. None if all the teacher's answers were unusable."""
     try:
-        answer = await ask_for_answer(teacher, kept.row.instruction, patience)
+        answer = await request_answer(teacher, selected.row.instruction, unusable_answers)
     except Unusable:
         return None
     return {
-        "instruction": kept.row.instruction,
-        "response": answer.text if answer else kept.row.response,
+        "instruction": selected.row.instruction,
+        "response": answer.text if answer else selected.row.response,
         "source_dataset": source,
-        "source_row": kept.place,
-        "original_response": kept.row.response,
-        "score": kept.score,
+        "source_row": selected.index,
+        "original_response": selected.row.response,
+        "score": selected.score,
         "teacher": name if answer else None,
         "model": answer.model if answer else None,
         "prompt_tokens": answer.prompt_tokens if answer else None,
@@ -197,7 +200,7 @@ async def _answered(
 
 
 def _means(table: pa.Table, rows: list[Row]) -> list[float]:
-    """Each row's mean score: the audit's where the dataset was audited, else reckoned here."""
+    """Each row's mean score: the audit's if the dataset was audited, else computed here."""
     if all(name in table.column_names for name in _SCORE_COLUMNS):
         columns = [table[name].to_pylist() for name in _SCORE_COLUMNS]
         return [sum(value or 0.0 for value in values) / 3 for values in zip(*columns, strict=True)]

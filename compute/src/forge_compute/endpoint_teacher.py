@@ -41,8 +41,8 @@ Messages = list[dict[str, str]]
 class EndpointTeacher:
     """Params: concurrency, pairs_per_call, retries, request_timeout_s, temperature, max_tokens.
 
-    Lost connections, 429 and 5xx are retried by the client with growing pauses; what it raises in
-    the end is an error of the `openai` package.
+    The client retries lost connections, 429 and 5xx with increasing delays. After that, it raises
+    an error of the `openai` package.
     """
 
     def __init__(self, base_url: str, model: str, key: str | None, params: Params) -> None:
@@ -51,7 +51,7 @@ class EndpointTeacher:
         self.pairs_per_call = params.integer("pairs_per_call", 5, 1, 100)
         self._model = model
         self._takes_schema = True
-        # Sent only if wished: not every model takes them.
+        # Sent only if set, because not every model accepts them.
         self._options: dict[str, Any] = {}
         if "temperature" in params:
             self._options["temperature"] = params.number("temperature", 1, 0, 2)
@@ -102,24 +102,24 @@ class EndpointTeacher:
     async def _ask_json(self, messages: Messages, name: str) -> tuple[ChatCompletion, Any]:
         if self._takes_schema:
             schema = {"name": name, "strict": True, "schema": _SCHEMAS[name]}
-            wish = {"response_format": {"type": "json_schema", "json_schema": schema}}
+            extra = {"response_format": {"type": "json_schema", "json_schema": schema}}
             try:
-                completion = await self._ask(messages, wish)
+                completion = await self._ask(messages, extra)
                 return completion, _parse(_text_of(completion))
             except (openai.BadRequestError, openai.UnprocessableEntityError):
-                pass  # either it takes no response_format, or the request is bad without it too
+                pass  # response_format is unsupported, or the request is bad even without it
         completion = await self._ask(messages)
         if self._takes_schema:
-            print(f"{self._model} takes no response_format: its answers are parsed as they come")
+            print(f"{self._model} does not support response_format; parsing its answers as text")
             self._takes_schema = False
         return completion, _parse(_text_of(completion))
 
-    async def _ask(self, messages: Messages, wish: dict[str, Any] | None = None) -> ChatCompletion:
-        options = {**self._options, **(wish or {})}
+    async def _ask(self, messages: Messages, extra: dict[str, Any] | None = None) -> ChatCompletion:
+        options = {**self._options, **(extra or {})}
         try:
             completion: object = await self._client.chat.completions.create(
                 model=self._model,
-                messages=messages,  # type: ignore[arg-type]  # typed by role there
+                messages=messages,  # type: ignore[arg-type]  # the library has a type per role
                 **options,
             )
         except ValueError as error:  # a body that is not JSON
@@ -133,7 +133,7 @@ class EndpointTeacher:
         return completion
 
     def _tokens_of(self, completion: ChatCompletion) -> tuple[int, int]:
-        """Of prompt and answer; where the endpoint does not tell, those of the answer's text."""
+        """Tokens of prompt and answer. Without usage data: 0, and an estimate from the text."""
         if completion.usage is None:
             return 0, count_tokens(completion.choices[0].message.content or "")
         return completion.usage.prompt_tokens, completion.usage.completion_tokens
@@ -178,7 +178,7 @@ def _text_of(completion: ChatCompletion) -> str:
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401 - JSON
-    """The JSON object in an answer, code fences and talk around it aside."""
+    """Parses the JSON object in an answer. Ignores code fences and text around it."""
     try:
         content = json.loads(text[text.index("{") : text.rindex("}") + 1])
     except ValueError as error:
@@ -193,6 +193,6 @@ def _is_pair(row: object) -> bool:
 
 
 def _shares(total: int, parts: int) -> list[int]:
-    """As even as whole numbers allow; their sum is the total."""
+    """Splits the total into integers that are as even as possible."""
     share, rest = divmod(total, parts)
     return [share + (part < rest) for part in range(parts)]

@@ -1,4 +1,4 @@
-"""The evaluate handler: how a checkpoint answers rows that it has not learned."""
+"""The evaluate handler: tests a checkpoint on rows that it was not trained on."""
 
 import json
 import time
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from . import builtin_tasks
-from .answers import is_correct, is_exact, is_refusal, likeness
-from .checks import right_answer
+from .answers import is_correct, is_exact, is_refusal, similarity
+from .checks import correct_answer
 from .datasets import Dataset
 from .decoding import Written, write_all
 from .examples import encode, fitting
@@ -23,20 +23,20 @@ _SHOWN = 10
 _SPARE_TOKENS = 8
 _BUILTIN_ROWS = 200
 _BENCHMARK_SEED = 2**20 + 7
-"""Other than the default of `generate`, so that a benchmark is not its very rows."""
+"""Differs from the default seed of `generate`, so that a benchmark has other rows."""
 
 
 def evaluate(job: Job) -> dict[str, Any]:
     """Writes report.json, with scores from 0 to 1 over the rows:
 
-    overall      share of answers that equal the expected one, letter case, spacing and a full stop
-                 at the end aside, and that the model ended itself
-    correctness  share that hold the right value where checks.py can tell, else that equal
-    helpfulness  share that are an answer at all: not empty, not cut off, no refusal
-    style        mean likeness to the expected answer's form, values aside
+    overall      share of answers that equal the expected one (ignoring letter case, spacing and a
+                 final full stop) and are not cut off
+    correctness  share with the correct value if checks.py can tell, else share of equal answers
+    helpfulness  share of real answers: not empty, not cut off, not a refusal
+    style        mean similarity to the expected answer's form, ignoring values
 
-    The rows: `benchmark` (a dataset, or builtin:<name>), else the checkpoint's heldout.parquet.
-    Params: limit (at most so many rows, 1000).
+    Rows: `benchmark` (a dataset, or builtin:<name>), else the checkpoint's heldout.parquet.
+    Params: limit (maximum number of rows, 1000).
     """
     started = time.monotonic()
     folder = job.input("checkpoint_id")
@@ -88,13 +88,13 @@ def evaluate(job: Job) -> dict[str, Any]:
 
 
 class Tally:
-    """The answers so far, and what they come to."""
+    """Collects the answers and computes the scores."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
         self._helpful = 0
         self._correct = 0
-        self._likeness = 0.0
+        self._similarity = 0.0
         self.answers: list[dict[str, Any]] = []
         self.read = 0
         self.written = 0
@@ -117,14 +117,14 @@ class Tally:
             "overall": round(exact / count, 4),
             "helpfulness": round(self._helpful / count, 4),
             "correctness": round(self._correct / count, 4),
-            "style": round(self._likeness / count, 4),
+            "style": round(self._similarity / count, 4),
         }
 
     def _judge(self, row: Row, written: Written) -> None:
         text = self._model.decode(written.tokens)
         self._helpful += written.is_finished and bool(text.strip()) and not is_refusal(text)
         self._correct += written.is_finished and is_correct(row.instruction, row.response, text)
-        self._likeness += likeness(row.response, text)
+        self._similarity += similarity(row.response, text)
         self.answers.append(
             {
                 "instruction": row.instruction,
@@ -136,14 +136,14 @@ class Tally:
 
 
 def _rows(job: Job, checkpoint: Path) -> tuple[str, list[Row]]:
-    """The name of what is evaluated on, and its rows."""
+    """Returns the dataset's name and its rows."""
     limit = job.params.integer("limit", 1_000, 1, 1_000_000)
     benchmark = job.payload.get("benchmark")
     if benchmark and benchmark.startswith(builtin_tasks.PREFIX):
         return benchmark, _builtin_rows(benchmark, min(limit, _BUILTIN_ROWS))
     path = job.input("benchmark") if benchmark else checkpoint / "heldout.parquet"
     if not path.exists():
-        raise FatalError("the checkpoint has no heldout.parquet, and the job names no benchmark")
+        raise FatalError("the checkpoint has no heldout.parquet; set benchmark")
     name = benchmark or f"{job.payload['checkpoint_id']}/heldout.parquet"
     rows = list(islice(read_rows(Dataset(path)), limit))
     if not rows:
@@ -152,10 +152,10 @@ def _rows(job: Job, checkpoint: Path) -> tuple[str, list[Row]]:
 
 
 def _builtin_rows(name: str, count: int) -> list[Row]:
-    """Instructions that a training may have seen: a small task has no others."""
+    """Rows of a builtin task. Small tasks repeat instructions of the training data."""
     rows = []
     for instruction in islice(builtin_tasks.instructions(name, _BENCHMARK_SEED), count):
-        right = right_answer(instruction)
-        if right:
-            rows.append(Row(instruction, right.answer))
+        correct = correct_answer(instruction)
+        if correct:
+            rows.append(Row(instruction, correct.answer))
     return rows

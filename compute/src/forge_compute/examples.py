@@ -1,4 +1,4 @@
-"""Rows of a dataset as a model learns from them; which of them it never sees."""
+"""Encodes a dataset's rows for training, and holds some of them out."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ class Split:
 
 
 def split(rows: Iterator[Row], share: float) -> Split:
-    """Holds out about `share` of the instructions, always the same ones."""
+    """Holds out about `share` of the instructions. Deterministic: always the same ones."""
     parts = Split([], [])
     for row in rows:
         (parts.held_out if _position(row.instruction) < share else parts.train).append(row)
@@ -40,7 +40,7 @@ def encode(model: LanguageModel, row: Row) -> Example:
 
 
 def fitting(model: LanguageModel, rows: list[Row]) -> list[Example]:
-    """The rows' examples, without those that are longer than the model can read."""
+    """Encodes the rows. Skips rows that are longer than the model's context."""
     examples = (encode(model, row) for row in rows)
     return [
         example
@@ -50,9 +50,10 @@ def fitting(model: LanguageModel, rows: list[Row]) -> list[Example]:
 
 
 def _position(instruction: str) -> float:
-    """From 0 to 1, by the instruction's words in any order.
+    """A hash of the instruction's words, in any order, from 0 to 1.
 
-    So 2 + 3 and 3 + 2 are on the same side: a held-out sum is not one seen the other way round.
+    So 2 + 3 and 3 + 2 are on the same side of the split: training never sees a held-out sum with
+    swapped terms.
     """
     words = " ".join(sorted(_WORD.findall(instruction.lower())))
     digest = hashlib.blake2b(words.encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Which failures another try may mend: the one place that decides."""
+"""Decides which failures are transient, so that a retry may succeed."""
 
 import errno
 import socket
@@ -6,7 +6,7 @@ import sys
 
 EXIT_FATAL = 1
 EXIT_TRANSIENT = 75
-"""EX_TEMPFAIL: what the agent takes for "try again"."""
+"""EX_TEMPFAIL: the agent retries."""
 
 
 class FatalError(Exception):
@@ -14,7 +14,7 @@ class FatalError(Exception):
 
 
 class TransientError(Exception):
-    """Something outside the job was away; another try may find it back."""
+    """A service outside of the job was unavailable. A retry may succeed."""
 
 
 _TRANSIENT_TYPES = (TransientError, ConnectionError, TimeoutError, socket.gaierror, MemoryError)
@@ -35,15 +35,15 @@ _TRANSIENT_ERRNOS = frozenset(
 )
 
 _TRANSIENT_NAMES = {
-    # The time-out is an APIConnectionError.
+    # The time-out error is a subclass of APIConnectionError.
     "openai": ("APIConnectionError", "RateLimitError", "InternalServerError"),
     "torch": ("OutOfMemoryError",),
 }
-"""Types of libraries that not every handler loads: looked up only where they are loaded."""
+"""Types of optional libraries. Looked up only if the library is loaded."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether another try may succeed where this one failed; of an unknown failure, no."""
+    """Whether a retry may succeed. False for an unknown error."""
     if isinstance(error, FatalError):
         return False
     if isinstance(error, _TRANSIENT_TYPES):
@@ -59,7 +59,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    """The failure in one line, as the job's owner will read it."""
+    """The error in one line, for the job's owner."""
     text = str(error).strip()
     if isinstance(error, FatalError | TransientError):
         return text

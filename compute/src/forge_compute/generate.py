@@ -1,7 +1,7 @@
-"""The generate handler: instruction/response pairs from a teacher into raw.parquet.
+"""The generate handler: writes instruction/response pairs of a teacher to raw.parquet.
 
-The teacher writes whole pairs; or `params.prompts` (a dataset, or builtin:<name>) gives the
-instructions and the teacher only answers them, which a small model can do too.
+The teacher writes both. With `params.prompts` (a dataset, or builtin:<name>), it only answers
+the given instructions, which a small model can also do.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from .concurrently import concurrently
 from .datasets import INSTRUCTION_NAMES, Dataset, describe_columns, texts
 from .failures import FatalError
 from .job import Job, report_progress
-from .patience import Patience, ask_for_answer
 from .rows_file import RowsFile
 from .teachers import Brief, Pair, Teacher, Unusable, find_teacher
+from .unusable_answers import UnusableAnswers, request_answer
 
 SCHEMA = pa.schema(
     {
@@ -35,12 +35,12 @@ SCHEMA = pa.schema(
     }
 )
 _PROMPTS_AT_ONCE = 1_000
-_AVOIDED = 20
-"""So many of the newest instructions are shown to the teacher, lest it repeat itself."""
+_AVOIDED_INSTRUCTIONS = 20
+"""How many of the latest instructions are shown to the teacher, to avoid repetition."""
 
 
 def generate(job: Job) -> dict[str, Any]:
-    """Exactly `size` rows, no instruction twice where the teacher writes them.
+    """Writes exactly `size` rows. An endpoint's instructions are unique.
 
     Params: prompts, seed, max_unusable, and those of the teacher (endpoint_teacher.py).
     """
@@ -51,7 +51,7 @@ async def _generate(job: Job) -> dict[str, Any]:
     started = time.monotonic()
     size = int(job.payload["size"])
     name = str(job.payload["teacher"])
-    patience = Patience(job.params.integer("max_unusable", max(20, size), 0, 10**9))
+    unusable_answers = UnusableAnswers(job.params.integer("max_unusable", max(20, size), 0, 10**9))
     teacher = find_teacher(job, name)
 
     def metrics() -> dict[str, Any]:
@@ -59,12 +59,12 @@ async def _generate(job: Job) -> dict[str, Any]:
             "tokens_generated": teacher.usage.completion_tokens,
             "input_tokens": teacher.usage.prompt_tokens,
             "teacher_model": name,
-            "unusable_answers": patience.unusable,
+            "unusable_answers": unusable_answers.count,
             "duration_sec": round(time.monotonic() - started, 3),
         }
 
-    source = _answered(job, teacher, patience) if "prompts" in job.params else None
-    batches = source or _written(job, teacher, patience)
+    source = _answered(job, teacher, unusable_answers) if "prompts" in job.params else None
+    batches = source or _written(job, teacher, unusable_answers)
     try:
         with RowsFile(job.output_dir / "raw.parquet", SCHEMA) as file:
             async with aclosing(batches):
@@ -77,8 +77,8 @@ async def _generate(job: Job) -> dict[str, Any]:
     finally:
         await teacher.close()
     print(f"{size} rows by {name}, {teacher.usage.completion_tokens} tokens")
-    if patience.unusable:
-        print(f"asked again for {patience.unusable} unusable answers: {patience}")
+    if unusable_answers.count:
+        print(f"retried {unusable_answers.count} unusable answers: {unusable_answers}")
     return {
         "result": {
             "dataset_id": job.output_ids["dataset_id"],
@@ -92,20 +92,20 @@ async def _generate(job: Job) -> dict[str, Any]:
 
 
 async def _written(
-    job: Job, teacher: Teacher, patience: Patience
+    job: Job, teacher: Teacher, unusable_answers: UnusableAnswers
 ) -> AsyncGenerator[list[Pair], None]:
-    """Pairs by the teacher, `size` in all, none with an instruction that was there before."""
+    """Yields `size` pairs by the teacher. Instructions are unique except for builtin teachers."""
     payload = job.payload
     brief = Brief(payload["task"], payload.get("domain"), payload.get("style"))
     wanted = int(payload["size"])
-    newest: deque[str] = deque(maxlen=_AVOIDED)
+    newest: deque[str] = deque(maxlen=_AVOIDED_INSTRUCTIONS)
     seen: set[str] = set()
 
     async def call(count: int) -> list[Pair]:
         try:
             return await teacher.pairs(brief, count, list(newest))
         except Unusable as error:
-            patience.bear(str(error))
+            unusable_answers.record(str(error))
             return []
 
     may_repeat = payload["teacher"].startswith(builtin_tasks.PREFIX)
@@ -116,7 +116,7 @@ async def _written(
                 fresh = []
                 for pair in pairs:
                     if pair.instruction in seen and not may_repeat:
-                        patience.bear("it repeated an instruction")
+                        unusable_answers.record("it repeated an instruction")
                         continue
                     if not may_repeat:
                         seen.add(pair.instruction)
@@ -127,15 +127,18 @@ async def _written(
 
 
 async def _answered(
-    job: Job, teacher: Teacher, patience: Patience
+    job: Job, teacher: Teacher, unusable_answers: UnusableAnswers
 ) -> AsyncGenerator[list[Pair], None]:
-    """The teacher's answers to given instructions, until these run out."""
+    """Yields the teacher's answers to the given instructions.
+
+    Raises FatalError if there are not enough of them.
+    """
     size = wanted = int(job.payload["size"])
     prompts = _prompts(job)
 
     async def call(instruction: str) -> Pair | None:
         try:
-            answer = await ask_for_answer(teacher, instruction, patience)
+            answer = await request_answer(teacher, instruction, unusable_answers)
         except Unusable:
             return None
         if answer is None:
@@ -149,7 +152,7 @@ async def _answered(
             answer.completion_tokens,
         )
 
-    # As many at a time as rows are missing: an answer too many would have to be paid for.
+    # Requests only as many answers as rows are missing, because each answer costs money.
     while wanted > 0 and (next_ones := list(islice(prompts, min(wanted, _PROMPTS_AT_ONCE)))):
         calls = map(call, next_ones)
         async with aclosing(concurrently(calls, teacher.concurrency)) as pairs:
@@ -164,7 +167,7 @@ async def _answered(
 def _prompts(job: Job) -> Iterator[str]:
     name = job.params.text("prompts") or ""
     if name.startswith(builtin_tasks.PREFIX):
-        # With unanswerable ones left out, as many again must do.
+        # Twice the size is enough, even if some instructions have no usable answer.
         seed = job.params.integer("seed", 0, 0, 2**63 - 1)
         return islice(builtin_tasks.instructions(name, seed), 2 * int(job.payload["size"]) + 20)
     dataset = Dataset(job.input("prompts"))
@@ -176,10 +179,10 @@ def _prompts(job: Job) -> Iterator[str]:
     )
 
 
-def _portions(total: int, most: int) -> Iterator[int]:
+def _portions(total: int, maximum: int) -> Iterator[int]:
     while total > 0:
-        yield min(total, most)
-        total -= most
+        yield min(total, maximum)
+        total -= maximum
 
 
 def _row(pair: Pair, teacher: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Causal language models of Hugging Face's form, through transformers."""
+"""Hugging Face causal language models, through transformers."""
 
 import os
 import re
@@ -19,9 +19,9 @@ _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 class HuggingFaceModel:
-    """A folder below FORGE_MODELS_DIR, or a model of the hub.
+    """A model from a folder below FORGE_MODELS_DIR, or from the hub.
 
-    Code that a model brings along is never run.
+    Never runs code that comes with a model.
     """
 
     default_lr = 5e-5
@@ -30,7 +30,7 @@ class HuggingFaceModel:
         self, name: str, module: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
     ) -> None:
         if tokenizer.eos_token_id is None:
-            raise FatalError(f"the tokenizer of {name} has no token that ends a text")
+            raise FatalError(f"the tokenizer of {name} has no end-of-text token")
         self.name = name
         self.module = module
         self.end = int(tokenizer.eos_token_id)
@@ -51,9 +51,9 @@ class HuggingFaceModel:
                 with torch.device("meta"):
                     module = models.from_config(transformers.AutoConfig.from_pretrained(source))
         except (OSError, ValueError) as error:
-            if _is_of_the_network(error):
+            if _is_network_error(error):
                 raise TransientError(f"model {name} can't be fetched: {error}") from error
-            raise FatalError(f"there is no usable model {name}: {error}") from error
+            raise FatalError(f"model {name} can't be used: {error}") from error
         return cls(name, module, tokenizer)
 
     @classmethod
@@ -66,7 +66,7 @@ class HuggingFaceModel:
         return cls(config["base_model"], module, tokenizer)
 
     def prompt(self, messages: list[dict[str, str]]) -> list[int]:
-        """By the model's own chat template; where it has none, the contents line by line."""
+        """Applies the model's chat template. Without one, joins the contents line by line."""
         if self._tokenizer.chat_template:
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True
@@ -83,7 +83,7 @@ class HuggingFaceModel:
     def logits(
         self,
         ids: Tensor,
-        cache: Any = None,  # noqa: ANN401 - a class of transformers' own
+        cache: Any = None,  # noqa: ANN401 - a class of transformers
         keep: bool = False,
     ) -> tuple[Tensor, Any]:
         output = self.module(input_ids=ids, past_key_values=cache, use_cache=keep)
@@ -109,8 +109,8 @@ def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
     return transformers
 
 
-def _is_of_the_network(error: BaseException) -> bool:
-    """Whether a connection stands at the bottom of it: transformers says OSError to everything."""
+def _is_network_error(error: BaseException) -> bool:
+    """Whether the cause is a network error: transformers raises OSError for everything."""
     cause: BaseException | None = error
     while cause:
         if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):
@@ -120,9 +120,9 @@ def _is_of_the_network(error: BaseException) -> bool:
 
 
 def _hub_name(name: str) -> str:
-    """Any other text may be a path of this machine, which is none of the job's business."""
+    """Refuses other names: they could be paths, and jobs must not read files of this machine."""
     if not _HUB_NAME.fullmatch(name):
-        raise FatalError(f"{name!r} is no model of the hub, and not below FORGE_MODELS_DIR")
+        raise FatalError(f"{name!r} is neither a hub model nor below FORGE_MODELS_DIR")
     return name
 
 

@@ -1,4 +1,4 @@
-"""A handler's side of the job contract: the job file in; progress, checkpoints and result out."""
+"""The handler's side of the job contract: reads the job file, writes progress and result."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 from .failures import FatalError
 from .params import Params
 
-_THINGS = {
+_INPUT_NAMES = {
     "dataset_id": "dataset",
     "dataset_uri": "dataset",
     "checkpoint_id": "checkpoint",
@@ -24,16 +24,16 @@ class Job:
     payload: dict[str, Any]
     params: Params
     inputs: dict[str, Path]
-    """What the agent fetched, by the field that named it: a file, or a folder of files."""
+    """Inputs fetched by the agent, by the name of their field: a file or a folder each."""
     output_dir: Path
-    """All that lies here when the handler exits 0 becomes the job's artifact."""
+    """Its content becomes the job's artifact if the handler exits with 0."""
     checkpoint_dir: Path
-    """Each file that appears here by rename is kept for a later attempt."""
+    """The agent uploads each file that is renamed to here, for a later attempt."""
     output_ids: dict[str, str]
     artifacts_uri: str
-    """Where output_dir will stand; ends with a slash."""
+    """The future URI of output_dir, with a trailing slash."""
     resume_from: Path | None = None
-    """The newest checkpoint of an attempt that was lost."""
+    """The latest checkpoint of an earlier attempt."""
     teachers: dict[str, dict[str, Any]] = field(default_factory=dict)
     git_commit: str | None = None
 
@@ -56,23 +56,23 @@ class Job:
         )
 
     def input(self, *names: str) -> Path:
-        """The path of the first input that the job names; FatalError if nobody could find it."""
+        """The path of the first input that the job names. Raises FatalError if it is missing."""
         for name in names:
             if name in self.inputs:
                 return self.inputs[name]
         for name in names:
             value = self.payload.get(name, self.params.get(name))
             if value is not None:
-                raise FatalError(f"{_THINGS[name]} {value} is not known to the control plane")
-        raise FatalError(f"the job names no {' and no '.join(names)}")
+                raise FatalError(f"{_INPUT_NAMES[name]} {value} is not known to the control plane")
+        raise FatalError(f"the job has no {' or '.join(names)}")
 
     def uri(self, name: str) -> str:
-        """Where a file of output_dir will be found."""
+        """The future URI of a file in output_dir."""
         return f"{self.artifacts_uri}{name}"
 
 
 def report_progress(fraction: float, metrics: dict[str, Any] | None = None) -> None:
-    """Tells how far the job is, from 0 to 1, and what it used up so far."""
+    """Reports the job's progress, from 0 to 1, and its metrics so far."""
     path = Path(os.environ["FORGE_PROGRESS"])
     partial = path.with_name(f".{path.name}.part")
     partial.write_text(json.dumps({"progress": round(fraction, 4), "metrics": metrics or {}}))

@@ -1,4 +1,4 @@
-"""A teacher's opinion of a sample of rows."""
+"""Lets a teacher judge a sample of rows."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from .teachers import Teacher, Unusable
 @dataclass(frozen=True)
 class Verdicts:
     mean: float | None
-    """From 0 to 1; None if the teacher can tell of no row."""
+    """From 0 to 1. None if the teacher can't judge any row."""
     judged: int
     unusable: int
-    """Rows of which the teacher's answer was no verdict."""
+    """Number of rows for which the teacher's answer was not a verdict."""
     read: int
     written: int
     """Tokens."""
 
 
 def judge(teacher: Teacher, rows: list[Row]) -> Verdicts:
-    """Raises FatalError if not one of the answers is usable."""
+    """Raises FatalError if all answers are unusable."""
     return asyncio.run(_judge(teacher, rows))
 
 
@@ -45,7 +45,7 @@ async def _judge(teacher: Teacher, rows: list[Row]) -> Verdicts:
     finally:
         await teacher.close()
     if rows and unusable == len(rows):
-        raise FatalError(f"the judge gave no usable verdict on any of {unusable} rows")
+        raise FatalError(f"the judge gave no usable verdict for any of {unusable} rows")
     mean = round(sum(verdicts) / len(verdicts), 4) if verdicts else None
     usage = teacher.usage
     return Verdicts(mean, len(verdicts), unusable, usage.prompt_tokens, usage.completion_tokens)

@@ -1,4 +1,4 @@
-"""What training, evaluation and serving need of a model, whichever library it comes from."""
+"""The interface to a model for training, evaluation and serving, independent of its library."""
 
 import json
 from pathlib import Path
@@ -12,16 +12,16 @@ from .failures import FatalError
 BUILTIN_PREFIX = "builtin:"
 
 _WORTH_SEVERAL_CORES = 1_000_000
-"""Parameters. A smaller model gains little by a second core, and where another process wants that
-core too, the threads wait for each other: 30 times slower was measured."""
+"""Number of parameters. A smaller model gains little from a second core. If another process uses
+that core, the threads wait for each other: a slowdown of 30 times was measured."""
 
 
 class LanguageModel(Protocol):
     name: str
-    """As jobs name it."""
+    """The name in jobs."""
     architecture: str
     context: int
-    """Longest sequence that it can read, in tokens."""
+    """Maximum length of a sequence, in tokens."""
     end: int
     """The token that ends a response."""
     default_lr: float
@@ -30,22 +30,22 @@ class LanguageModel(Protocol):
     def module(self) -> nn.Module: ...
 
     def prompt(self, messages: list[dict[str, str]]) -> list[int]:
-        """The tokens after which it writes its response; of each message, role and content."""
+        """The tokens that precede the response. Messages have a role and a content."""
 
     def response(self, text: str) -> list[int]:
-        """The tokens of a whole response, with its end."""
+        """The tokens of a whole response, including the end token."""
 
     def decode(self, tokens: list[int]) -> str: ...
 
     def logits(
         self,
         ids: Tensor,
-        cache: Any = None,  # noqa: ANN401 - each library has its own
+        cache: Any = None,  # noqa: ANN401 - the type depends on the library
         keep: bool = False,
     ) -> tuple[Tensor, Any]:
         """Token ids (batch, length) to logits (batch, length, vocabulary), and a cache if kept.
 
-        With a cache, `ids` (batch, 1) go on from it.
+        With a cache, `ids` (batch, 1) continue the cached sequence.
         """
 
     def config(self) -> dict[str, Any]: ...
@@ -54,9 +54,9 @@ class LanguageModel(Protocol):
 
 
 def create_model(name: str, weights: bool = True) -> LanguageModel:
-    """A model to train: `builtin:<size>` from scratch, else one of Hugging Face's form.
+    """Creates a model for training: `builtin:<size>` from scratch, else a Hugging Face model.
 
-    Without `weights` it can only turn text into tokens, and back.
+    Without `weights`, it can only tokenize and decode text.
     """
     if name.startswith(BUILTIN_PREFIX):
         from .builtin_model import BuiltinModel
@@ -75,7 +75,7 @@ def save_model(model: LanguageModel, folder: Path) -> None:
 
 
 def load_model(folder: Path) -> LanguageModel:
-    """What `save_model` wrote, on the device at hand; FatalError for anything else."""
+    """Loads a model written by `save_model`. Raises FatalError for anything else."""
     try:
         config = json.loads((folder / "config.json").read_text())
         weights = torch.load(folder / "model.pt", map_location="cpu", weights_only=True)
@@ -87,8 +87,8 @@ def load_model(folder: Path) -> LanguageModel:
     try:
         model.module.load_state_dict(weights)
     except RuntimeError as error:
-        raise FatalError(f"the checkpoint's weights don't fit its config.json: {error}") from error
-    place(model).module.eval()
+        raise FatalError(f"the checkpoint's weights don't match config.json: {error}") from error
+    to_device(model).module.eval()
     return model
 
 
@@ -103,15 +103,15 @@ def _from_config(config: dict[str, Any], folder: Path) -> LanguageModel:
 
             return HuggingFaceModel.from_config(config, folder)
         case kind:
-            raise FatalError(f"the checkpoint is of kind {kind!r}, not of one made by Forge")
+            raise FatalError(f"the checkpoint has the unknown kind {kind!r}")
 
 
 def parameter_count(model: LanguageModel) -> int:
     return sum(parameter.numel() for parameter in model.module.parameters())
 
 
-def place(model: LanguageModel) -> LanguageModel:
-    """Brings it to a GPU where there is one; else decides how many cores it may use."""
+def to_device(model: LanguageModel) -> LanguageModel:
+    """Moves the model to a GPU if there is one, else limits the number of cores it uses."""
     if torch.cuda.is_available():
         model.module.to("cuda")
     elif parameter_count(model) < _WORTH_SEVERAL_CORES:

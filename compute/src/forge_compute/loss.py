@@ -1,4 +1,4 @@
-"""The loss of a batch, on the response alone: the instruction is given, not learned."""
+"""The loss of a batch, on the response tokens only: the instruction is not learned."""
 
 import math
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ def loss_of(model: LanguageModel, examples: list[Example]) -> BatchLoss:
         ids[row, : len(sequence) - 1] = sequence[:-1]
         first = len(example.prompt) - 1
         targets[row, first : len(sequence) - 1] = sequence[first + 1 :]
-    place = device_of(model)
-    # What pads a row stands behind all that counts, where attention does not look.
-    logits, _ = model.logits(ids.to(place))
-    targets = targets.to(place)
+    device = device_of(model)
+    # Right padding: causal attention never sees it.
+    logits, _ = model.logits(ids.to(device))
+    targets = targets.to(device)
     chosen = targets != _IGNORED
     total = functional.cross_entropy(logits[chosen].float(), targets[chosen], reduction="sum")
     return BatchLoss(total, sum(len(example.response) for example in examples))
 
 
 def mean_loss(model: LanguageModel, examples: list[Example]) -> float | None:
-    """Nats per token of the responses; None where there are none."""
+    """Loss in nats per response token. None without examples."""
     total, tokens = 0.0, 0
     model.module.eval()
     with torch.inference_mode():
@@ -52,5 +52,5 @@ def mean_loss(model: LanguageModel, examples: list[Example]) -> float | None:
 
 
 def perplexity(loss: float | None) -> float | None:
-    """None also where it is beyond what a float holds."""
+    """None without a loss, or if the value exceeds the range of a float."""
     return round(math.exp(loss), 4) if loss is not None and loss < 700 else None

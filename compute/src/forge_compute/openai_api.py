@@ -1,4 +1,4 @@
-"""An OpenAI-compatible HTTP server before one model."""
+"""An OpenAI-compatible HTTP server for one model."""
 
 import hmac
 import json
@@ -22,9 +22,9 @@ _LINGER_BYTES = 32 * 2**20
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Bound at once, so that its port is known; it listens once `server_activate` is called.
+    """Binds immediately, so that its port is known. Listens after `server_activate`.
 
-    With a token, all but `/health` is refused with 401 without that bearer token.
+    With a token, requests without that bearer token get a 401, except for `/health`.
     """
 
     daemon_threads = True
@@ -42,7 +42,7 @@ class ApiServer(ThreadingHTTPServer):
         self.server_bind()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """One line for a connection that broke, where socketserver prints a trace."""
+        """Logs one line for a broken connection, instead of socketserver's stack trace."""
         print(f"connection of {client_address}: {sys.exception()!r}")
 
 
@@ -60,19 +60,22 @@ class _Connection(BaseHTTPRequestHandler):
             self._linger()
 
     def _linger(self) -> None:
-        """Reads on for a while: closing at once would reset the connection, and a client that sends
-        everything before it reads would see a broken pipe in place of its answer."""
+        """Lingering close: reads for some time before the connection is closed.
+
+        An immediate close would reset the connection. A client that sends its whole request before
+        it reads would then get a broken pipe instead of the response.
+        """
         deadline = time.monotonic() + _LINGER_S
-        left = _LINGER_BYTES
+        remaining = _LINGER_BYTES
         try:
             self.connection.shutdown(socket.SHUT_WR)
-            while left > 0 and (wait_s := deadline - time.monotonic()) > 0:
+            while remaining > 0 and (wait_s := deadline - time.monotonic()) > 0:
                 self.connection.settimeout(wait_s)
                 piece = self.connection.recv(2**16)
                 if not piece:
                     return
-                left -= len(piece)
-        except OSError:  # the asker is gone, or says nothing more
+                remaining -= len(piece)
+        except OSError:  # the client has disconnected or timed out
             return
 
     def _leave_unread(self) -> None:
@@ -108,25 +111,27 @@ class _Connection(BaseHTTPRequestHandler):
             self._not_found()
             return
         try:
-            wanted = read_request(
+            completion = read_request(
                 self._body(),
                 path == "/v1/chat/completions",
                 self.server.model_name,
                 self.server.model,
             )
-            self.server.queue.submit(wanted.request)
+            self.server.queue.submit(completion.request)
         except BadRequest as error:
             self._refuse(error.status, str(error), error.param, error.code)
             return
         except Busy:
-            self._refuse(503, "too many requests wait already", code="overloaded", retry_after="1")
+            self._refuse(503, "too many waiting requests", code="overloaded", retry_after="1")
             return
         try:
-            (self._stream if wanted.is_streamed else self._answer)(_Form(self.server, wanted))
-        except OSError:  # the asker is gone
+            (self._stream if completion.is_streamed else self._answer)(
+                _ResponseBuilder(self.server, completion)
+            )
+        except OSError:  # the client has disconnected
             self.close_connection = True
         finally:
-            wanted.request.abandon()
+            completion.request.abandon()
 
     def _is_authorized(self) -> bool:
         token = self.server.token
@@ -135,37 +140,37 @@ class _Connection(BaseHTTPRequestHandler):
 
     def _unauthorized(self) -> None:
         self._leave_unread()
-        self._refuse(401, "this needs the deployment's token", code="invalid_token")
+        self._refuse(401, "the deployment's token is required", code="invalid_token")
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or len(length) > _LENGTH_DIGITS:
             self._leave_unread()
-            raise BadRequest("a Content-Length is needed", status=411)
+            raise BadRequest("Content-Length is required", status=411)
         if int(length) > BODY_LIMIT:
             self._leave_unread()
             raise BadRequest(f"the body is larger than {BODY_LIMIT} bytes", status=413)
         return self.rfile.read(int(length))
 
-    def _answer(self, form: "_Form") -> None:
+    def _answer(self, builder: "_ResponseBuilder") -> None:
         text = ""
-        for piece in form.wanted.request.pieces():
+        for piece in builder.completion.request.pieces():
             if isinstance(piece, Finish):
                 if piece.reason == "error":
                     self._refuse(500, "the model failed")
                 else:
-                    self._send(200, form.whole(text, piece))
+                    self._send(200, builder.whole(text, piece))
             else:
                 text += piece
 
-    def _stream(self, form: "_Form") -> None:
+    def _stream(self, builder: "_ResponseBuilder") -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for piece in form.wanted.request.pieces():
-            for event in form.events(piece):
+        for piece in builder.completion.request.pieces():
+            for event in builder.events(piece):
                 self._send_event(json.dumps(event))
         self._send_event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")
@@ -198,11 +203,11 @@ class _Connection(BaseHTTPRequestHandler):
         self._send(status, error_body(status, message, param, code), retry_after)
 
     def _not_found(self) -> None:
-        self._leave_unread()  # a body, if there is one
-        self._refuse(404, f"there is no {self.command} {self.path}")
+        self._leave_unread()  # there may be a body
+        self._refuse(404, f"unknown path: {self.command} {self.path}")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What http.server itself refuses, in the same form as all else."""
+        """Sends errors of http.server itself in the same format as all others."""
         self._leave_unread()
         self._refuse(code, message or HTTPStatus(code).phrase)
 
@@ -211,23 +216,23 @@ class _Connection(BaseHTTPRequestHandler):
             super().log_request(code, size)
 
 
-class _Form:
-    """An answer in OpenAI's form."""
+class _ResponseBuilder:
+    """Builds a response in OpenAI's format."""
 
-    def __init__(self, server: ApiServer, wanted: CompletionRequest) -> None:
-        self.wanted = wanted
+    def __init__(self, server: ApiServer, completion: CompletionRequest) -> None:
+        self.completion = completion
         self._is_first = True
-        kind = "chat.completion" if wanted.is_chat else "text_completion"
-        is_chat_chunk = wanted.is_chat and wanted.is_streamed
+        kind = "chat.completion" if completion.is_chat else "text_completion"
+        is_chat_chunk = completion.is_chat and completion.is_streamed
         self._head = {
-            "id": f"{'chatcmpl' if wanted.is_chat else 'cmpl'}-{uuid.uuid4().hex}",
+            "id": f"{'chatcmpl' if completion.is_chat else 'cmpl'}-{uuid.uuid4().hex}",
             "object": f"{kind}.chunk" if is_chat_chunk else kind,
             "created": int(time.time()),
             "model": server.model_name,
         }
 
     def whole(self, text: str, finish: Finish) -> dict[str, Any]:
-        if self.wanted.is_chat:
+        if self.completion.is_chat:
             choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}
         else:
             choice = {"text": text}
@@ -235,19 +240,19 @@ class _Form:
         return {**self._head, "choices": [choice], "usage": self._usage(finish)}
 
     def events(self, piece: str | Finish) -> list[dict[str, Any]]:
-        """What one piece of the text, or its end, is as server-sent events."""
+        """Converts a piece of the text, or its end, to server-sent events."""
         if isinstance(piece, str):
             return [self._chunk(piece, None)]
         if piece.reason == "error":
             return [error_body(500, "the model failed")]
         events = [self._chunk("", piece.reason)]
-        if self.wanted.sends_usage:
+        if self.completion.sends_usage:
             events.append({**self._head, "choices": [], "usage": self._usage(piece)})
         return events
 
     def _chunk(self, text: str, reason: str | None) -> dict[str, Any]:
         choice: dict[str, Any] = {"index": 0, "finish_reason": reason, "logprobs": None}
-        if self.wanted.is_chat:
+        if self.completion.is_chat:
             role = {"role": "assistant"} if self._is_first else {}
             choice["delta"] = {**role, **({"content": text} if text else {})}
         else:
@@ -256,7 +261,7 @@ class _Form:
         return {**self._head, "choices": [choice]}
 
     def _usage(self, finish: Finish) -> dict[str, int]:
-        prompt = len(self.wanted.request.prompt)
+        prompt = len(self.completion.request.prompt)
         return {
             "prompt_tokens": prompt,
             "completion_tokens": finish.completion_tokens,

@@ -13,7 +13,7 @@ class Row:
 
 
 def read_rows(dataset: Dataset) -> Iterator[Row]:
-    """The rows that have both an instruction and a response, with the space around them gone."""
+    """Yields the rows with both an instruction and a response, stripped of whitespace."""
     for table in dataset.batches():
         instructions, responses = texts(table, INSTRUCTION_NAMES), texts(table, RESPONSE_NAMES)
         for instruction, response in zip(instructions, responses, strict=True):

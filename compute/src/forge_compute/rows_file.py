@@ -1,4 +1,4 @@
-"""Writing rows to parquet as they come."""
+"""Writes rows to a parquet file in batches."""
 
 from pathlib import Path
 from types import TracebackType
@@ -11,18 +11,18 @@ from .datasets import BATCH_ROWS
 
 
 class RowsFile:
-    """A parquet file of one schema; at most BATCH_ROWS rows wait in memory."""
+    """A parquet file with one schema. Buffers at most BATCH_ROWS rows in memory."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
         self._writer = pq.ParquetWriter(path, schema)
-        self._waiting: list[dict[str, Any]] = []
+        self._buffer: list[dict[str, Any]] = []
         self.num_rows = 0
 
     def add(self, row: dict[str, Any]) -> None:
-        self._waiting.append(row)
+        self._buffer.append(row)
         self.num_rows += 1
-        if len(self._waiting) == BATCH_ROWS:
+        if len(self._buffer) == BATCH_ROWS:
             self._flush()
 
     def __enter__(self) -> Self:
@@ -34,10 +34,10 @@ class RowsFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None and self._waiting:
+        if error is None and self._buffer:
             self._flush()
         self._writer.close()
 
     def _flush(self) -> None:
-        self._writer.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
-        self._waiting = []
+        self._writer.write_table(pa.Table.from_pylist(self._buffer, schema=self._schema))
+        self._buffer = []

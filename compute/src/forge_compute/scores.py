@@ -1,19 +1,19 @@
-"""Per-row scores from 0 to 1, by plain heuristics that a person can recompute.
+"""Scores per row, from 0 to 1, by simple heuristics.
 
 clarity      starts at 1; -0.5 for an instruction under 3 words, -0.3 for sentences over 40 words on
-             average, -0.2 without closing punctuation, -0.5 for characters that don't print.
-correctness  1 or 0 where the answer can be checked (checks.py); else 0.6, but 0.2 for a refusal
-             and 0.3 where the response only repeats the instruction.
-educational  0.2 for an answer at all, up to 0.4 for its length (40 words are enough), 0.2 for a
-             word that gives a reason, 0.2 for a shown step.
-An empty instruction or response scores 0 throughout.
+             average, -0.2 without closing punctuation, -0.5 for non-printable characters.
+correctness  1 or 0 if the answer can be checked (checks.py); else 0.6, but 0.2 for a refusal and
+             0.3 if the response only repeats the instruction.
+educational  0.2 for any answer, up to 0.4 for its length (maximum at 40 words), 0.2 for a word that
+             gives a reason, 0.2 for a step.
+With an empty instruction or response, all scores are 0.
 """
 
 import re
 from dataclasses import dataclass
 
 from .answers import is_refusal
-from .checks import is_right
+from .checks import contains_answer
 
 _SENTENCE_END = re.compile(r"[.!?]+(?:\s|$)")
 _REASON = re.compile(r"\b(?:because|so|since|therefore|thus|hence|as there are)\b", re.IGNORECASE)
@@ -45,9 +45,9 @@ def score(instruction: str, response: str) -> Scores:
 
 
 def quality_tier(mean: float) -> str:
-    """gold from 0.8, silver from 0.6, bronze from 0.4, else reject."""
-    for tier, least in (("gold", 0.8), ("silver", 0.6), ("bronze", 0.4)):
-        if mean >= least:
+    """Returns gold from 0.8, silver from 0.6, bronze from 0.4, else reject."""
+    for tier, minimum in (("gold", 0.8), ("silver", 0.6), ("bronze", 0.4)):
+        if mean >= minimum:
             return tier
     return "reject"
 
@@ -67,9 +67,9 @@ def _clarity(instruction: str, response: str) -> float:
 
 
 def _correctness(instruction: str, response: str) -> float:
-    right = is_right(instruction, response)
-    if right is not None:
-        return 1.0 if right else 0.0
+    correct = contains_answer(instruction, response)
+    if correct is not None:
+        return 1.0 if correct else 0.0
     if is_refusal(response):
         return 0.2
     if response.lower() == instruction.lower():

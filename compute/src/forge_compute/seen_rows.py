@@ -1,4 +1,4 @@
-"""Which rows stood before."""
+"""Detects repeated rows."""
 
 import hashlib
 
@@ -6,13 +6,13 @@ from .rows import Row
 
 
 class SeenRows:
-    """Keeps a digest of each row: a million take some 100 MB."""
+    """Keeps a digest of each row: about 100 MB per million rows."""
 
     def __init__(self) -> None:
         self._digests: set[bytes] = set()
 
-    def repeats(self, row: Row) -> bool:
-        """Whether it is an earlier row again, letter case and spacing aside."""
+    def is_repeat(self, row: Row) -> bool:
+        """Whether an earlier row was equal, ignoring letter case and spacing. Adds the row."""
         texts = (row.instruction, row.response)
         normal = "\0".join(" ".join(text.lower().split()) for text in texts)
         digest = hashlib.blake2b(normal.encode(), digest_size=12).digest()

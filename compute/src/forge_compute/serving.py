@@ -1,4 +1,4 @@
-"""One model, many askers: requests queue, and each is written to its end in turn."""
+"""Serves one model to many clients: requests wait in a queue and are processed one at a time."""
 
 import queue
 import threading
@@ -15,13 +15,13 @@ QUEUE_LENGTH = 32
 
 
 class Busy(Exception):
-    """More requests wait already than the queue holds."""
+    """The queue is full."""
 
 
 @dataclass(frozen=True)
 class Finish:
     reason: str
-    """`stop` (the model's own end, or a stop text), `length`, or `error`."""
+    """`stop` (the model's end token, or a stop text), `length` or `error`."""
     completion_tokens: int
 
 
@@ -36,7 +36,7 @@ class Request:
     _abandoned: threading.Event = field(default_factory=threading.Event)
 
     def pieces(self) -> Iterator[str | Finish]:
-        """The text as it is written; last a Finish."""
+        """Yields pieces of the text during generation, then a Finish."""
         while True:
             piece = self._pieces.get()
             yield piece
@@ -44,7 +44,7 @@ class Request:
                 return
 
     def abandon(self) -> None:
-        """Nobody reads on: the model need not write on."""
+        """Stops the generation, because the client has disconnected."""
         self._abandoned.set()
 
     @property
@@ -52,12 +52,12 @@ class Request:
         return self._abandoned.is_set()
 
     def put(self, piece: str | Finish) -> None:
-        if piece:  # a stop text may leave nothing before it
+        if piece:  # the piece before a stop text may be empty
             self._pieces.put(piece)
 
 
 class ModelQueue:
-    """Owns the model; only its thread touches it, so a slow reader holds nobody up."""
+    """Owns the model. Only its thread uses it, so a slow reader does not block other requests."""
 
     def __init__(self, model: LanguageModel, length: int = QUEUE_LENGTH) -> None:
         self._model = model
@@ -76,7 +76,7 @@ class ModelQueue:
             request = self._requests.get()
             try:
                 self._write(request)
-            except Exception:  # one request's failure is not the next one's
+            except Exception:  # a failed request must not affect the next one
                 traceback.print_exc()
                 request.put(Finish("error", 0))
 
@@ -101,20 +101,20 @@ class ModelQueue:
                 request.put(text[sent:cut])
                 request.put(Finish("stop", len(tokens)))
                 return
-            settled = _settled(text, request.stop)
-            if settled > sent:
-                request.put(text[sent:settled])
-                sent = settled
+            final_length = _final_length(text, request.stop)
+            if final_length > sent:
+                request.put(text[sent:final_length])
+                sent = final_length
         request.put(self._model.decode(tokens)[sent:])
         request.put(Finish(reason, len(tokens)))
 
 
 def _first_stop(text: str, stops: list[str]) -> int | None:
-    return min((place for stop in stops if (place := text.find(stop)) >= 0), default=None)
+    return min((start for stop in stops if (start := text.find(stop)) >= 0), default=None)
 
 
-def _settled(text: str, stops: list[str]) -> int:
-    """How much of the text no later token can change: neither half a character nor half a stop."""
+def _final_length(text: str, stops: list[str]) -> int:
+    """Length of the text that later tokens can't change: no partial character or stop text."""
     end = len(text.rstrip("\ufffd"))
     for stop in stops:
         for length in range(min(len(stop) - 1, end), 0, -1):

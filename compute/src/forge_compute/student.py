@@ -1,4 +1,4 @@
-"""The model that a distillation is for: a row that it can't read is of no use to it."""
+"""The model that a distilled dataset is for. Checks which rows fit into its context."""
 
 from .examples import fitting
 from .language_model import create_model
@@ -6,7 +6,7 @@ from .rows import Row
 
 
 class Student:
-    """Reads as `train` does with the same model; FatalError for one that `train` would not find."""
+    """Tokenizes like `train` with the same model. Raises FatalError for an unknown model."""
 
     def __init__(self, name: str) -> None:
         self._model = create_model(name, weights=False)

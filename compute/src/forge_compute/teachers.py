@@ -1,7 +1,7 @@
-"""Teachers: what answers instructions, makes instruction/response pairs, and judges them.
+"""Teachers answer instructions, write instruction/response pairs, and judge responses.
 
 A name is resolved in this order: `builtin:<name>`, rule-based and offline; an entry of the job's
-`teachers`; its entry `*`, an endpoint that knows many models by their names.
+`teachers`; its entry `*`, an endpoint with many models by name.
 """
 
 import os
@@ -16,7 +16,7 @@ from .job import Job
 
 @dataclass(frozen=True)
 class Brief:
-    """What the job's owner asked the pairs to be."""
+    """The job owner's description of the pairs."""
 
     task: str
     domain: str | None
@@ -25,12 +25,12 @@ class Brief:
 
 @dataclass
 class Usage:
-    """Tokens of all a teacher's answers, unusable ones included: they had to be paid for too."""
+    """Tokens of all answers of a teacher, including unusable ones, which also cost money."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     is_estimated: bool = False
-    """True if any answer came without numbers, so that its words and signs were counted."""
+    """True if an answer had no usage data, so that its tokens were estimated from the text."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Pair:
     topic: str | None
     model: str
     prompt_tokens: int
-    """Of the call that gave this pair: its share, if the call gave several; so with completion."""
+    """Tokens of the call that returned this pair, divided by the number of pairs."""
     completion_tokens: int
 
 
@@ -53,30 +53,33 @@ class Answer:
 
 
 class Unusable(Exception):
-    """The teacher answered, but not what was asked for; it may do better if asked again."""
+    """The teacher's answer has the wrong format. A retry may succeed."""
 
 
 class Teacher(Protocol):
     usage: Usage
     pairs_per_call: int
-    """How many pairs are best asked for at once."""
+    """The best number of pairs per call."""
     concurrency: int
-    """How many calls may be under way at once."""
+    """Maximum number of concurrent calls."""
 
     async def pairs(self, brief: Brief, count: int, avoid: Sequence[str]) -> list[Pair]:
-        """At most `count` pairs, none with an instruction of `avoid`. Raises Unusable."""
+        """Returns at most `count` pairs. Asks the teacher to avoid instructions of `avoid`.
+
+        Raises Unusable.
+        """
 
     async def answer(self, instruction: str) -> Answer | None:
-        """None where this teacher has no answer to such instructions. Raises Unusable."""
+        """Returns None if this teacher can't answer such instructions. Raises Unusable."""
 
     async def judge(self, instruction: str, response: str) -> float | None:
-        """How good the response is, 0 to 1; None where this teacher can't tell. Raises Unusable."""
+        """Rates the response from 0 to 1. None if this teacher can't tell. Raises Unusable."""
 
     async def close(self) -> None: ...
 
 
 def find_teacher(job: Job, name: str) -> Teacher:
-    """Raises FatalError, naming what there is, for a name that stands for no teacher."""
+    """Raises FatalError, which lists the known teachers, for an unknown name."""
     if name.startswith(builtin_tasks.PREFIX):
         from .builtin_teacher import BuiltinTeacher
 
@@ -90,7 +93,7 @@ def find_teacher(job: Job, name: str) -> Teacher:
         model = str(entry["model"])
     if entry is None:
         known = ", ".join([*sorted(job.teachers), *builtin_tasks.NAMES])
-        raise FatalError(f"there is no teacher {name}; there are {known}")
+        raise FatalError(f"unknown teacher {name}; use one of {known}")
     from .endpoint_teacher import EndpointTeacher
 
     return EndpointTeacher(str(entry["base_url"]), model, _key_of(name, entry), job.params)
@@ -104,5 +107,5 @@ def _key_of(name: str, entry: dict[str, object]) -> str | None:
         return None
     key = os.environ.get(str(variable))
     if not key:
-        raise FatalError(f"teacher {name} needs a key, and {variable} is not set on this worker")
+        raise FatalError(f"teacher {name} needs a key, but {variable} is not set on this worker")
     return key

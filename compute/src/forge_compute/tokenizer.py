@@ -1,4 +1,4 @@
-"""The builtin models' tokenizer: UTF-8 bytes, and three tokens that mark a conversation."""
+"""The builtin models' tokenizer: UTF-8 bytes, and three special tokens."""
 
 import json
 from collections.abc import Iterable
@@ -11,21 +11,21 @@ _FORMAT = {"kind": "bytes", "end": END, "instruction": INSTRUCTION, "response": 
 
 
 class ByteTokenizer:
-    """Any text in, token ids below `vocabulary` out; nothing is unknown, nothing is learned."""
+    """Encodes any text to token ids below `vocabulary`, without training or unknown tokens."""
 
     vocabulary = 259
     end = END
 
     def prompt(self, instruction: str) -> list[int]:
-        """The tokens after which the model writes its response."""
+        """The tokens that precede the response."""
         return [INSTRUCTION, *instruction.encode(), RESPONSE]
 
     def response(self, text: str) -> list[int]:
-        """The tokens of a whole response, with its end."""
+        """The tokens of a whole response, including the end token."""
         return [*text.encode(), END]
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text; what is not UTF-8 becomes U+FFFD, markers vanish."""
+        """Decodes to text. Replaces invalid UTF-8 by U+FFFD and drops special tokens."""
         return bytes(token for token in tokens if token < 256).decode(errors="replace")
 
     def save(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class ByteTokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> "ByteTokenizer":
-        """Raises FatalError for a tokenizer that this version does not know."""
+        """Raises FatalError for an unknown tokenizer."""
         if json.loads((folder / "tokenizer.json").read_text()) != _FORMAT:
-            raise FatalError("the checkpoint's tokenizer is of a kind that this version can't read")
+            raise FatalError("this version does not support the checkpoint's tokenizer")
         return cls()

@@ -1,4 +1,4 @@
-"""The train handler: a model learns a dataset's responses; a lost attempt's steps are kept."""
+"""The train handler: trains a model on a dataset. Resumes from an earlier attempt's checkpoint."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ from .language_model import (
     create_model,
     device_of,
     parameter_count,
-    place,
     save_model,
+    to_device,
 )
 from .loss import mean_loss, perplexity
 from .rows import Row, read_rows
@@ -37,16 +37,16 @@ _SPARE_TOKENS = 8
 def train(job: Job) -> dict[str, Any]:
     """Writes model.pt, tokenizer/, config.json, metrics.json and heldout.parquet.
 
-    Params: lr, batch_size, seed, holdout (share of the instructions, 0.1), max_steps (0: the
-    untrained model), checkpoint_every_s, eval_rows (held-out rows that are tried before and after).
-    The dataset is held in memory.
+    Params: lr, batch_size, seed, holdout (share of the instructions, 0.1), max_steps (0: saves the
+    untrained model), checkpoint_every_s, eval_rows (held-out rows to evaluate before and after).
+    Keeps the dataset in memory.
     """
     started = time.monotonic()
     params = job.params
     seed = params.integer("seed", 0, 0, 2**31)
     torch.manual_seed(seed)
     name = str(job.payload["model"])
-    model = place(create_model(name))
+    model = to_device(create_model(name))
     kind = device_of(model).type
     rows = split(
         read_rows(Dataset(job.input("dataset_id", "dataset_uri"))),
@@ -69,7 +69,7 @@ def train(job: Job) -> dict[str, Any]:
         print(f"before: {state.before}")
 
     def metrics() -> dict[str, Any]:
-        # One GPU, from the handler's start. What an earlier attempt spent is that one's to report.
+        # One GPU, since the handler's start. An earlier attempt reports its own time.
         seconds = time.monotonic() - started
         hours = seconds / 3600 if kind == "cuda" else 0.0
         return {
@@ -80,7 +80,7 @@ def train(job: Job) -> dict[str, Any]:
             "duration_sec": round(seconds, 3),
         }
 
-    def newest_loss() -> dict[str, float]:
+    def latest_loss() -> dict[str, float]:
         return {"loss": state.curve[-1][1]} if state.curve else {}
 
     train_model(
@@ -89,7 +89,7 @@ def train(job: Job) -> dict[str, Any]:
         examples,
         plan,
         state,
-        lambda now: report_progress(now.step / max(1, plan.steps), {**metrics(), **newest_loss()}),
+        lambda now: report_progress(now.step / max(1, plan.steps), {**metrics(), **latest_loss()}),
     )
     after = held_out.measure()
     print(f"after: {after}")
@@ -126,7 +126,7 @@ def train(job: Job) -> dict[str, Any]:
 
 
 class HeldOut:
-    """Rows that the model never learns from, and how it does on them."""
+    """Held-out rows, to measure the model on data that it was not trained on."""
 
     def __init__(self, model: LanguageModel, rows: list[Row]) -> None:
         self._model = model
@@ -136,7 +136,7 @@ class HeldOut:
         self._longest = max((len(example.response) for example in self._examples), default=0)
 
     def measure(self) -> dict[str, Any]:
-        """Loss in nats per token and its perplexity, share of exact answers; None without rows."""
+        """Loss in nats per token, perplexity and share of exact answers. None without rows."""
         loss = mean_loss(self._model, self._fitting)
         prompts = [example.prompt for example in self._examples]
         answers = write_all(self._model, prompts, self._longest + _SPARE_TOKENS)
@@ -166,7 +166,7 @@ def _plan(job: Job, model: LanguageModel, examples: int, seed: int) -> Plan:
 
 
 def _fingerprint(name: str, plan: Plan, rows: Split) -> str:
-    """The same for two attempts of one job, and hardly for anything else."""
+    """A hash of model, plan and rows: equal for two attempts of one job."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((name, plan.steps, plan.batch_size, plan.lr, plan.seed)).encode())
     for row in (*rows.train, None, *rows.held_out):

@@ -1,4 +1,4 @@
-"""The training loop: batches in a fixed order, a learning rate by step, a state every so often."""
+"""The training loop: deterministic batches, a learning rate schedule and periodic checkpoints."""
 
 import math
 import time
@@ -19,8 +19,8 @@ OPTIMIZER = "AdamW"
 _WEIGHT_DECAY = 0.1
 _CLIP = 1.0
 _WARMUP_STEPS = 50
-_LEAST_LR = 0.05
-"""Of the highest, at the last step."""
+_MIN_LR_SHARE = 0.05
+"""Share of the maximum learning rate at the last step."""
 _CURVE_POINTS = 500
 _LOG_EVERY_S = 5.0
 _REPORT_EVERY_S = 0.5
@@ -49,17 +49,17 @@ def train_model(
     state: TrainingState,
     report: Callable[[TrainingState], None],
 ) -> None:
-    """Takes the steps from `state` to the plan's last, and keeps `state` up to date.
+    """Runs the steps from `state` to the plan's last one, and updates `state`.
 
-    The same seed and examples give the same steps, whether or not they were interrupted.
-    report: called a few times a second.
+    Deterministic: the same seed and examples give the same steps, even after an interruption.
+    report: called at most twice per second.
     """
     model.module.train()
     batches = _Batches(examples, plan)
     every = max(1, plan.steps // _CURVE_POINTS)
     clock = _Clock(state)
-    log, reports = _Every(_LOG_EVERY_S), _Every(_REPORT_EVERY_S)
-    states = _Every(plan.checkpoint_every_s)
+    log, reports = _Interval(_LOG_EVERY_S), _Interval(_REPORT_EVERY_S)
+    states = _Interval(plan.checkpoint_every_s)
     while state.step < plan.steps:
         batch = batches.at(state.step)
         for group in optimizer.param_groups:
@@ -86,7 +86,7 @@ def train_model(
 
 
 class _Batches:
-    """The examples in an order of their own for each epoch, which only seed and epoch decide."""
+    """The batches of each epoch. Their order depends only on seed and epoch."""
 
     def __init__(self, examples: list[Example], plan: Plan) -> None:
         self._examples = examples
@@ -126,7 +126,7 @@ class _Clock:
         return self._tokens / max(self._last - self._start, 1e-9)
 
 
-class _Every:
+class _Interval:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._last = time.monotonic()
@@ -145,11 +145,11 @@ def steps_per_epoch(examples: int, batch_size: int) -> int:
 
 def _require_finite(loss: float, step: int) -> None:
     if not math.isfinite(loss):
-        raise FatalError(f"the loss is {loss} after step {step}: a smaller lr may help")
+        raise FatalError(f"the loss is {loss} after step {step}; try a smaller lr")
 
 
 def _lr_share(step: int, steps: int) -> float:
-    """Up in a straight line, then down by a cosine."""
+    """Learning rate schedule: linear warm-up, then cosine decay."""
     warmup = min(1.0, (step + 1) / min(_WARMUP_STEPS, max(1, steps // 10)))
     cosine = 0.5 * (1 + math.cos(math.pi * step / steps))
-    return warmup * (_LEAST_LR + (1 - _LEAST_LR) * cosine)
+    return warmup * (_MIN_LR_SHARE + (1 - _MIN_LR_SHARE) * cosine)

@@ -1,4 +1,4 @@
-"""What a training is at one step, kept in one file so that a later attempt can go on from it."""
+"""Saves and loads the state of a training, so that a later attempt can resume."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,22 +13,22 @@ from .language_model import LanguageModel
 @dataclass
 class TrainingState:
     plan: str
-    """Says what is trained on what and how; a state of another plan is of no use."""
+    """Fingerprint of model, data and settings. A state with another plan can't be used."""
     step: int = 0
     seconds: float = 0.0
-    """Time that the steps took, earlier attempts included."""
+    """Duration of all steps, including earlier attempts."""
     cpu_seconds: float = 0.0
-    """CPU time of the thread that took them; `seconds` also counts the wait for a core."""
+    """CPU time of the training thread. Unlike `seconds`, excludes waiting for a core."""
     curve: list[list[float]] = field(default_factory=list)
     """[step, loss in nats per token]."""
     before: dict[str, Any] = field(default_factory=dict)
-    """How the untrained model did."""
+    """Measurements of the untrained model."""
 
 
 def save_state(
     state: TrainingState, model: LanguageModel, optimizer: Optimizer, folder: Path
 ) -> None:
-    """Writes step-<n>.pt, whole or not at all, then removes the older ones."""
+    """Writes step-<n>.pt atomically, then removes older files."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{state.step:08}.pt"
     partial = folder / f".{path.name}.part"
@@ -49,20 +49,20 @@ def save_state(
 def load_state(
     path: Path, plan: str, model: LanguageModel, optimizer: Optimizer
 ) -> TrainingState | None:
-    """Brings model, optimizer and random numbers to where they were.
+    """Restores model, optimizer and random number generators.
 
-    None, and nothing touched, for a file that can't be read or is of another plan.
+    Returns None without changes if the file can't be read or has another plan.
     """
     if path.is_dir():
         path = max(path.glob("step-*.pt"), default=path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         state = TrainingState(**content["state"])
-    except Exception as error:  # a torn file raises whatever its bytes happen to mean
+    except Exception as error:  # a corrupt file can raise any exception
         print(f"the checkpoint {path.name} can't be read: {error}")
         return None
     if state.plan != plan:
-        print(f"the checkpoint {path.name} is of another training")
+        print(f"the checkpoint {path.name} belongs to another training")
         return None
     model.module.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])

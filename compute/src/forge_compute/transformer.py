@@ -1,4 +1,4 @@
-"""The builtin models: a small decoder-only transformer."""
+"""The architecture of the builtin models: a small decoder-only transformer."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 Cache = list[tuple[Tensor, Tensor]]
-"""Keys and values of the positions already read, one pair for each layer."""
+"""Keys and values of all previous positions, one pair per layer."""
 
 
 @dataclass(frozen=True)
 class Shape:
     vocabulary: int
     context: int
-    """Longest sequence, in tokens."""
+    """Maximum length of a sequence, in tokens."""
     width: int
     layers: int
     heads: int
@@ -35,15 +35,15 @@ class Transformer(nn.Module):
         self.positions = nn.Embedding(shape.context, shape.width)
         self.blocks = nn.ModuleList(Block(shape.width, shape.heads) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
-        # By the width: the 0.02 that is usual for wide models makes narrow ones learn late.
+        # Depends on the width: the usual 0.02 slows down learning in narrow models.
         std = 0.5 / math.sqrt(shape.width)
         self.apply(lambda module: _initialise(module, std))
 
     def forward(self, ids: Tensor, cache: Cache | None = None) -> Tensor:
-        """With a cache, `ids` go on from it, and it grows by them."""
+        """With a cache, `ids` continue the cached sequence and are added to it."""
         start = cache[0][0].shape[2] if cache else 0
-        places = torch.arange(start, start + ids.shape[1], device=ids.device)
-        hidden = self.tokens(ids) + self.positions(places)
+        positions = torch.arange(start, start + ids.shape[1], device=ids.device)
+        hidden = self.tokens(ids) + self.positions(positions)
         for layer, block in enumerate(self.blocks):
             hidden = block(hidden, cache, layer)
         return functional.linear(self.norm(hidden), self.tokens.weight)
@@ -76,7 +76,7 @@ class Block(nn.Module):
                 cache[layer] = (key, value)
             else:
                 cache.append((key, value))
-        # After a first read, new tokens come one by one: each may see all that stands before it.
+        # A single token (after the first call with a cache) may attend to all previous positions.
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
         joined: Tensor = self.attention_out(mixed.transpose(1, 2).reshape(batch, length, width))
         return joined

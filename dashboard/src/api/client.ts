@@ -2,7 +2,7 @@ import { Forge } from "@forge/sdk";
 
 const TIMEOUT_MS = 20_000;
 
-/** A client for this origin. Pages ask again by themselves, so it retries once only. */
+/** A client for this origin. Pages poll anyway, so one retry is enough. */
 export function createClient(apiKey: string): Forge {
   return new Forge({
     baseUrl: location.origin,
@@ -10,7 +10,7 @@ export function createClient(apiKey: string): Forge {
     bearer: true,
     timeoutMs: TIMEOUT_MS,
     maxRetries: 1,
-    // Nothing ambient goes along, and the browser keeps no copy of a tenant's data.
+    // Sends no cookies, and keeps the tenant's data out of the browser's cache.
     fetch: (input, init) => fetch(input, { ...init, credentials: "omit", cache: "no-store" }),
   });
 }

@@ -10,7 +10,7 @@ export interface Signed {
 
 export const SignedContext = createContext<Signed | undefined>(undefined);
 
-/** The client and the session. Only for what is shown to someone who is signed in. */
+/** The client and the session. Only for components shown to a signed-in user. */
 export function useSigned(): Signed {
   const signed = useContext(SignedContext);
   if (!signed) throw new Error("useSigned outside of a session");

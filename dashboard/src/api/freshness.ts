@@ -1,6 +1,6 @@
 import { createContext } from "react";
 
-/** When an answer last arrived: whether what is on the screen can be trusted. */
+/** When the last response arrived: tells whether the data on the screen is current. */
 export class Freshness {
   private lastMs = Date.now();
   private readonly listeners = new Set<() => void>();

@@ -4,15 +4,20 @@ import { useEffect } from "react";
 import type { Signed } from "./context";
 import type { Session } from "./session";
 
-/** Of the tabs that see the same: an admin's, or those of one tenant. Another tab may be signed in with another key. */
+/**
+ * One name per set of tabs with the same view: the admin's, or one tenant's. Other tabs of this
+ * browser may be signed in with another key.
+ */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;
-/** Events that arrive together ask for each list once; a busy tenant's pages ask no more often than this. */
+/**
+ * Events that arrive within this time cause one refetch per list. Limits the load of a busy tenant.
+ */
 const GATHER_MS = 250;
 const PAUSE_MS = 1_500;
 const RETRY_MS = 5_000;
 
-/** What to ask for again after an event of each kind. */
+/** The queries to refetch after an event of each kind. */
 const TOUCHES: Record<string, readonly string[]> = {
   job: ["jobs"],
   pipeline: ["pipelines"],
@@ -21,11 +26,12 @@ const TOUCHES: Record<string, readonly string[]> = {
 };
 
 /**
- * Follows the tenant's stream of events and has what they concern asked for again, so that pages change
- * at once. Polling goes on beside it: without a stream everything still changes within seconds.
+ * Follows the tenant's event stream and refetches the affected queries, so that pages change at
+ * once. Polling continues: without a stream, pages still update within seconds.
  *
- * One tab of a browser reads the stream and tells the others, because browsers allow six connections to
- * a host. Where there are no locks to choose that tab by (plain HTTP), no tab does.
+ * One tab of a browser reads the stream and forwards the events to the others, because browsers
+ * allow six connections to a host. The Web Locks API elects that tab. Without it (plain HTTP), no
+ * tab reads the stream.
  */
 export function useLiveEvents({ forge, session }: Signed, queries: QueryClient): void {
   useEffect(() => {
@@ -46,7 +52,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
     };
     navigator.locks
       .request(name, { signal }, () => untilAborted(read, signal))
-      // Aborted while it waited for the lock, or read.
+      // Aborted while it waited for the lock, or while it read.
       .catch(() => undefined);
     return () => {
       ended.abort();
@@ -56,7 +62,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
   }, [forge, session, queries]);
 }
 
-/** Reads again after a failure: a refused key is noticed by the polls. */
+/** Reads again after a failure. The polls notice a refused key. */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await read().catch(() => undefined);
@@ -64,7 +70,7 @@ async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Pro
   }
 }
 
-/** Collects events for a moment, then has the queries asked for again that someone is looking at. */
+/** Collects events for a moment, then refetches the active queries. */
 class Gatherer {
   private readonly touched = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,8 +1,8 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { isKeyRefused, mayPass } from "./errors";
+import { isKeyRefused, isTransient } from "./errors";
 import { Freshness } from "./freshness";
 
-/** How often a visible page asks for what may have changed. */
+/** How often a visible page refetches data that may have changed. */
 export const POLL_MS = 5_000;
 
 const MAX_RETRIES = 2;
@@ -22,9 +22,9 @@ export function createQueries(onKeyRefused: () => void): {
     defaultOptions: {
       queries: {
         staleTime: 1_000,
-        // Forge may run on this very machine, without any other network.
+        // Forge may run on this machine, which may have no other network.
         networkMode: "always",
-        retry: (failures, error) => mayPass(error) && failures < MAX_RETRIES,
+        retry: (failures, error) => isTransient(error) && failures < MAX_RETRIES,
         retryDelay: (failures) => 500 * 2 ** failures,
       },
       mutations: { networkMode: "always" },

@@ -8,7 +8,7 @@ export interface Session {
   /** The tenant. */
   userId: string;
   scope: "user" | "admin";
-  /** The key is a session of 12 hours that was made for this browser, and ends with the sign-out. */
+  /** The key is a 12-hour session created for this browser. Signing out revokes it. */
   isOwnKey: boolean;
 }
 
@@ -17,35 +17,35 @@ export type SessionState =
   | { status: "signed-out"; notice?: string }
   | { status: "signed-in"; session: Session };
 
-/** Why a pasted key was not taken. */
+/** Why the pasted key was not accepted. */
 export class SignInRefused extends Error {}
 
 const STORED = "forge.session";
-/** How long another tab has to share its session. */
+/** How long to wait for another tab to share its session. */
 const SHARE_MS = 150;
 
 type Message =
   | { type: "ask" }
   | { type: "session"; session: Session }
-  /** The session of this key has ended. With a notice: not by a sign-out. */
+  /** The session of this key has ended. A notice means: not by a sign-out. */
   | { type: "ended"; keyId: string; notice?: string };
 
-const EXPIRED = "Your key has expired or was revoked. Sign in again to go on where you were.";
+const EXPIRED = "Your key has expired or was revoked. Sign in again to continue where you were.";
 
 /**
- * Who is signed in. The key is in memory and in sessionStorage, which ends with the tab: never in
- * localStorage, a cookie or an address. Open tabs of this origin share it by messages: its begin and its
- * end, so that a tab that asks the server nothing shows no content of a session that has ended.
+ * The signed-in session. The key is in memory and in sessionStorage, which ends with the tab: never
+ * in localStorage, a cookie or an address. Open tabs of this origin share the session, and report
+ * its end, by messages. So a tab that makes no requests shows no content of an ended session.
  */
 export class SessionStore {
   private state: SessionState;
   private readonly listeners = new Set<() => void>();
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
-  /** Keys that no longer work: another tab may not know that yet, and offer one of them. */
+  /** Keys that no longer work. Another tab may not know that yet, and offer one of them. */
   private readonly ended = new Set<string>();
-  /** Which sessions of other tabs are taken. */
-  private suits: (session: Session) => boolean = () => true;
+  /** Decides which sessions of other tabs to accept. */
+  private accepts: (session: Session) => boolean = () => true;
 
   constructor() {
     const session = readStored();
@@ -63,12 +63,12 @@ export class SessionStore {
     return () => this.listeners.delete(listener);
   };
 
-  /** @throws SignInRefused for a worker's key; what the SDK throws for one that Forge refuses. */
+  /** @throws SignInRefused for a worker's key; the SDK's error for a key that Forge refuses. */
   async signIn(pasted: string): Promise<void> {
     const key = pasted.trim();
     if (!/^[\x21-\x7e]+$/.test(key)) {
       throw new SignInRefused(
-        "This is not a key: it has spaces, or characters that no key has. Copy the key alone.",
+        "This is not a key: it contains spaces or invalid characters. Copy only the key.",
       );
     }
     const client = createClient(key);
@@ -87,48 +87,48 @@ export class SessionStore {
       isOwnKey: own !== undefined,
     };
     this.enter(session);
-    this.tell({ type: "session", session });
+    this.send({ type: "session", session });
   }
 
-  /** Ends the session in every tab, and the key that was made for it. */
+  /** Ends the session in every tab and revokes the key created for it. */
   signOut(): void {
     if (this.state.status !== "signed-in") return;
     const { session } = this.state;
     if (session.isOwnKey) {
-      // The tab need not wait: the key also ends by itself.
+      // The tab does not wait: the key expires by itself anyway.
       createClient(session.key)
         .apiKeys.revoke(session.keyId)
         .catch(() => undefined);
     }
     this.end(session);
     this.set({ status: "signed-out" });
-    this.tell({ type: "ended", keyId: session.keyId });
+    this.send({ type: "ended", keyId: session.keyId });
   }
 
   /**
-   * The session of this key no longer works; a late refusal of an earlier one is ignored. The address stays,
-   * so that signing in leads back to it.
+   * The session of this key no longer works. Ignores a late refusal of an earlier key. Keeps the
+   * address, so that signing in returns to the same page.
    */
   expire(keyId: string): void {
     if (this.state.status !== "signed-in" || this.state.session.keyId !== keyId) return;
-    this.tell({ type: "ended", keyId, notice: EXPIRED });
+    this.send({ type: "ended", keyId, notice: EXPIRED });
     this.replace(this.state.session, EXPIRED);
   }
 
-  /** Another tab may have signed in again since: that session is taken, if it shows the same. */
+  /** Uses the session of another tab that has signed in again since, if it has the same scope. */
   private replace(session: Session, notice: string): void {
     this.end(session);
     this.ask(({ userId, scope }) => userId === session.userId && scope === session.scope, notice);
   }
 
-  /** Takes the session of another tab. Where none has a suitable one: signed out, with this notice. */
-  private ask(suits: (session: Session) => boolean, notice?: string): void {
-    this.suits = suits;
+  /** Asks the other tabs for a session. If none has a suitable one, signs out with this notice. */
+  private ask(accepts: (session: Session) => boolean, notice?: string): void {
+    this.accepts = accepts;
     this.set({ status: "starting" });
-    this.tell({ type: "ask" });
+    this.send({ type: "ask" });
     setTimeout(() => {
       if (this.state.status !== "starting") return;
-      this.suits = () => true;
+      this.accepts = () => true;
       this.set({ status: "signed-out", ...(notice ? { notice } : {}) });
     }, SHARE_MS);
   }
@@ -148,18 +148,18 @@ export class SessionStore {
     for (const listener of this.listeners) listener();
   }
 
-  private tell(message: Message): void {
+  private send(message: Message): void {
     this.channel?.postMessage(message);
   }
 
   private onMessage(message: Message): void {
     const { state } = this;
     if (message.type === "ask" && state.status === "signed-in") {
-      this.tell({ type: "session", session: state.session });
+      this.send({ type: "session", session: state.session });
     }
     if (message.type === "session" && state.status !== "signed-in") {
       const { session } = message;
-      if (!this.ended.has(session.keyId) && this.suits(session)) this.enter(session);
+      if (!this.ended.has(session.keyId) && this.accepts(session)) this.enter(session);
     }
     if (message.type !== "ended") return;
     this.ended.add(message.keyId);
@@ -172,7 +172,7 @@ export class SessionStore {
   }
 }
 
-/** A key for this browser in place of the pasted one; undefined where the server can't make one. */
+/** Exchanges the pasted key for a key of this browser. Undefined if the server can't create one. */
 async function exchange(client: Forge): Promise<{ key: string; key_id: string } | undefined> {
   try {
     const { key, key_id } = await client.apiKeys.createSession();
@@ -192,7 +192,7 @@ function readStored(): Session | undefined {
   }
 }
 
-/** Where storage is forbidden the session ends with a reload. */
+/** If storage is forbidden, the session ends with a reload. */
 function store(session: Session | undefined): void {
   writeToTab(STORED, session && JSON.stringify(session));
 }

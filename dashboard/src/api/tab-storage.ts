@@ -1,4 +1,4 @@
-/** What this tab remembers until it is closed. Storage can be forbidden: then nothing, as after each reload. */
+/** A value stored until the tab is closed. Null if the browser forbids storage. */
 export function readFromTab(name: string): string | null {
   try {
     return sessionStorage.getItem(name);
@@ -7,7 +7,7 @@ export function readFromTab(name: string): string | null {
   }
 }
 
-/** @returns whether it is remembered. */
+/** @returns whether the value was stored. */
 export function writeToTab(name: string, value: string | undefined): boolean {
   try {
     if (value === undefined) sessionStorage.removeItem(name);

@@ -7,13 +7,13 @@ import { POLL_MS } from "./queries";
 const PAGE_SIZE = 50;
 
 interface Options {
-  /** How often to ask again, in ms; false: never. */
+  /** How often to refetch, in ms. False: never. */
   pollMs?: number | false;
   enabled?: boolean;
 }
 
 /**
- * A list from the API, page by page, newest first; the pages that are shown are asked for again and again.
+ * A list from the API, page by page, newest first. Refetches the pages that are shown.
  *
  * @param key names the list and its filters, for the cache.
  */

@@ -3,26 +3,26 @@ import { useInfiniteQuery, useQueries, useQuery, useQueryClient } from "@tanstac
 import { useEffect, useMemo, useRef } from "react";
 import { POLL_MS } from "./queries";
 
-/** Rows asked for one by one, because the first page no longer shows their change. */
+/** The most rows to fetch one by one because the first page no longer contains them. */
 const MAX_SINGLE = 20;
 
-/** Where the rows of a list come from, newest first. */
+/** The source of a list's rows, newest first. */
 export interface ListSource<Row> {
-  /** What the cache's keys begin with: a row's page reads it as `[thing, "one", id]`. */
+  /** The first part of the cache keys. A row's page reads the row as `[thing, "one", id]`. */
   thing: string;
   filters: object;
   readPage: (after: string | undefined) => Promise<Page<Row>>;
   readOne: (id: string) => Promise<Row>;
   idOf: (row: Row) => string;
   createdAt: (row: Row) => string;
-  /** It will not change any more. */
+  /** The row will not change any more. */
   isFinal: (row: Row) => boolean;
 }
 
 export interface LiveList<Row> {
   /** Undefined while the first page is loaded. */
   rows: Row[] | undefined;
-  /** How many are not shown yet, so that rows don't move under the reader. */
+  /** New rows that are not shown yet, so that rows don't move while the user reads. */
   newCount: number;
   showNew: () => void;
   hasMore: boolean;
@@ -33,8 +33,8 @@ export interface LiveList<Row> {
 }
 
 /**
- * A list that updates by itself. Rows that are shown stay where they are and are patched in place; the
- * first page is read again every few seconds, and what is new in it waits for `showNew`.
+ * A list that updates by itself. Visible rows keep their place and are patched in place. The first
+ * page is refetched every few seconds; new rows wait for `showNew`.
  */
 export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const queries = useQueryClient();
@@ -44,7 +44,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // Else it would be asked for twice when the list is opened.
+      // Avoids a second fetch of the first page when the list is opened.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
@@ -52,7 +52,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     getNextPageParam: ({ has_more, next_cursor }) =>
       has_more ? (next_cursor ?? undefined) : undefined,
     staleTime: Number.POSITIVE_INFINITY,
-    // Read again by the first page and the single rows only: rows stay where they are.
+    // Only the first page and the single rows are refetched, so that rows keep their place.
     meta: { live: false },
   });
   const head = useQuery({
@@ -74,7 +74,8 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   for (const { data } of singles) if (data) latest.set(source.idOf(data), data);
   const added = addedRows(source, shown, fresh);
   const showNew = (): void => {
-    // More are new than a page has: the list begins anew, else those between were missing.
+    // There are more new rows than one page: start the list again, as rows in between would be
+    // missing.
     if (head.data?.has_more && added.length === fresh?.length) {
       void queries.resetQueries({ queryKey: listKey, exact: true });
       return;
@@ -85,7 +86,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
       return { ...data, pages: [{ ...first, items: [...added, ...first.items] }, ...rest] };
     });
   };
-  // Nobody reads a row yet when the page is opened: what is new is shown at once.
+  // When the page has just opened, show new rows at once: the user does not read any row yet.
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current || !shown) return;
@@ -108,7 +109,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   };
 }
 
-/** Newer than what is shown, newest first. */
+/** Rows newer than the ones shown, newest first. */
 function addedRows<Row>(
   { idOf, createdAt }: ListSource<Row>,
   shown: Row[] | undefined,
@@ -121,7 +122,7 @@ function addedRows<Row>(
   return fresh.filter((row) => !known.has(idOf(row)) && createdAt(row) >= oldest);
 }
 
-/** Rows that may still change, and that the first page does not have. */
+/** Rows that may still change and that the first page does not contain. */
 function unseen<Row>(
   { idOf, isFinal }: ListSource<Row>,
   shown: Row[] | undefined,

@@ -8,7 +8,7 @@ import styles from "./admin-notice.module.css";
 
 const SEEN = "forge.admin-notice";
 
-/** Warns once per session who signs in with an admin key: a slip concerns everybody. */
+/** Warns an admin once per session: a mistake affects all tenants. */
 export function AdminNotice() {
   const { session } = useSigned();
   const [isSeen, setSeen] = useState(() => readFromTab(SEEN) === session.keyId);

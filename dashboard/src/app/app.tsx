@@ -12,11 +12,11 @@ import { Toasts } from "../ui/toasts";
 import { router } from "./router";
 import { SignIn } from "./sign-in";
 
-/** The pages for someone who is signed in; else the sign-in, at the same address. */
+/** The pages for a signed-in user; otherwise the sign-in form, at the same address. */
 export function App({ sessions }: { sessions: SessionStore }) {
   const state = useSyncExternalStore(sessions.subscribe, sessions.get);
   return (
-    // Style elements would be refused by the content security policy.
+    // The content security policy forbids style elements.
     <CSPProvider disableStyleElements>
       {state.status === "signed-out" && <SignIn sessions={sessions} notice={state.notice} />}
       {state.status === "signed-in" && (
@@ -27,7 +27,7 @@ export function App({ sessions }: { sessions: SessionStore }) {
   );
 }
 
-/** One cache per session: what one key has read, the next one must not see. */
+/** One cache per session, so that one key never sees data read with another. */
 function SignedIn({ session, sessions }: { session: Session; sessions: SessionStore }) {
   const { queries, freshness } = useMemo(
     () => createQueries(() => sessions.expire(session.keyId)),

@@ -5,13 +5,13 @@ import { Notice } from "../ui/error-banner";
 import { Page } from "../ui/page";
 
 const RELOADED = "forge.reloaded";
-/** A reload that does not help is not repeated at once. */
+/** Do not reload again at once if a reload did not help. */
 const MIN_BETWEEN_MS = 60_000;
 const RETRY_MS = 5_000;
 
 /**
- * In place of a page whose code could not be loaded: Forge was upgraded since this tab was opened, or does not
- * answer. As soon as it answers, the tab is loaded again, once.
+ * Shown when a page's code can't be loaded: Forge was upgraded after this tab was opened, or does
+ * not answer. Reloads the tab once as soon as Forge answers.
  */
 export function CodeMissing() {
   const [isStuck, setStuck] = useState(false);
@@ -59,7 +59,7 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
   }
 };
 
-/** False where there is no storage to remember a reload in: it could be the hundredth. */
+/** False without storage: a reload could not be remembered, and would repeat forever. */
 function mayReload(): boolean {
   const before = Number(readFromTab(RELOADED));
   return Date.now() - before >= MIN_BETWEEN_MS && writeToTab(RELOADED, String(Date.now()));

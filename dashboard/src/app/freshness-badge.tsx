@@ -6,7 +6,10 @@ import styles from "./freshness-badge.module.css";
 
 const STALE_S = 30;
 
-/** How old the data on the screen is. Nothing is hidden when Forge is silent; the badge turns amber. */
+/**
+ * The age of the data on the screen. When Forge does not answer, the badge turns amber and the data
+ * stays visible.
+ */
 export function FreshnessBadge() {
   const freshness = useContext(FreshnessContext);
   const lastMs = useSyncExternalStore(freshness.subscribe, freshness.get);

@@ -2,7 +2,7 @@ import { Dialog } from "../ui/dialog";
 import { hotkeysNow } from "../ui/hotkeys";
 import styles from "./help.module.css";
 
-/** The keys that work on this page, and everywhere. */
+/** The keyboard shortcuts of this page and the global ones. */
 export function Help({ open, onClose }: { open: boolean; onClose: () => void }) {
   const hotkeys = open ? hotkeysNow() : [];
   const go = hotkeys.filter(({ keys }) => keys.startsWith("g "));

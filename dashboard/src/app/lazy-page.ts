@@ -3,8 +3,9 @@ import type { ComponentType } from "react";
 import { CodeMissing } from "./code-missing";
 
 /**
- * A page whose code is loaded when it is first shown, or when someone points at a link to it. The router's own way
- * would load the tab again also while the server is down, and leave it with the browser's error page.
+ * A page whose code is loaded when it is first shown, or when the user points at a link to it. The
+ * router's own lazy loading also reloads the tab while the server is down, which leaves the
+ * browser's error page.
  */
 export const lazyPage = <Name extends string>(
   load: () => Promise<Record<Name, ComponentType>>,

@@ -24,11 +24,11 @@ export interface NavPage {
     | "/keys";
   title: string;
   icon: LucideIcon;
-  /** After `g`. */
+  /** Pressed after `g`. */
   key: string;
 }
 
-/** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
+/** The pages of the sidebar, the palette and the keyboard shortcuts. */
 export const NAV: readonly NavPage[] = [
   { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },

@@ -4,7 +4,7 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
 
-/** A page's code could not be loaded, or it threw. */
+/** Shown when a page's code can't be loaded, or when the page threw an error. */
 export function PageFailed({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   return (

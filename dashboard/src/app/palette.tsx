@@ -7,7 +7,7 @@ import { NAV } from "./nav";
 import styles from "./palette.module.css";
 import { type Found, useFindId } from "./use-find-id";
 
-/** Goes to a page by its name, or to anything by its id. */
+/** Opens a page by its name, or any object by its id. */
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const hasGone = useRef(false);
   return (
@@ -21,7 +21,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
             hasGone.current = false;
             return true;
           }}
-          // Who has gone to another page does not come back to the button.
+          // After a navigation, focus does not return to the button.
           finalFocus={() => !hasGone.current}
         >
           <Finder

@@ -134,7 +134,7 @@ const keys = createRoute({
   component: lazyPage(() => import("../keys/keys-page"), "KeysPage"),
 });
 
-/** Every page has its own chunk, which is loaded when someone points at a link to it. */
+/** Each page has its own chunk, loaded when the user points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
@@ -158,7 +158,7 @@ export const router = createRouter({
   basepath: "/ui",
   parseSearch,
   stringifySearch,
-  // Else what a page does not know comes to it beside what it has read, as it stands in the address.
+  // Without `strict`, a page also gets parameters of the address that it did not read.
   search: { strict: true },
   defaultPreload: "intent",
   defaultErrorComponent: PageFailed,

@@ -1,8 +1,11 @@
 type Values = Record<string, string | string[]>;
 
-/** A query as texts; a name that is repeated becomes a list. Pages check what they take (`readText`, …). */
+/**
+ * The query as texts; a repeated name becomes a list. Pages validate what they read (`readText`,
+ * …).
+ */
 export function parseSearch(query: string): Values {
-  // Without a prototype: `constructor` is a name as any other.
+  // Without a prototype, so that `constructor` is a name like any other.
   const values: Values = Object.create(null);
   for (const [name, value] of new URLSearchParams(query)) {
     const before = values[name];
@@ -55,7 +58,7 @@ export const readSomeOf = <T extends string>(
   return known.filter((each) => given.includes(each));
 };
 
-/** Leaves out what is undefined or an empty list, so that it does not stand in the address. */
+/** Drops undefined values and empty lists, so that they are not in the address. */
 export function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(values).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

@@ -15,17 +15,19 @@ import styles from "./shell.module.css";
 import { Sidebar } from "./sidebar";
 import { TenantMenu } from "./tenant-menu";
 
-/** Also when a page asks for nothing: it shows that Forge answers, and that the key still works. */
+/**
+ * Pings even if a page makes no requests: shows that Forge answers and that the key still works.
+ */
 const PING_MS = 10_000;
 
-/** What is around every page. */
+/** The layout around every page. */
 export function Shell() {
   const forge = useForge();
   const navigate = useNavigate();
   const [overlay, setOverlay] = useState<"palette" | "help" | "nav">();
   const close = (): void => setOverlay(undefined);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // Back and forward lead to another page than the one it was opened on.
+  // Back and forward leave the page that it was opened on.
   useEffect(() => {
     if (path) setOverlay(undefined);
   }, [path]);

@@ -7,7 +7,7 @@ import { NAV } from "./nav";
 import styles from "./sidebar.module.css";
 
 interface Props {
-  /** On a phone it lies over the page. */
+  /** On a phone, the sidebar covers the page. */
   isOpen: boolean;
   onClose: () => void;
   onHelp: () => void;

@@ -55,7 +55,7 @@ export function SignIn({
             error={error}
             hint={
               key.trim().startsWith("forge_admin_")
-                ? "This is an admin key: it sees and changes all tenants. A user key does for your own jobs."
+                ? "This is an admin key: it sees and changes all tenants. A user key is enough for your own jobs."
                 : "Kept in this tab until you sign out or close it."
             }
           >

@@ -11,7 +11,7 @@ const THEMES = [
   { value: "dark", text: "Dark" },
 ] as const;
 
-/** Whose data this is, the theme, and the way out. */
+/** The tenant, the theme, and the sign-out. */
 export function TenantMenu() {
   const { session, sessions } = useSigned();
   const theme = useTheme();

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
-/** As public/theme.js reads it before the first paint. */
+/** public/theme.js reads it before the first paint. */
 const STORED = "forge.theme";
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
@@ -33,7 +33,7 @@ export function setTheme(next: ThemeChoice): void {
     if (next === "system") localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, next);
   } catch {
-    // It then lasts until the next reload.
+    // The choice lasts until the next reload.
   }
   apply();
   for (const listener of listeners) listener();

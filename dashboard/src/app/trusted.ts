@@ -1,4 +1,4 @@
-/** The one Trusted Types policy that the content security policy names. */
+/** The only Trusted Types policy that the content security policy allows. */
 interface ScriptUrls {
   createScriptURL(url: string): string;
 }

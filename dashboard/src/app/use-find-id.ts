@@ -11,7 +11,7 @@ export interface Found {
   go: () => Promise<void> | void;
 }
 
-/** Long enough, and with what no word has: typing the name of a page asks the server nothing. */
+/** Ids have a digit, `_` or `-`, which words don't: typing a page's name makes no requests. */
 const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
 
 const KINDS = {
@@ -26,7 +26,7 @@ const KINDS = {
 };
 type Kind = keyof typeof KINDS;
 
-/** Ids that Forge makes say what they are of; all others may be of anything that people name. */
+/** Forge's own ids start with their kind. Other ids are chosen by users and may be of any kind. */
 function kindsOf(id: string): Kind[] {
   if (id.startsWith("job_")) return ["job"];
   if (id.startsWith("wkr_")) return ["worker"];
@@ -35,7 +35,7 @@ function kindsOf(id: string): Kind[] {
   return ["worker", "artifact"];
 }
 
-/** Looks for things with this id, of every kind that has a page. */
+/** Looks up this id in every kind that has a page. */
 export function useFindId(text: string): { items: Found[]; isLooking: boolean; error: unknown } {
   const forge = useForge();
   const navigate = useNavigate();
@@ -69,7 +69,7 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean; e
   return { items, isLooking: isFetching, error };
 }
 
-/** What is not there is simply not found. */
+/** A 404 means: not found, no error. */
 async function look(forge: Forge, kind: Kind, id: string) {
   try {
     return { kind, note: await KINDS[kind](forge, id) };

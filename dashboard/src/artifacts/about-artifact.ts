@@ -1,7 +1,7 @@
 import type { Manifest } from "@forge/sdk";
 import { formatNumber, plural } from "../ui/format";
 
-/** What tells an artifact from its neighbours, in a few words of its manifest. */
+/** A short description from the manifest that distinguishes an artifact in a list. */
 export function aboutArtifact(manifest: Manifest): string {
   switch (manifest.artifact_type) {
     case "dataset":

@@ -4,7 +4,7 @@ import { IdText } from "../ui/copy";
 import type { Column } from "../ui/table";
 import { Time } from "../ui/time";
 
-/** Columns of short tables of artifacts. */
+/** Columns for short tables of artifacts. */
 export const artifactLink = (title: string): Column<Artifact> => ({
   id: "id",
   title,

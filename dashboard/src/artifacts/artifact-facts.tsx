@@ -63,7 +63,7 @@ export function ArtifactFacts({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** What manifests of its type have beyond the others. */
+/** Facts that only manifests of this type have. */
 function factsOf(manifest: Manifest): Entry[] {
   switch (manifest.artifact_type) {
     case "dataset":

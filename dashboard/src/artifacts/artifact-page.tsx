@@ -74,7 +74,7 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
-      // The router would scroll the page, and the log in it, to where they were before.
+      // Otherwise the router scrolls the page, and the log in it, to an earlier position.
       resetScroll: false,
     });
   const tables = manifest.files.filter(({ path }) => /\.(parquet|jsonl|csv)$/.test(path));

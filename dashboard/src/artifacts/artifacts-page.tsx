@@ -144,7 +144,7 @@ const NothingMatches = () => (
 
 const NoArtifacts = () => (
   <Empty
-    title="What jobs make appears here, and datasets that you upload."
+    title="Artifacts of jobs and uploaded datasets appear here."
     command="forge datasets upload rows.jsonl"
   >
     Upload a table of JSON lines, CSV or parquet:

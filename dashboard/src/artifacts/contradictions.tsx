@@ -2,7 +2,7 @@ import type { Manifest } from "@forge/sdk";
 import { Notice } from "../ui/error-banner";
 import { formatMeasured } from "../ui/format";
 
-/** Where what the worker said differs from what Forge measured. */
+/** Differences between the worker's report and Forge's own measurement. */
 export function Contradictions({ manifest }: { manifest: Manifest }) {
   return manifest.contradictions.map(({ field, claimed, measured }) => (
     <Notice key={field} tone="warn">

@@ -10,7 +10,7 @@ import { toast } from "../ui/toasts";
 export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
   const forge = useForge();
   const queries = useQueryClient();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const remove = useMutation({
     mutationFn: () => forge.artifacts.delete(artifact.artifact_id),
     onSuccess: () => toast.ok("The files are deleted. The manifest stays."),
@@ -19,12 +19,12 @@ export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
   if (artifact.deleted_at || artifact.kind === "deployment") return null;
   return (
     <>
-      <Button kind="danger" onClick={() => setAsking(true)}>
+      <Button kind="danger" onClick={() => setConfirming(true)}>
         Delete files
       </Button>
       <ConfirmDialog
-        open={isAsking}
-        onClose={() => setAsking(false)}
+        open={isConfirming}
+        onClose={() => setConfirming(false)}
         title="Delete the files of this artifact?"
         action="Delete the files"
         change={remove}

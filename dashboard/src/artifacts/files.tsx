@@ -60,7 +60,10 @@ export function Files({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** The browser saves the file by itself, by a link that works for a minute: of any size, and not through memory. */
+/**
+ * Downloads through a link that is valid for one minute, so that a file of any size never passes
+ * through the page's memory.
+ */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();
   const download = useMutation({

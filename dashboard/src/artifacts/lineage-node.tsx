@@ -15,7 +15,7 @@ type Entry = Lineage["nodes"][number];
 
 interface LineageNodeData extends Record<string, unknown> {
   node: Entry;
-  /** It is the artifact of the page. */
+  /** The artifact whose page this is. */
   isSubject: boolean;
   direction: "LR" | "TB";
 }
@@ -46,7 +46,7 @@ export const LineageNode = memo(({ data }: NodeProps<LineageNodeType>) => {
   );
 });
 
-/** A link where the node has a page of its own. */
+/** A link if the node has a page. */
 function Target({ node, className }: { node: Entry; className: string }) {
   const content = (
     <>

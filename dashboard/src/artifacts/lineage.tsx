@@ -17,7 +17,7 @@ import { nearest } from "./nearest";
 const NODE_TYPES = { lineage: LineageNode };
 const MIN_HEIGHT = 140;
 const MAX_HEIGHT = 560;
-/** More make a picture in which nobody finds anything, and take long to lay out: they are shown when asked for. */
+/** A larger graph is hard to read and slow to lay out: the user must ask for it. */
 const SHOWN = 60;
 
 /** What an artifact was made from, and what was made from it. */
@@ -46,7 +46,9 @@ function Whole({ lineage }: { lineage: LineageAnswer }) {
   return (
     <>
       {lineage.truncated && (
-        <Notice tone="neutral">It is cut: there are over a thousand artifacts on one side.</Notice>
+        <Notice tone="neutral">
+          It is incomplete: there are over a thousand artifacts on one side.
+        </Notice>
       )}
       <p className={styles.summary}>{summaryOf(lineage)}</p>
       {shown !== lineage && (

@@ -1,8 +1,8 @@
 import type { Lineage } from "@forge/sdk";
 
 /**
- * The nodes of a lineage that are fewest steps away from its artifact, at most `limit`, with the edges between
- * them; in the order they had.
+ * The nodes of a lineage that are closest to its artifact, at most `limit`, and the edges between
+ * them. Keeps their order.
  */
 export function nearest(lineage: Lineage, limit: number): Lineage {
   if (lineage.nodes.length <= limit) return lineage;
@@ -17,7 +17,7 @@ export function nearest(lineage: Lineage, limit: number): Lineage {
     link(to, from);
   }
   const near = new Set([lineage.artifact_id]);
-  // A set goes on with what is added to it meanwhile.
+  // Iterating a set also visits elements that are added during the loop.
   for (const id of near) {
     for (const other of neighbours.get(id) ?? []) if (near.size < limit) near.add(other);
     if (near.size >= limit) break;

@@ -7,7 +7,7 @@ import { Notice } from "../ui/error-banner";
 import { Time } from "../ui/time";
 import styles from "./origin.module.css";
 
-/** Where an artifact came from, in a sentence, and whether that was checked. */
+/** Says in one sentence where an artifact came from, and whether that was verified. */
 export function Origin({ artifact }: { artifact: Artifact }) {
   const { manifest, source_artifacts: sources } = artifact;
   return (

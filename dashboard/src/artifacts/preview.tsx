@@ -9,7 +9,7 @@ import styles from "./preview.module.css";
 
 interface Props {
   artifactId: string;
-  /** Of the artifact's tables. */
+  /** Paths of the artifact's tables. */
   paths: readonly string[];
   path: string | undefined;
   onPath: (path: string) => void;
@@ -109,7 +109,7 @@ function statisticsOf(column: ColumnStatistics): [string, string][] {
   return entries.filter((entry): entry is [string, string] => entry[1] !== null);
 }
 
-/** Whatever is in a cell is shown as text. */
+/** Cells are always shown as text. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return ABSENT;
   return typeof value === "object" ? JSON.stringify(value) : String(value);

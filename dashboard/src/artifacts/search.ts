@@ -14,7 +14,7 @@ export const kindName = (kind: string): string => kind.replaceAll("_", " ");
 
 export interface ArtifactsSearch {
   kind?: Kind[];
-  /** The beginning of an id, or a part of a name. */
+  /** The start of an id, or part of a name. */
   q?: string;
 }
 
@@ -22,10 +22,10 @@ export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
   given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
 
 export interface CompareSearch {
-  /** Ids of two artifacts. */
+  /** The ids of the two artifacts. */
   a?: string | undefined;
   b?: string | undefined;
-  /** What is equal in both is left out unless this says otherwise. */
+  /** Fields that are equal in both are hidden unless this is set. */
   equal?: "shown" | undefined;
 }
 
@@ -41,7 +41,7 @@ export type ArtifactTab = (typeof ARTIFACT_TABS)[number];
 
 export interface ArtifactSearch {
   tab?: ArtifactTab;
-  /** Of the file whose preview is shown. */
+  /** The file whose preview is shown. */
   path?: string;
 }
 

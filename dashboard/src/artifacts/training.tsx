@@ -1,5 +1,6 @@
 import type { Artifact } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
+import { SWEEP } from "../jobs/declared-types";
 import { formatSeconds } from "../jobs/metric-series";
 import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
@@ -12,7 +13,7 @@ import { ARTIFACT_AGE, artifactLink } from "./artifact-columns";
 import styles from "./artifact-facts.module.css";
 import { useEvaluations, useTrainingCurves } from "./use-training";
 
-/** How a model was trained, and how good it is. */
+/** How a model was trained, and how it scored. */
 export function Training({ artifact }: { artifact: Artifact }) {
   return (
     <div className={styles.parts}>
@@ -39,7 +40,7 @@ function TrainingCurves({ artifact }: { artifact: Artifact }) {
   }
   if (!data) return <SkeletonLines count={4} />;
   if (data.series.length === 0) {
-    return <p className={styles.quiet}>Its training kept no curves, and reported none.</p>;
+    return <p className={styles.quiet}>Its training saved and reported no curves.</p>;
   }
   const formatX = (x: number): string =>
     data.unit === "steps" ? `step ${formatNumber(x)}` : formatSeconds(x);
@@ -67,7 +68,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
         <Empty
           title="No evaluation of this model yet."
           action={
-            <Link to="/submit" search={{ type: "evaluate" }}>
+            <Link to="/submit" search={{ type: SWEEP.judged }}>
               Evaluate it
             </Link>
           }
@@ -77,7 +78,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
   );
 }
 
-/** More scores than fit are on the evaluation's own page. */
+/** The evaluation's own page shows all scores. */
 const MAX_SCORES = 4;
 
 function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {

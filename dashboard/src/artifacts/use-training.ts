@@ -4,20 +4,20 @@ import { useForge } from "../api/context";
 import { seriesOf } from "../jobs/metric-series";
 import type { Series } from "../ui/curves";
 
-/** What the training handler of this repository writes beside its model. */
+/** The file that the reference training handler writes with its model. */
 const METRICS_FILE = "metrics.json";
 const MAX_FILE_BYTES = 2_000_000;
 const MAX_EVALUATIONS = 20;
 
 export interface TrainingCurves {
   series: Series[];
-  /** What x counts. */
+  /** The unit of x. */
   unit: "steps" | "seconds";
 }
 
 /**
- * The curves of a checkpoint's training: those in its metrics.json, which stay as long as its files do; else what
- * its job reported, which is kept for 30 days.
+ * The curves of a checkpoint's training. They come from its metrics.json, which lives as long as
+ * its files; otherwise from the metrics that its job reported, which are kept for 30 days.
  */
 export function useTrainingCurves(artifact: Artifact) {
   const forge = useForge();
@@ -50,7 +50,10 @@ async function readStored(
   return curvesOf(text);
 }
 
-/** Each `…_curve` of the file that is a list of [step, value]. A handler of the tenant's own may write anything there. */
+/**
+ * Each `…_curve` of the file that is a list of [step, value]. The file is not trusted: a tenant's
+ * own handler may have written it.
+ */
 function curvesOf(text: string): Series[] {
   let content: unknown;
   try {
@@ -70,7 +73,7 @@ function curvesOf(text: string): Series[] {
   });
 }
 
-/** The newest evaluations of a checkpoint, by its lineage. */
+/** The newest evaluations of a checkpoint, from its lineage. */
 export function useEvaluations(checkpointId: string) {
   const forge = useForge();
   return useQuery({
@@ -83,7 +86,7 @@ export function useEvaluations(checkpointId: string) {
         .slice(0, MAX_EVALUATIONS)
         .map(({ id }) => id);
       const found = await Promise.all(ids.map((id) => forge.artifacts.get(id, { signal })));
-      // A lineage also has what was made from what was made from it.
+      // The lineage also contains indirect descendants.
       return found.filter(({ source_artifacts: sources }) => sources.includes(checkpointId));
     },
   });

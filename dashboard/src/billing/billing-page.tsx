@@ -49,7 +49,8 @@ export function BillingPage() {
           <MonthPicker
             period={period}
             current={current}
-            // This month has no period in its address: the link stays the current month's.
+            // The current month has no period in its address, so the link always shows the current
+            // month.
             onChange={(next) => change({ period: next === current ? "" : next, record: "" })}
           />
           <Button

@@ -31,7 +31,7 @@ const NONE: Record<Breakdown, string> = {
   pipeline: "No pipeline was billed in this month.",
 };
 
-/** Where the month's money went. */
+/** The month's cost by type, tag or pipeline. */
 export function BreakdownSection({ summary, by, onChange }: Props) {
   return (
     <Section title="Where it went">
@@ -97,7 +97,7 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
   );
 }
 
-/** Leads to the jobs that the cost is of. */
+/** Links to the jobs behind the cost. */
 function JobsOf({ by, name }: { by: Breakdown; name: string }) {
   const filter = { type: "job_type", tag: "tag", pipeline: "pipeline_id" }[by];
   const value = by === "pipeline" ? name : [name];

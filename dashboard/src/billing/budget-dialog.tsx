@@ -25,14 +25,16 @@ export function BudgetDialog({ open, onClose, budget }: Props) {
 
 const DEFAULT_SHARE = 0.8;
 
-/** Undefined: nothing is given; NaN: it is no amount. */
+/** Undefined: no input. NaN: not an amount. */
 function amountOf(text: string): number | undefined {
   const trimmed = text.trim().replace(/^\$/, "");
   if (trimmed === "") return undefined;
   return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
 }
 
-/** As the API takes it: null is never, and without one it is the default share of the cap. */
+/**
+ * In the API's form: null means never; without a value the API uses the default share of the cap.
+ */
 const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
   warns ? (from === undefined ? {} : { warning: from }) : { warning: null };
 

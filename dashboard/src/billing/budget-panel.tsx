@@ -9,7 +9,7 @@ import styles from "./budget-panel.module.css";
 
 type Budget = NonNullable<BillingSummary["budget"]>;
 
-/** How far the month's cap is used up. A budget is always that of the month that it is now. */
+/** How much of the month's cap is used. A budget always applies to the current month. */
 export function BudgetPanel({ budget }: { budget: Budget | null }) {
   const [isEditing, setEditing] = useState(false);
   return (

@@ -9,13 +9,13 @@ import { useWidth } from "./use-width";
 
 const HEIGHT = 200;
 const PAD = { top: 8, bottom: 22 };
-/** About the width of a digit of the axis. */
+/** The approximate width of a digit on the axis. */
 const DIGIT_PX = 6.4;
 const MAX_BAR = 28;
 
 /**
- * Bars by day, stacked by job type. The pointer or the arrow keys move from day to day; what the day cost
- * is shown and read out. The same numbers are there as a table.
+ * Bars by day, stacked by job type. The pointer or the arrow keys select a day; its cost is shown
+ * and announced. A table has the same numbers.
  */
 export function DayChart({ days, label }: { days: readonly Day[]; label: string }) {
   const [frame, width] = useWidth<HTMLDivElement>();

@@ -5,7 +5,7 @@ import { daysOf } from "./period";
 interface Part {
   type: JobType;
   usd: number;
-  /** Where the part begins and ends in the day's stack, in USD. */
+  /** Where the segment starts and ends in the day's stack, in USD. */
   from: number;
   to: number;
 }
@@ -17,7 +17,7 @@ export interface Day {
   parts: Part[];
 }
 
-/** All days of the month, each with its costs by type stacked; days to come are empty. */
+/** All days of the month, each with its costs stacked by type. Future days are empty. */
 export function stackDays(daily: DailyBilling): Day[] {
   const known = new Map(daily.days.map((each) => [each.day, each]));
   return daysOf(daily.period).map((day) => {
@@ -34,11 +34,11 @@ export function stackDays(daily: DailyBilling): Day[] {
   });
 }
 
-/** The types that cost anything, in their usual order. */
+/** The types with a cost, in their usual order. */
 export const typesIn = (days: readonly Day[]): JobType[] =>
   JOB_TYPES.filter((type) => days.some(({ parts }) => parts.some((part) => part.type === type)));
 
-/** Round numbers from 0 to at least this, for an axis. */
+/** Round numbers from 0 up to at least `largest`, for an axis. */
 export function niceTicks(largest: number, about = 4): number[] {
   if (!(largest > 0)) return [0];
   const rough = largest / about;
@@ -48,7 +48,7 @@ export function niceTicks(largest: number, about = 4): number[] {
   return Array.from({ length: count + 1 }, (_, at) => at * step);
 }
 
-/** A tick's label, with as many decimals as tell it from its neighbours. */
+/** A tick's label, with enough decimals to distinguish adjacent ticks. */
 export function tickLabel(usd: number, step: number): string {
   const digits =
     step >= 1 && Number.isInteger(step) ? 0 : Math.max(2, -Math.floor(Math.log10(step)) + 1);

@@ -3,7 +3,7 @@ import { type Day, typesIn } from "./day-stack";
 import { dayName } from "./period";
 import styles from "./plain-table.module.css";
 
-/** The chart's numbers: the days that cost anything. */
+/** The chart's numbers as a table. Days without a cost are left out. */
 export function DayTable({ days }: { days: readonly Day[] }) {
   const types = typesIn(days);
   return (

@@ -3,7 +3,7 @@ import { formatUsd } from "../ui/format";
 import { Section } from "../ui/page";
 import styles from "./plain-table.module.css";
 
-/** What the month's invoice would be now, line by line. */
+/** The month's invoice as it would be now, line by line. */
 export function InvoiceSection({ summary, isNow }: { summary: BillingSummary; isNow: boolean }) {
   const { lines, total_usd } = summary.estimated_invoice;
   const { gb_months, amount_usd } = summary.storage;

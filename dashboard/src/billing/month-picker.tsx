@@ -7,14 +7,14 @@ import { periodName, shiftPeriod } from "./period";
 
 interface Props {
   period: string;
-  /** The month that it is now. */
+  /** The current month. */
   current: string;
   onChange: (period: string) => void;
 }
 
 const OFFERED = 24;
 
-/** Any month by its address; the last two years by hand. */
+/** Offers the last two years. The address accepts any month. */
 export function MonthPicker({ period, current, onChange }: Props) {
   const months = Array.from({ length: OFFERED }, (_, back) => shiftPeriod(current, -back));
   const offered = months.includes(period) ? months : [period, ...months];

@@ -1,11 +1,11 @@
-/** Billing months are UTC's, wherever the reader is. */
+/** Billing months are in UTC, whatever the reader's time zone. */
 const PERIOD = /^[12]\d{3}-(0[1-9]|1[0-2])$/;
 
 export const isPeriod = (text: string): boolean => PERIOD.test(text);
 
 export const periodAt = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-/** @param by how many months later, or earlier where negative. */
+/** @param by the number of months to add; negative goes back. */
 export function shiftPeriod(period: string, by: number): string {
   const [year = 0, month = 1] = period.split("-").map(Number);
   return new Date(Date.UTC(year, month - 1 + by, 15)).toISOString().slice(0, 7);
@@ -17,7 +17,7 @@ const monthFormat = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
 });
 
-/** As "November 2026". */
+/** For example "November 2026". */
 export const periodName = (period: string): string =>
   monthFormat.format(Date.parse(`${period}-15T00:00:00Z`));
 
@@ -35,6 +35,6 @@ const dayFormat = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
 });
 
-/** As "Tue 24 Nov". */
+/** For example "Tue 24 Nov". */
 export const dayName = (day: string): string =>
   dayFormat.format(Date.parse(`${day}T12:00:00Z`)).replace(",", "");

@@ -7,7 +7,7 @@ import styles from "./plain-table.module.css";
 
 type Price = readonly [name: string, usd: number];
 
-/** The prices of a job that is submitted now. */
+/** The prices for a job submitted now. */
 export function RatesSection({ rates }: { rates: Rates | undefined }) {
   return (
     <Section title="Rate card">
@@ -47,7 +47,7 @@ function Card({ rates }: { rates: Rates }) {
   );
 }
 
-/** What the card has a price for. */
+/** The prices on the rate card. */
 function pricesOf(rates: Rates): Price[] {
   const { default: anyGpu, ...named } = rates.gpu_hour;
   const gpus = Object.entries(named).map(

@@ -6,7 +6,7 @@ import { Tag } from "../ui/tag";
 import { Time } from "../ui/time";
 import styles from "./record-columns.module.css";
 
-/** @param open shows a record by its job's id. */
+/** @param open shows the record of this job id. */
 export const recordColumns = (open: (jobId: string) => void): readonly Column<BillingRecord>[] => [
   { id: "type", title: "Type", width: "88px", cell: ({ job_type }) => job_type },
   {

@@ -12,9 +12,9 @@ import plain from "./plain-table.module.css";
 import styles from "./record-dialog.module.css";
 
 interface Props {
-  /** Whose record is open; none without it. */
+  /** The job whose record is open; undefined: none. */
   jobId: string | undefined;
-  /** As the list has it; else it is asked for. */
+  /** The record from the list; fetched if undefined. */
   record: BillingRecord | undefined;
   onClose: () => void;
 }
@@ -64,7 +64,7 @@ function Content({ jobId, listed }: { jobId: string; listed: BillingRecord | und
   );
 }
 
-/** What each attempt used, and whether it is billed. */
+/** The usage of each attempt, and whether it is billed. */
 function Attempts({ record: { attempts } }: { record: BillingRecord }) {
   if (attempts.length === 0) return null;
   return (

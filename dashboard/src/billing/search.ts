@@ -8,15 +8,15 @@ export type Breakdown = (typeof BREAKDOWNS)[number];
 export const SORTS = ["time", "cost"] as const;
 export type RecordSort = (typeof SORTS)[number];
 
-/** The address of a month's bill. */
+/** Search parameters of the billing page. */
 export interface BillingSearch {
-  /** YYYY-MM in UTC; without it this month. */
+  /** YYYY-MM in UTC; the current month if undefined. */
   period?: string;
   by?: Breakdown;
-  /** The records that are shown. */
+  /** Filters the records. */
   job_type?: JobType[];
   sort?: RecordSort;
-  /** The record that is open, by its job. */
+  /** The job whose record is open. */
   record?: string;
 }
 

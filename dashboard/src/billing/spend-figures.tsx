@@ -4,7 +4,7 @@ import { formatNumber, formatUsd, plural } from "../ui/format";
 import { Money } from "../ui/money";
 import { Skeleton } from "../ui/skeleton";
 
-/** The month in numbers: what it has come to, what of it still grows, and where it leads. */
+/** The month's figures: cost so far, cost that still accrues, and the forecast. */
 export function SpendFigures({
   summary,
   isNow,

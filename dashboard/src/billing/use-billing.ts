@@ -5,7 +5,7 @@ import { saveFile } from "../ui/download";
 import { toast } from "../ui/toasts";
 import type { BillingSearch } from "./search";
 
-/** Bills grow slowly, and a past month hardly at all. */
+/** Bills change slowly; bills of past months hardly change at all. */
 const NOW_POLL_MS = 10_000;
 
 const pollOf = (isNow: boolean): number | false => (isNow ? NOW_POLL_MS : false);
@@ -37,9 +37,9 @@ export function useRates() {
   });
 }
 
-/** A month's records. Those of live deployments grow, so the current month is read again. */
+/** A month's records. Polls the current month: records of live deployments grow. */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
-  // An admin's list would have all tenants' records, below the sums of one.
+  // Without the filter, an admin's list would mix all tenants' records with one tenant's sums.
   const { userId } = useSigned().session;
   const filters = { period, job_type: search.job_type, sort: search.sort, user_id: userId };
   return useList(
@@ -61,7 +61,7 @@ export function useSetBudget() {
   });
 }
 
-/** Saves a month's lines as a file. */
+/** Saves a month's invoice lines as a file. */
 export function useExport(period: string) {
   const forge = useForge();
   return useMutation({

@@ -18,7 +18,10 @@ answer = client.chat.completions.create(
 )
 print(answer.choices[0].message.content)`;
 
-/** The stable address in use. The key is a variable: it is never in a text that people share. */
+/**
+ * Code that calls the stable address. The key is a variable, so that a shared snippet never
+ * contains it.
+ */
 export function CodeTab({ address, id }: { address: string; id: string }) {
   return (
     <div className={styles.parts}>

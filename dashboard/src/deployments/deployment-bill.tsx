@@ -8,7 +8,7 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { SkeletonLines } from "../ui/skeleton";
 
-/** The record of the job that deployed it is the deployment's own. */
+/** A deployment's record is the record of the job that deployed it. */
 export function DeploymentBill({ deployment }: { deployment: DeploymentDetail }) {
   const { job_id: jobId, status } = deployment;
   const forge = useForge();

@@ -49,7 +49,7 @@ export function DeploymentPage() {
   );
 }
 
-/** Where it answers: the API gives a path on this server, or a whole address. */
+/** The stable address. The API returns a path on this server, or a full URL. */
 const addressOf = ({ url }: DeploymentDetail): string => new URL(url, location.origin).href;
 
 function Loaded({

@@ -17,7 +17,7 @@ type Stated = Pick<Deployment, "status" | "replicas" | "scaling" | "trouble">;
 export const healthyServers = ({ replicas }: Pick<Deployment, "replicas">): number =>
   replicas.filter(({ state, healthy }) => state === "serving" && healthy).length;
 
-/** Its status, and of an active one how many of its servers answer. */
+/** The status. For an active deployment, also how many of its servers answer. */
 export function deploymentState(deployment: Stated): State {
   if (deployment.status === "stopping") return "stopping";
   if (deployment.status === "stopped") return "stopped";
@@ -37,10 +37,10 @@ export const DeploymentState = ({ deployment }: { deployment: Stated }) => (
 );
 
 const HOUR_MS = 3_600_000;
-/** Before that, the few digits of its cost say little about its rate. */
+/** Below this age, the cost is too small to compute a rate from. */
 const MIN_LIVED_MS = 120_000;
 
-/** What an hour of it costs: a deployment is billed by the time that it lives, not by its servers. */
+/** The cost of an hour. A deployment is billed for the time it lives, not per server. */
 export function hourlyUsd(
   { status, created_at, stop_requested_at, cost_usd }: Deployment,
   nowMs: number,

@@ -8,7 +8,7 @@ interface Explanation {
   next: string;
 }
 
-/** One sentence that says how a deployment stands, and what comes next. */
+/** Explains a deployment's state in one sentence, and what comes next. */
 export function explainDeployment(deployment: DeploymentDetail): Explanation {
   const healthy = healthyServers(deployment);
   const { min_replicas: least } = deployment.scaling;

@@ -11,10 +11,10 @@ import styles from "./requests.module.css";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
-/** Until the first one, which someone waits for. */
+/** Polls faster until the first request: the user waits for it. */
 const FIRST_POLL_MS = 2_000;
 
-/** What the deployment was asked over the last day, and how it answered. */
+/** The requests and responses of the deployment over the last day. */
 export function Requests({ deploymentId, isLive }: { deploymentId: string; isLive: boolean }) {
   const forge = useForge();
   const { data, error, refetch } = useQuery({
@@ -39,7 +39,7 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
     );
   }
   if (data.total.requests === 0) {
-    return <Empty title="Nothing was asked of it in the last 24 h." />;
+    return <Empty title="It got no requests in the last 24 h." />;
   }
   const shown = endedOf(data);
   return (
@@ -84,13 +84,15 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/** Without the bucket under way, for which the curves would seem to fall; unless it is the only one. */
+/**
+ * Drops the current bucket, which would make the curves seem to fall, unless it is the only one.
+ */
 function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;
 }
 
-/** Buckets without requests are zeros, from the first one with some. */
+/** Fills buckets without requests with zeros, from the first bucket with requests on. */
 function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];

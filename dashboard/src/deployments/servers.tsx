@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<Placement>[] = [
   },
 ];
 
-/** All servers that there ever were, the newest first, and why each has ended. */
+/** All servers ever started, newest first, with the reason why each ended. */
 export function Servers({
   deployment: { placements, replicas },
 }: {

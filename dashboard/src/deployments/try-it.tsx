@@ -11,7 +11,7 @@ import { useHotkeys } from "../ui/hotkeys";
 import styles from "./try-it.module.css";
 import { type Answer, useAsk } from "./use-ask";
 
-/** A question to the model through its stable address, and its answer as it comes. */
+/** Sends a prompt to the model through its stable address and streams the answer. */
 export function TryIt({ deployment }: { deployment: DeploymentDetail }) {
   const { answers, ask, stop, clear, isBusy } = useAsk(deployment.deployment_id);
   const [prompt, setPrompt] = useState("");

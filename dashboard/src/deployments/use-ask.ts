@@ -6,7 +6,7 @@ export interface Answer {
   text: string;
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   error?: unknown;
-  /** From the question to the first piece of the answer, and to its end. */
+  /** Time from the request to the first piece of the answer, and to its end, in ms. */
   firstMs?: number;
   totalMs?: number;
 }
@@ -16,7 +16,7 @@ interface Chunk {
   error?: { message?: string } | string;
 }
 
-/** Asks a deployed model one question at a time, by OpenAI's protocol, and streams its answer. */
+/** Sends a deployed model one prompt at a time with OpenAI's protocol, and streams the answer. */
 export function useAsk(deploymentId: string) {
   const forge = useForge();
   const [answers, setAnswers] = useState<readonly Answer[]>([]);
@@ -32,7 +32,7 @@ export function useAsk(deploymentId: string) {
     const startMs = performance.now();
     const elapsed = (): number => performance.now() - startMs;
     setAnswers((all) => [...all, { prompt, text: "", state: "waiting" }]);
-    // The reference server goes by the deployment's id.
+    // The reference server accepts the deployment's id as the model.
     const body = {
       model: deploymentId,
       messages: [{ role: "user", content: prompt }],

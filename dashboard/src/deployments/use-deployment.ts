@@ -15,7 +15,7 @@ export function useDeployment(deploymentId: string) {
   });
 }
 
-/** A change of a deployment; its answer is shown at once. */
+/** A change of a deployment. Shows the response at once. */
 export function useDeploymentChange<Values>(
   deploymentId: string,
   call: (values: Values) => Promise<DeploymentDetail>,

@@ -3,7 +3,7 @@ import { Select } from "../ui/field";
 import type { JobData } from "./job-data";
 import styles from "./job-log.module.css";
 
-/** Which attempt's log or curves are shown, where there was more than one. */
+/** Chooses the attempt whose log or curves are shown. Hidden if there is only one. */
 export function AttemptSelect({
   job,
   attempt,

@@ -16,7 +16,7 @@ interface Segment {
   toMs: number;
 }
 
-/** Each attempt on one time axis: how long it was queued, assigned, running, and finalising. */
+/** Each attempt on one time axis: the time queued, assigned, running and finalising. */
 export function AttemptsBar({ job, attempts }: { job: JobData; attempts: readonly Attempt[] }) {
   const end = job.completed_at ? Date.parse(job.completed_at) : undefined;
   const nowMs = useNow((now) => end ?? now);
@@ -70,7 +70,7 @@ function segmentsOf(attempt: Attempt, job: JobData, isLast: boolean, nowMs: numb
   const assigned = at(attempt.assigned_at);
   const started = at(attempt.started_at);
   const ended = at(attempt.ended_at);
-  // What was lost is not finalised: the next attempt follows.
+  // A lost attempt is not finalised: the next attempt follows.
   const isFinal = attempt.outcome === "completed" || (isLast && job.completed_at !== null);
   const done = at(job.completed_at);
   const bounds: [Phase, number | undefined, number | undefined][] = [

@@ -4,21 +4,21 @@ import type { JobData } from "./job-data";
 
 export interface Explanation {
   tone: "neutral" | "ok" | "warn" | "danger";
-  /** Why the job stands as it does. */
+  /** Why the job is in its state. */
   why: string;
-  /** What to do, or what will happen by itself. */
+  /** What to do, or what happens without action. */
   next: string;
-  /** Where that can be done. */
+  /** Where to do it. */
   goTo?: "log" | "artifacts" | "workers";
 }
 
-/** One sentence that says why a job stands as it does, and what comes next. */
+/** Explains a job's state in one sentence, and what comes next. */
 export function explainJob(job: JobData, attempts: readonly Attempt[]): Explanation {
   if (job.stuck) {
     return {
       tone: "warn",
       why: `Forge has tried ${plural(job.stuck.tries, "time")} to write the job's end and could not.`,
-      next: "It goes on trying. The operator can see why in the server's log.",
+      next: "It keeps trying. The operator can see why in the server's log.",
     };
   }
   switch (job.raw_status) {
@@ -88,7 +88,7 @@ function waiting({ pending_reason: reason }: JobData): Explanation {
         goTo: "workers",
       };
     default:
-      return { tone: "neutral", why, next: "Nothing to do: this takes moments." };
+      return { tone: "neutral", why, next: "No action is needed: this takes a moment." };
   }
 }
 
@@ -127,7 +127,7 @@ function completed(job: JobData): Explanation {
   return {
     tone: "ok",
     why: `Worker ${job.worker_id} completed the job in ${formatDuration(took)}${tries}.`,
-    next: "What it made is registered, with a manifest that says where it came from.",
+    next: "Its output is registered, with a manifest that says where it came from.",
     goTo: "artifacts",
   };
 }
@@ -147,7 +147,7 @@ function failed(job: JobData): Explanation {
     case "worker_lost":
       return {
         tone: "danger",
-        why: `Its worker fell silent in each of ${all}.`,
+        why: `Its worker stopped sending heartbeats in each of ${all}.`,
         next: "See whether the workers run out of memory or lose their network, then retry.",
         goTo: "workers",
       };

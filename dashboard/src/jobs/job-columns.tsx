@@ -37,7 +37,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   {
     id: "about",
     title: "About",
-    // Why it waits or failed says more than the middle of an id.
+    // The reason for waiting or failing matters more than the middle of an id.
     width: "28%",
     hideBelow: "laptop",
     cell: (job) => <About job={job} />,
@@ -75,8 +75,8 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
 ];
 
 /**
- * What tells it from its neighbours: why it waits or failed, how far it is, else its tags, else its first
- * parameters.
+ * Shows the first of these that the job has: why it waits or failed, its progress, its tags, its
+ * first parameters.
  */
 function About({ job }: { job: JobData }) {
   if (job.raw_status === "failed" && job.error_code !== "cancelled") {

@@ -13,7 +13,7 @@ interface Props {
   onChange: (search: JobsSearch) => void;
 }
 
-/** Filters that live in the address: a link to a filtered list is a link to the same list. */
+/** The filters are kept in the address, so that a link reproduces the list. */
 export function JobFilters({ search, onChange }: Props) {
   const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
   return (

@@ -16,8 +16,8 @@ export function JobLog({ job, search, onChange }: Props) {
     return <p className={styles.none}>There is no log before a worker has started the job.</p>;
   }
   const query = search.q ?? "";
-  const asked = readLogQuery(query).attempt ?? search.attempt ?? job.attempts;
-  const attempt = Math.min(asked, job.attempts);
+  const requested = readLogQuery(query).attempt ?? search.attempt ?? job.attempts;
+  const attempt = Math.min(requested, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
   return (
     <div className={styles.log}>
@@ -26,8 +26,10 @@ export function JobLog({ job, search, onChange }: Props) {
         attempt={attempt}
         onChange={(next) => onChange({ attempt: next, q: withoutAttempt(query) })}
       />
-      {asked > attempt && (
-        <p className={styles.quiet}>{`There is no attempt ${asked}: this is the latest one.`}</p>
+      {requested > attempt && (
+        <p
+          className={styles.quiet}
+        >{`There is no attempt ${requested}: this is the latest one.`}</p>
       )}
       <LogView
         jobId={job.job_id}

@@ -19,13 +19,13 @@ interface Props {
   onChange: (change: Partial<JobSearch>) => void;
 }
 
-/** What an attempt reported over time, as curves that grow while it runs. */
+/** The metrics of an attempt as curves that grow while it runs. */
 export function JobMetrics({ job, search, onChange }: Props) {
   const forge = useForge();
   const attempt = Math.min(search.attempt ?? job.attempts, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
   const { data, error, refetch } = useQuery({
-    // Read once more when the job has ended.
+    // `isLive` in the key: fetches once more when the job has ended.
     queryKey: ["jobs", "metrics", job.job_id, attempt, isLive],
     queryFn: ({ signal }) =>
       forge.jobs.metrics(job.job_id, { attempt, max_points: 1_000 }, { signal }),

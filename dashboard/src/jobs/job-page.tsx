@@ -67,7 +67,7 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       params: { jobId: job.job_id },
       search: { ...search, ...next },
       replace: true,
-      // The router would scroll the page, and the log in it, to where they were before.
+      // Otherwise the router scrolls the page, and the log in it, to an earlier position.
       resetScroll: false,
     });
   const explanation = explainJob(job, attempts);
@@ -149,7 +149,7 @@ function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: 
 }
 
 function Actions({ job }: { job: JobData }) {
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const cancel = useCancelJob(job.job_id);
   const retry = useRetryJob(job.job_id);
   const canCancel = !isFinished(job) && !job.cancel_requested_at;
@@ -159,14 +159,19 @@ function Actions({ job }: { job: JobData }) {
   };
   const clone = (): void => void navigate({ to: "/submit", search: { from: job.job_id } });
   useHotkeys([
-    ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setAsking(true) }] : []),
+    ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setConfirming(true) }] : []),
     { keys: "r", what: "Retry the job", run: again },
     { keys: "e", what: "Clone the job", run: clone },
   ]);
   return (
     <>
       {canCancel && (
-        <Button kind="danger" icon={<Ban size={14} />} hotkey="c" onClick={() => setAsking(true)}>
+        <Button
+          kind="danger"
+          icon={<Ban size={14} />}
+          hotkey="c"
+          onClick={() => setConfirming(true)}
+        >
           Cancel
         </Button>
       )}
@@ -177,8 +182,8 @@ function Actions({ job }: { job: JobData }) {
         Clone
       </Button>
       <ConfirmDialog
-        open={isAsking}
-        onClose={() => setAsking(false)}
+        open={isConfirming}
+        onClose={() => setConfirming(false)}
         title="Cancel this job?"
         action="Cancel the job"
         change={cancel}

@@ -1,7 +1,7 @@
 import { type Mark, Status } from "../ui/status-mark";
 import type { JobData } from "./job-data";
 
-/** A state's name as people say it; a later server's states are shown as they are. */
+/** Display names of states. An unknown state of a newer server is shown as it is. */
 const NAMES: Record<string, string> = {
   pending: "Pending",
   provisioning_worker: "Provisioning",

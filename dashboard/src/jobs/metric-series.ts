@@ -2,10 +2,10 @@ import type { JobMetrics } from "@forge/sdk";
 import type { Series } from "../ui/curves";
 import { formatDuration } from "../ui/format";
 
-/** Shown first, in this order; then the others by name. */
+/** Shown first, in this order. The others follow by name. */
 const FIRST = ["loss", "progress"];
 
-/** The reported series against seconds since the first point. Those that never change come last, as they tell least. */
+/** The reported series over seconds since the first point. Constant series come last. */
 export function seriesOf({ at, series }: Pick<JobMetrics, "at" | "series">): Series[] {
   const times = at.map((each) => Date.parse(each));
   const startMs = times[0] ?? 0;
@@ -27,6 +27,6 @@ function rank({ name, points }: Series): number {
   return FIRST.length + (isFlat ? 1 : 0);
 }
 
-/** As an end of the axis. */
+/** The label at the end of the axis. */
 export const formatSeconds = (seconds: number): string =>
   seconds === 0 ? "0 s" : formatDuration(seconds * 1000);

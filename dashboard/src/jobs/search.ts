@@ -6,9 +6,9 @@ import {
   readText,
   type Search,
 } from "../app/search-params";
+import { JOB_TYPES, type JobType } from "./declared-types";
 
-export const JOB_TYPES = ["generate", "audit", "distill", "train", "evaluate", "deploy"] as const;
-export type JobType = (typeof JOB_TYPES)[number];
+export { JOB_TYPES, type JobType } from "./declared-types";
 
 export const JOB_STATUSES = [
   "pending",
@@ -20,27 +20,27 @@ export const JOB_STATUSES = [
 ] as const;
 type RawStatus = (typeof JOB_STATUSES)[number];
 
-/** The filters of the job list, as they stand in its address. */
+/** The filters of the job list, as in its URL. */
 export interface JobsSearch {
   status?: RawStatus[];
   job_type?: JobType[];
   tag?: string[];
-  /** The beginning of an id, or a part of a tag or of the notes. */
+  /** A prefix of an id, or a part of a tag or the notes. */
   q?: string;
   error_code?: string[];
   worker_id?: string;
   pipeline_id?: string;
-  /** Submitted from this day on, and before the end of that one: YYYY-MM-DD, local. */
+  /** First and last day of submission, both inclusive: YYYY-MM-DD, local time. */
   from?: string;
   to?: string;
-  /** Ended within this time span, as a chart gives it: ISO 8601, UTC. */
+  /** Time span in which the job ended: ISO 8601, UTC. Set by links from charts. */
   ended_after?: string;
   ended_before?: string;
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** A day of the calendar; JavaScript itself reads 31 February as 3 March. */
+/** Whether the text is a valid calendar day. JavaScript's own parser reads 31 February as 3 March. */
 const isDay = (text: string): boolean => {
   const ms = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
@@ -80,11 +80,11 @@ export type JobTab = (typeof JOB_TABS)[number];
 
 export interface JobSearch {
   tab?: JobTab;
-  /** Whose log and curves; without it the latest attempt's. */
+  /** The attempt whose log and curves are shown. Default: the latest. */
   attempt?: number;
   /** A line of the log, counted from 1. */
   line?: number;
-  /** What the log is searched for. */
+  /** Search text for the log. */
   q?: string;
 }
 

@@ -6,7 +6,7 @@ import type { JobsSearch } from "./search";
 
 const PAGE_SIZE = 50;
 
-/** The jobs that match the filters, live. */
+/** The jobs that match the filters, updated live. */
 export function useJobList(search: JobsSearch): LiveList<JobData> {
   const forge = useForge();
   const filters = useMemo(() => apiFilters(search), [search]);
@@ -34,7 +34,7 @@ function apiFilters({ from, to, ended_after, ended_before, ...rest }: JobsSearch
   };
 }
 
-/** Where the next day begins: 23 to 25 hours later, as clocks are changed. */
+/** The start of the next day: 23 to 25 hours later, because of daylight saving time. */
 function endOf(day: string): Date {
   const date = new Date(`${day}T00:00:00`);
   date.setDate(date.getDate() + 1);

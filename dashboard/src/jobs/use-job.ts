@@ -4,7 +4,7 @@ import { useForge } from "../api/context";
 import { toast } from "../ui/toasts";
 import { isFinished, plainJob } from "./job-data";
 
-/** One job is watched more closely than a list. */
+/** Polls one job more often than a list. */
 const JOB_POLL_MS = 2_000;
 
 export function useJob(jobId: string) {
@@ -19,7 +19,7 @@ export function useJob(jobId: string) {
 export function useAttempts(jobId: string, isLive: boolean) {
   const forge = useForge();
   return useQuery({
-    // Read once more when the job has ended.
+    // `isLive` in the key: fetches once more when the job has ended.
     queryKey: ["jobs", "attempts", jobId, isLive],
     queryFn: ({ signal }) => forge.jobs.attempts(jobId, { signal }),
     placeholderData: (before) => before,
@@ -37,7 +37,7 @@ export function useCancelJob(jobId: string) {
       toast.ok(
         job.isFinal
           ? "The job is cancelled."
-          : "The worker has been told to stop. The job ends within 20 s.",
+          : "The worker was asked to stop. The job ends within 20 s.",
       );
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),

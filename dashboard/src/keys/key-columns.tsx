@@ -8,9 +8,9 @@ import styles from "./key-columns.module.css";
 import { stateOf } from "./key-state";
 
 interface Options {
-  /** The ids that the page itself lives on. */
+  /** The ids of the keys that this page uses. */
   own: readonly string[];
-  /** A key's name by its id; undefined for one that is not in the lists. */
+  /** A key's name by its id; undefined if it is not in the lists. */
   nameOf: (keyId: string) => string | undefined;
   onRevoke: (key: ApiKey) => void;
   isSessions: boolean;

@@ -6,7 +6,9 @@ export interface KeySnippet {
   code: string;
 }
 
-/** How to use a new key: ready to paste, with the key in it. It is shown nowhere else. */
+/**
+ * Commands that use a new key, ready to paste. They contain the key, which is shown nowhere else.
+ */
 export function keySnippets({ key, scope }: NewApiKey, origin: string): KeySnippet[] {
   const text = key ?? "";
   if (scope === "worker") {

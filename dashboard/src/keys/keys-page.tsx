@@ -107,7 +107,7 @@ export function KeysPage() {
   );
 }
 
-/** The live keys and sessions that were made with a key, and those that were made with them. */
+/** The live keys and sessions created with a key, and their descendants. */
 function endingWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
   const made = all.filter(({ made_by }) => made_by === keyId);
   const live = made.filter((key) => stateOf(key, Date.now()) === "active");

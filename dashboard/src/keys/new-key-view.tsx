@@ -9,7 +9,7 @@ import { Tabs } from "../ui/tabs";
 import { keySnippets } from "./key-snippets";
 import styles from "./new-key-view.module.css";
 
-/** The only time that a key's text is shown. */
+/** The only place where a key's text is shown. */
 export function NewKeyView({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
   const snippets = keySnippets(made, location.origin);
   const [shown, setShown] = useState(snippets[0]?.id ?? "");

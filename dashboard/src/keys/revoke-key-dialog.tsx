@@ -6,13 +6,13 @@ import { useRevokeKey } from "./use-keys";
 
 interface Props {
   apiKey: ApiKey | undefined;
-  /** The live keys and sessions that end with it. */
+  /** The live keys and sessions that are revoked with it. */
   children: readonly ApiKey[];
   isOwn: boolean;
   onClose: () => void;
 }
 
-/** Says what stops working before it does. */
+/** Lists what stops working before the key is revoked. */
 export function RevokeKeyDialog({ apiKey, children, isOwn, onClose }: Props) {
   const revoke = useRevokeKey();
   const isSession = apiKey?.session_of != null;
@@ -40,7 +40,7 @@ export function RevokeKeyDialog({ apiKey, children, isOwn, onClose }: Props) {
 }
 
 function effectOf({ scope, session_of, last4 }: ApiKey): string {
-  if (session_of !== null) return "Whoever uses this session has to sign in again.";
+  if (session_of !== null) return "Everyone who uses this session has to sign in again.";
   if (scope === "worker") {
     return `Workers that use the key that ends with ${last4} can no longer fetch jobs or report results. Each is marked dead after 30 s of silence, and its job goes back to the queue.`;
   }

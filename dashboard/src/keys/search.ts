@@ -3,10 +3,10 @@ import { given, readOneOf, type Search } from "../app/search-params";
 const KEY_TABS = ["keys", "sessions"] as const;
 export type KeyTab = (typeof KEY_TABS)[number];
 
-/** The address of the list of keys. */
+/** Search parameters of the list of keys. */
 export interface KeysSearch {
   tab?: KeyTab;
-  /** Also those that are revoked or expired. */
+  /** Also shows revoked and expired keys. */
   ended?: "yes";
 }
 

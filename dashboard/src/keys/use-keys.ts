@@ -4,10 +4,10 @@ import { useForge, useSigned } from "../api/context";
 import { toast } from "../ui/toasts";
 import type { Scope } from "./key-state";
 
-/** Keys change by hand, and their last use is told to the minute. */
+/** People change keys by hand, and the last use is accurate to a minute. */
 const POLL_MS = 15_000;
 
-/** All keys, or all sessions: a tenant has at most some hundred. */
+/** All keys, or all sessions: a tenant has a few hundred at most. */
 export function useKeys(sessions: boolean) {
   const forge = useForge();
   return useQuery({
@@ -17,7 +17,7 @@ export function useKeys(sessions: boolean) {
   });
 }
 
-/** The ids that this page lives on: its session's, and that of the key it was exchanged for. */
+/** The ids of the session of this page and of the key it was exchanged for. */
 export function useOwnKeyIds(sessions: readonly ApiKey[] | undefined): readonly string[] {
   const { session } = useSigned();
   const own = sessions?.find(({ key_id }) => key_id === session.keyId);
@@ -31,7 +31,10 @@ export interface NewKey {
   workers: number | undefined;
 }
 
-/** Not repeated by itself: the key's text is told once, so a lost answer is a key that nobody knows. */
+/**
+ * No retry: the key's text is returned only once, so a lost response would leave an unknown live
+ * key.
+ */
 export function useCreateKey(onDone: (key: NewApiKey) => void) {
   const forge = useForge();
   const queries = useQueryClient();

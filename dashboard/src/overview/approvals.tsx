@@ -9,7 +9,7 @@ import { Notice } from "../ui/error-banner";
 
 const SHOWN = 5;
 
-/** Pipelines that stand still until someone decides. Nothing where there are none. */
+/** Pipelines that wait for an approval. Renders nothing if there are none. */
 export function Approvals() {
   const forge = useForge();
   const { data } = useQuery({

@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<JobData>[] = [
   },
 ];
 
-/** The last failures, and what kinds of them there were in a day. */
+/** The latest failures, and the number of each kind in the last day. */
 export function Failures({ counts }: { counts: JobCounts | undefined }) {
   const forge = useForge();
   const navigate = useNavigate();

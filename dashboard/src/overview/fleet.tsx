@@ -6,7 +6,7 @@ import { StatusMark } from "../ui/status-mark";
 import { byTrouble, WorkerStatus, workerMark, workerStateName } from "../workers/worker-state";
 import styles from "./fleet.module.css";
 
-/** One square for each worker; those in trouble are named. */
+/** One square for each worker. Lists the workers with problems by name. */
 export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
   const sorted = [...(workers ?? [])].sort(byTrouble);
   const troubled = sorted.filter(({ status }) => status === "error" || status === "dead");
@@ -52,7 +52,7 @@ export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
   );
 }
 
-/** "2 busy, 1 idle", those in trouble first. */
+/** For example "1 dead, 2 busy", problems first. */
 function summary(sorted: readonly Worker[]): string {
   const counts = new Map<string, number>();
   for (const worker of sorted) {

@@ -15,7 +15,7 @@ interface Props {
 
 const LOADING = <Skeleton width="56px" height={22} />;
 const WAITING = ["pending", "provisioning_worker", "assigned"] as const;
-/** Keeps the figures' height where there is nothing to add. */
+/** Keeps the figure's height when there is no text. */
 const BLANK = "\u00a0";
 
 export function KeyFigures({ counts, month, workers }: Props) {
@@ -92,7 +92,7 @@ function typesOf(counts: JobCounts | undefined, status: "running" | "completed")
   return Object.fromEntries(types.map(([type, by]) => [type, by[status]]));
 }
 
-/** The largest part and its number, e.g. "generate 12, others 3"; both where there are two. */
+/** The largest part and its count, e.g. "generate 12, others 3". If there are two parts, both. */
 function largest(parts: Record<string, number> | undefined, name: (key: string) => string): string {
   const [first, second, ...rest] = Object.entries(parts ?? {})
     .filter(([, count]) => count > 0)

@@ -15,7 +15,7 @@ import { WaitingReasons } from "./waiting-reasons";
 
 const FIRST_JOB = "forge jobs submit generate --domain law --num-samples 20 --wait";
 
-/** What runs, what waits and why, what failed, and what it costs. */
+/** Running, waiting and failed jobs, the fleet, and the cost. */
 export function OverviewPage() {
   const forge = useForge();
   const counts = useQuery({

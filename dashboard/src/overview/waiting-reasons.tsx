@@ -5,7 +5,7 @@ import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import styles from "./overview-parts.module.css";
 
-/** The codes of `pending_reason`, in the reader's words. */
+/** Texts for the codes of `pending_reason`. */
 export const REASONS: Record<string, string> = {
   no_worker: "no worker registered",
   no_worker_fits: "no worker fits",

@@ -5,7 +5,7 @@ import styles from "./verdict.module.css";
 
 type Approval = NonNullable<PipelineStep["approval"]>;
 
-/** Whether someone has approved the step, who, when, and why. */
+/** Whether the step was approved, by whom, when and why. */
 export function ApprovalView({ step, approval }: { step: PipelineStep; approval: Approval }) {
   const { approved, by, at, note } = approval;
   return (

@@ -1,6 +1,7 @@
 import type { Pipeline, PipelineStep } from "@forge/sdk";
 import { useState } from "react";
 import { useForge } from "../api/context";
+import { DEPLOYMENT_TYPE } from "../jobs/declared-types";
 import { Button } from "../ui/button";
 import { Dialog, DialogActions } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
@@ -103,7 +104,7 @@ function Decide({
 }
 
 function costSentence({ job_type, estimated_cost_usd }: PipelineStep): string {
-  if (job_type === "deploy") return "A deployment is billed until someone stops it.";
-  if (estimated_cost_usd == null) return "Nothing is known yet of what it will cost.";
+  if (job_type === DEPLOYMENT_TYPE) return "A deployment is billed until someone stops it.";
+  if (estimated_cost_usd == null) return "Its cost can't be estimated yet.";
   return `Jobs of its type cost ${formatUsd(estimated_cost_usd)} lately.`;
 }

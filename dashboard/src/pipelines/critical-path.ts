@@ -1,22 +1,23 @@
 import type { PipelineStep } from "@forge/sdk";
 
-/** When a step ran, or is expected to. */
+/** The time span in which a step ran, or is expected to run. */
 export interface StepSpan {
   step: PipelineStep;
   startMs: number;
   endMs: number;
-  /** It has not begun: both times are a forecast. */
+  /** The step has not started: both times are a forecast. */
   isForecast: boolean;
-  /** No job of its type has completed yet, so nothing is known of how long it will take. */
+  /** No job of its type has completed yet, so its duration is unknown. */
   isUnknown: boolean;
 }
 
 const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
 
 /**
- * Spans of all steps that ran, run, or will run: from their times, else from what their type took lately.
+ * Spans of all steps that ran, run, or will run: from their times, or from recent durations of
+ * their type.
  *
- * @param steps each after what it needs.
+ * @param steps in topological order.
  */
 export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
   const spans = new Map<string, StepSpan>();
@@ -49,7 +50,9 @@ function spanOf(
   return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
 }
 
-/** The chain of steps that decides when the pipeline ends: shortening any other one gains nothing. */
+/**
+ * The chain of steps that decides when the pipeline ends: shortening any other step gains nothing.
+ */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   const byName = new Map(spans.map((span) => [span.step.name, span]));
   const path = new Set<string>();
@@ -61,7 +64,7 @@ export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   return path;
 }
 
-/** Of those that end at once the last one, which may need the others. */
+/** Of spans with the same end, the last one in the list: it may depend on the others. */
 const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
   spans.reduce<StepSpan | undefined>(
     (last, span) => (last && last.endMs > span.endMs ? last : span),

@@ -4,15 +4,15 @@ import { isCancelling } from "./pipeline-state";
 
 export interface PipelineExplanation {
   tone: "neutral" | "ok" | "warn" | "danger";
-  /** Why the pipeline stands as it does. */
+  /** Why the pipeline is in its state. */
   why: string;
-  /** What to do, or what will happen by itself. */
+  /** What to do, or what happens without action. */
   next: string;
-  /** The step that it is about. */
+  /** The step that the explanation is about. */
   step?: string;
 }
 
-/** One sentence that says why a pipeline stands as it does, and what comes next. */
+/** Explains a pipeline's state in one sentence, and what comes next. */
 export function explainPipeline(pipeline: Pipeline): PipelineExplanation {
   if (isCancelling(pipeline)) {
     return {
@@ -32,7 +32,7 @@ export function explainPipeline(pipeline: Pipeline): PipelineExplanation {
       return {
         tone: "neutral",
         why: "The pipeline was cancelled.",
-        next: "Resume goes on from the steps that did not complete.",
+        next: "Resume continues with the steps that did not complete.",
       };
     default:
       return running(pipeline);
@@ -60,7 +60,7 @@ function running({ steps }: Pipeline): PipelineExplanation {
     return {
       tone: "neutral",
       why: "The next step is about to begin.",
-      next: "Nothing to do: this takes moments.",
+      next: "No action is needed: this takes a moment.",
     };
   }
   const left = steps.filter(({ status }) => status === "pending").length;
@@ -100,12 +100,12 @@ function completed(pipeline: Pipeline): PipelineExplanation {
   return {
     tone: "ok",
     why: `Completed in ${formatDuration(took)} for ${formatUsd(cost_usd)}${without}${run > 1 ? `, at run ${run}` : ""}.${best}`,
-    next: "The job of each step has what it made.",
+    next: "The job of each step shows its output.",
   };
 }
 
 function failed(pipeline: Pipeline): PipelineExplanation {
-  const step = guilty(pipeline);
+  const step = failedStep(pipeline);
   const about = step ? { step: step.name } : {};
   const error = sentence(step?.error ?? pipeline.error ?? "No reason was given.");
   const say = (why: string, next: string): PipelineExplanation => ({
@@ -130,7 +130,7 @@ function failed(pipeline: Pipeline): PipelineExplanation {
     case "budget_exhausted":
       return say(
         step ? `Step ${step.name} was not begun: ${lower(error)}` : error,
-        "Resume with a larger budget; what completed is kept.",
+        "Resume with a larger budget; completed steps are kept.",
       );
     case "nothing_to_choose":
       return say(
@@ -140,18 +140,18 @@ function failed(pipeline: Pipeline): PipelineExplanation {
     case "step_invalid":
       return say(
         `${nameOr(step, "A step")} could not be submitted: ${lower(error)}`,
-        "Submit a corrected pipeline; with reuse, what completed is not done again.",
+        "Submit a corrected pipeline; with reuse, completed steps do not run again.",
       );
     default:
       return say(
         `${nameOr(step, "A step")} failed: ${lower(error)}`,
-        "Read its job's log. Resume does it again and keeps what completed.",
+        "Read its job's log. Resume runs it again and keeps completed steps.",
       );
   }
 }
 
-/** The step that made it fail: one that is not optional, where there is one. */
-function guilty({ steps }: Pipeline): PipelineStep | undefined {
+/** The step that made the pipeline fail: preferably one that is not optional. */
+function failedStep({ steps }: Pipeline): PipelineStep | undefined {
   const failedSteps = steps.filter(({ status }) => status === "failed");
   return failedSteps.find(({ optional }) => !optional) ?? failedSteps[0];
 }
@@ -163,7 +163,7 @@ function gateSentence({ name }: PipelineStep, gate: NonNullable<PipelineStep["ga
   return `The gate of ${name} did not hold: ${[...numbers, `it needs ${gate.condition}`].join(", ")}.`;
 }
 
-/** A gate's number, as short as it can be told from others. */
+/** A gate's number, rounded to a readable length. */
 export const shownValue = (value: unknown): string =>
   typeof value === "number" ? String(Number(value.toPrecision(6))) : String(JSON.stringify(value));
 
@@ -179,7 +179,7 @@ function listed(names: readonly string[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** Named, or by a word for one that is not known, in the same case. */
+/** The step's name, or a generic word in the same grammatical case. */
 const nameOr = (step: PipelineStep | undefined, unknown: "A step" | "a step"): string =>
   step ? `${unknown === "A step" ? "Step" : "step"} ${step.name}` : unknown;
 

@@ -11,10 +11,10 @@ import type { PipelineViewProps } from "./pipeline-view";
 import { type TimeAxis, timeAxis } from "./time-axis";
 import { usePipelineJobs } from "./use-pipeline";
 
-/** When each step ran, or is expected to; which of them decide when the pipeline ends. */
+/** When each step ran or is expected to run, with the critical path. */
 export function Gantt({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const over = isOver(pipeline);
-  // One that is over does not move.
+  // For an ended pipeline the time is fixed.
   const nowMs = useNow((now) => (over ? Date.parse(pipeline.completed_at ?? "") || now : now));
   const jobs = usePipelineJobs(pipeline).data;
   const workBegan = useMemo(
@@ -133,7 +133,7 @@ function Bar({
   span: StepSpan;
   axis: TimeAxis;
   isCritical: boolean;
-  /** When a worker began its job. */
+  /** When a worker started the job, in ms since the epoch. */
   workMs: number | undefined;
 }) {
   const left = axis.shareOf(startMs);
@@ -162,7 +162,7 @@ function tookOf(span: StepSpan | undefined, nowMs: number): string {
   if (!span) return "";
   const { startMs, endMs, isForecast, isUnknown, step } = span;
   if (isForecast) return isUnknown ? "not known" : `≈ ${formatDuration(endMs - startMs)}`;
-  // Whole seconds while it counts.
+  // A running duration is shown in whole seconds.
   if (step.completed_at === null) {
     return formatDuration(Math.max(1, Math.floor((nowMs - startMs) / 1000)) * 1000);
   }

@@ -5,7 +5,7 @@ import styles from "./verdict.module.css";
 
 type Gate = NonNullable<PipelineStep["gate"]>;
 
-/** A gate's condition, and the numbers that decided it. */
+/** A gate's condition and the numbers that decided it. */
 export function GateView({ gate }: { gate: Gate }) {
   const values = Object.entries(gate.values);
   return (

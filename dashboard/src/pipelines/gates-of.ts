@@ -1,4 +1,5 @@
 import type { Pipeline } from "@forge/sdk";
+import { SWEEP } from "../jobs/declared-types";
 
 export interface GivenGate {
   step: string;
@@ -6,10 +7,10 @@ export interface GivenGate {
   hasFailed: boolean;
 }
 
-/** The API calls a sweep's evaluations by this name together. */
-const SWEPT = "evaluate";
+/** The API's name for all evaluations of a sweep. */
+const SWEPT: string = SWEEP.judged;
 
-/** The gates that a resume may replace; of a sweep, what its candidates must pass to be chosen. */
+/** The gates that a resume may replace. For a sweep, the gate is the candidates' condition. */
 export function gatesOf({ template, steps, definition }: Pipeline): GivenGate[] {
   const gates = steps.flatMap(({ name, gate }) =>
     gate ? [{ step: name, condition: gate.condition, hasFailed: gate.passed === false }] : [],

@@ -14,7 +14,7 @@ import { usePipelineChange } from "./use-pipeline";
 
 type Open = "approve" | "cancel" | "resume" | "budget";
 
-/** What can be done with a pipeline as it stands: each by its key, too. */
+/** The actions that the pipeline's state allows. Each has a keyboard shortcut. */
 export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
   const [open, setOpen] = useState<Open>();
   const close = (): void => setOpen(undefined);
@@ -105,7 +105,7 @@ function CancelDialog({
               .join(", ")}${active.length > 4 ? ", …" : ""}), and no other step begins.`
           : "No other step begins."}
       </p>
-      <p>What completed is kept. Resume goes on from there.</p>
+      <p>Completed steps are kept. Resume continues from there.</p>
     </ConfirmDialog>
   );
 }

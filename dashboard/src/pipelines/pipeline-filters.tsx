@@ -11,7 +11,7 @@ interface Props {
   onChange: (search: PipelinesSearch) => void;
 }
 
-/** Filters that live in the address: a link to a filtered list is a link to the same list. */
+/** The filters are kept in the address, so that a link reproduces the list. */
 export function PipelineFilters({ search, onChange }: Props) {
   const set = (change: Partial<PipelinesSearch>): void => onChange({ ...search, ...change });
   return (

@@ -34,7 +34,7 @@ export const isCancelling = (pipeline: Pipeline): boolean =>
 export const pipelineStateName = (pipeline: Pipeline): string =>
   isCancelling(pipeline) ? "Cancelling" : pipelineStatusName(pipeline.status);
 
-/** Its name, or its template's. */
+/** The pipeline's name, or its template's. */
 export const pipelineTitle = ({ name, template }: Pick<Pipeline, "name" | "template">): string =>
   name ?? (template ? `${template} pipeline` : "Pipeline");
 
@@ -42,7 +42,7 @@ export const PipelineStatus = ({ pipeline }: { pipeline: Pipeline }) => (
   <Status mark={pipelineStatusMark(pipeline.status)} text={pipelineStateName(pipeline)} />
 );
 
-/** A running step is as its job is: that may still wait for a worker. */
+/** A running step shows its job's state: the job may still wait for a worker. */
 export function stepMark({ status, job_status }: PipelineStep): Mark {
   return status === "running" ? statusMark(job_status ?? "pending") : pipelineStatusMark(status);
 }

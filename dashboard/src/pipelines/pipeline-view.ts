@@ -1,6 +1,6 @@
 import type { Pipeline } from "@forge/sdk";
 
-/** What each view of a pipeline's steps gets. */
+/** Props of each view of a pipeline's steps. */
 export interface PipelineViewProps {
   pipeline: Pipeline;
   /** The step whose details are shown below. */

@@ -77,7 +77,7 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
       <p>
         {isDone
           ? "The chosen step and all after it are done again, as another run of this pipeline. A deployment that it made stays until it is stopped."
-          : "Another run of the same pipeline. What completed is kept and not paid again."}
+          : "Starts another run of this pipeline. Completed steps are kept and not billed again."}
       </p>
       <Field label="Begin with" error={errorAt("from")}>
         {(input) => (
@@ -98,7 +98,7 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
           error={gateError(gate.step)}
           hint={
             gate.hasFailed
-              ? "With another gate, the step is judged again and not done again."
+              ? "With another gate, the result is checked again without running the step."
               : undefined
           }
         >

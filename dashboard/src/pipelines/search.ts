@@ -16,11 +16,11 @@ export const PIPELINE_STATUSES = [
 ] as const;
 type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
 
-/** The filters of the list, as they stand in its address. */
+/** The filters of the list, as kept in its address. */
 export interface PipelinesSearch {
   status?: PipelineStatus[];
   tag?: string[];
-  /** The beginning of an id, or a part of a name or tag. */
+  /** The start of an id, or part of a name or tag. */
   q?: string;
 }
 

@@ -16,10 +16,10 @@ import styles from "./step-details.module.css";
 import { StepMade } from "./step-made";
 import { StepCost } from "./steps-table";
 
-/** Their numbers and reasons are shown with the gate and the approval. */
+/** The gate and the approval show the details of these codes. */
 const SHOWN_BELOW = ["gate_failed", "approval_rejected"];
 
-/** All that is known of one step; its job has the rest. */
+/** The details of one step. The job's page has the rest. */
 export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: PipelineStep }) {
   const submitted = pipeline.definition?.steps.find(({ name }) => name === step.name);
   return (

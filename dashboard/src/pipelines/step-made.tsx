@@ -5,16 +5,16 @@ import { plainJob } from "../jobs/job-data";
 import { IdText } from "../ui/copy";
 import { ABSENT } from "../ui/format";
 
-/** Fields of results that name an artifact (docs/handlers.md). */
+/** Result fields that name an artifact (docs/handlers.md). */
 const MADE = ["dataset_id", "distilled_dataset_id", "checkpoint_id", "eval_id"];
 
-/** What a completed step has made: its artifact, or its deployment. */
+/** The output of a completed step: its artifact or its deployment. */
 export function StepMade({ jobId }: { jobId: string }) {
   const forge = useForge();
   const { data: job } = useQuery({
     queryKey: ["jobs", "one", jobId],
     queryFn: async ({ signal }) => plainJob(await forge.jobs.get(jobId, { signal })),
-    // It has ended.
+    // The job has ended: its data does not change.
     staleTime: Number.POSITIVE_INFINITY,
   });
   const textOf = (field: string): string | undefined => {

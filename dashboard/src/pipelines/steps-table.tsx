@@ -1,4 +1,5 @@
 import type { PipelineStep } from "@forge/sdk";
+import { DEPLOYMENT_TYPE } from "../jobs/declared-types";
 import { cx } from "../ui/cx";
 import { ABSENT, formatPercent } from "../ui/format";
 import { Money } from "../ui/money";
@@ -7,11 +8,11 @@ import { StepStatus } from "./pipeline-state";
 import type { PipelineViewProps } from "./pipeline-view";
 import styles from "./steps-table.module.css";
 
-/** Each step in a row, with what it cost; the pipeline's total below. */
+/** One row for each step with its cost, and the pipeline's total. */
 export function StepsTable({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const { steps, cost_usd, estimated_cost_usd } = pipeline;
   const ofThisRun = steps.reduce((sum, step) => sum + (step.cost_usd ?? 0), 0);
-  // Rounded: sums of binary fractions differ in the last digit.
+  // Rounds off floating-point error.
   const earlier = Math.round((cost_usd - ofThisRun) * 1e6) / 1e6;
   return (
     <table className={styles.table} aria-label="Steps">
@@ -81,8 +82,8 @@ export function StepsTable({ pipeline, chosen, onChoose }: PipelineViewProps) {
 }
 
 export function StepCost({ step }: { step: PipelineStep }) {
-  if (step.reused) return <span title="An earlier artifact was taken">$0.00</span>;
-  if (step.cost_usd === null && step.job_type === "deploy" && step.status === "completed") {
+  if (step.reused) return <span title="An earlier artifact was reused">$0.00</span>;
+  if (step.cost_usd === null && step.job_type === DEPLOYMENT_TYPE && step.status === "completed") {
     return <span title="A deployment has a bill of its own">own bill</span>;
   }
   return <Money usd={step.cost_usd} />;

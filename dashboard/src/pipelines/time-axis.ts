@@ -1,6 +1,6 @@
-/** A time without anything that runs is shown this short. */
+/** The width of an idle stretch that is shortened, as a share of the busy time. */
 const BREAK_SHARE = 0.05;
-/** Only longer ones are, in ms and as a share of the busy time. */
+/** Only idle stretches longer than this (in ms, and as a share of the busy time) are shortened. */
 const MIN_BREAK_MS = 20_000;
 const MIN_BREAK_SHARE = 0.3;
 const MAX_TICKS = 6;
@@ -11,15 +11,15 @@ interface Interval {
 }
 
 export interface TimeAxis {
-  /** Where a moment lies: 0 is the beginning, 1 the end. */
+  /** The position of a moment: 0 is the start, 1 the end. */
   shareOf: (ms: number) => number;
   /** Idle stretches that are drawn shorter than they are. */
   breaks: Interval[];
-  /** Moments to mark, in ms since the beginning. */
+  /** Moments to mark, in ms since the start. */
   ticks: number[];
 }
 
-/** Lays out spans from the first one's beginning to the last one's end, without long idle stretches. */
+/** Lays out spans from the first start to the last end, with long idle stretches shortened. */
 export function timeAxis(spans: readonly Interval[]): TimeAxis {
   const busy = union(spans);
   const busyMs = Math.max(1, sum(busy.map(lengthOf)));
@@ -42,7 +42,7 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // After a break, round numbers since the beginning say nothing.
+    // After a break, round numbers since the start are not useful.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

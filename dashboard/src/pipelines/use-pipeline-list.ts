@@ -6,7 +6,7 @@ import type { PipelinesSearch } from "./search";
 
 const PAGE_SIZE = 50;
 
-/** The pipelines that match the filters, live. */
+/** The pipelines that match the filters, updated live. */
 export function usePipelineList(search: PipelinesSearch): LiveList<Pipeline> {
   const forge = useForge();
   return useLiveList<Pipeline>({

@@ -12,9 +12,9 @@ import { plainJob } from "../jobs/job-data";
 import { toast } from "../ui/toasts";
 import { isOver } from "./pipeline-state";
 
-/** One that runs is watched more closely than a list. */
+/** Polls a running pipeline more often than a list. */
 const RUNNING_POLL_MS = 2_000;
-/** Most steps of a pipeline: so many jobs at most belong to one run. */
+/** The maximum number of steps of a pipeline, and so of jobs of one run. */
 const MAX_JOBS = 500;
 
 const keyOf = (pipelineId: string) => ["pipelines", "one", pipelineId] as const;
@@ -32,12 +32,14 @@ export function usePipeline(pipelineId: string) {
   });
 }
 
-/** The jobs of all its runs: when each was started by its worker is not in the pipeline. */
+/**
+ * The jobs of all its runs. The pipeline itself does not contain when a worker started each job.
+ */
 export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);
   return useQuery({
-    // Read once more when the pipeline has ended.
+    // `isLive` in the key: fetches once more when the pipeline has ended.
     queryKey: ["pipelines", "jobs", pipeline.pipeline_id, pipeline.run, isLive],
     queryFn: async () => {
       const jobs = [];
@@ -55,7 +57,7 @@ export function usePipelineJobs(pipeline: Pipeline) {
   });
 }
 
-/** A change of a pipeline: its answer is shown at once, its refusal by the dialog that asked for it. */
+/** A change of a pipeline. Shows the response at once; the dialog shows an error. */
 export function usePipelineChange<Values>({
   pipelineId,
   call,
@@ -78,6 +80,6 @@ export function usePipelineChange<Values>({
 
 function showAtOnce(queries: QueryClient, pipeline: Pipeline): void {
   const key = keyOf(pipeline.pipeline_id);
-  // Answers of changes lack the forecast and the definition: those stay until the next read.
+  // Responses to changes lack the forecast and the definition: keep both until the next read.
   queries.setQueryData<Pipeline>(key, (before) => ({ ...before, ...pipeline }));
 }

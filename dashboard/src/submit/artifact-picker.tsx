@@ -13,19 +13,19 @@ interface Props {
   input: FieldInput;
   value: string;
   onChange: (value: string) => void;
-  /** One of the offers was taken. */
+  /** Called when the user picks an offer. */
   onChoose?: (value: string) => void;
 }
 
 const MOST = 12;
-/** An artifact whose files Forge can't see has no URI to offer: there may be many of them. */
+/** Artifacts whose files Forge can't see have no URI to offer, and there may be many of them. */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
 /**
- * Offers the tenant's artifacts. Anything else may be typed: a worker may know ids that Forge doesn't.
+ * Offers the tenant's artifacts. The user may type any other value: a worker may know ids that Forge doesn't.
  *
- * Not Base UI's: that hides the rest of the page from screen readers while its list is open.
+ * This is not Base UI's component: while its list is open, that one hides the rest of the page from screen readers.
  */
 export function ArtifactPicker({ source, input, value, onChange, onChoose }: Props) {
   const listId = useId();
@@ -91,7 +91,7 @@ export function ArtifactPicker({ source, input, value, onChange, onChoose }: Pro
         <div id={listId} className={styles.list} role="listbox" aria-label={`Your ${source.type}s`}>
           {isOpen &&
             offers.map((offer, index) => (
-              // The keys are the input's, which keeps the focus.
+              // The input keeps the focus and handles all keys.
               // biome-ignore lint/a11y/useFocusableInteractive: see above
               <div
                 key={offer.value}
@@ -123,11 +123,11 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
   return `No ${type} of yours matches. What you typed is handed to the worker as it is.`;
 }
 
-/** The newest artifacts, or those whose id or name has what is typed. */
+/** The newest artifacts, or those whose id or name contains the typed text. */
 function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
   const forge = useForge();
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  // What was chosen, or is a URI, is no search: the list then shows what else there is.
+  // A chosen value or a URI is not a search text: the list then shows the newest artifacts.
   const typed = chosen.includes(value) || value.includes("://") ? "" : value.trim();
   const q = useDebounced(typed, TYPING_MS);
   const { data = [], isPending } = useQuery({

@@ -1,17 +1,17 @@
 import type { Artifact } from "@forge/sdk";
-import type { JobType } from "../jobs/search";
+import { JOB_TYPE_FACTS, type JobType } from "../jobs/declared-types";
 import { formatBytes } from "../ui/format";
 
-/** What a field takes of an artifact. */
+/** Which artifacts a field accepts, and whether it takes their id or a URI. */
 export interface ArtifactSource {
-  /** "artifact": of any type. */
+  /** "artifact": any type. */
   type: "dataset" | "checkpoint" | "artifact";
   takes: "id" | "uri";
 }
 
-/** Fields that name an artifact. In a training `model_id` is a base model, not a checkpoint. */
+/** Fields that name an artifact. `model_id` is a checkpoint only if it is the alias of `checkpoint_id`. */
 export function sourceOf(type: JobType, field: string): ArtifactSource | undefined {
-  switch (field) {
+  switch (JOB_TYPE_FACTS[type].aliases[field] ?? field) {
     case "dataset_id":
     case "benchmark":
       return { type: "dataset", takes: "id" };
@@ -19,15 +19,13 @@ export function sourceOf(type: JobType, field: string): ArtifactSource | undefin
       return { type: "dataset", takes: "uri" };
     case "checkpoint_id":
       return { type: "checkpoint", takes: "id" };
-    case "model_id":
-      return type === "train" ? undefined : { type: "checkpoint", takes: "id" };
     default:
       return undefined;
   }
 }
 
 export interface Offer {
-  /** What the field gets. */
+  /** The value for the field. */
   value: string;
   title: string;
   note: string;
@@ -36,7 +34,7 @@ export interface Offer {
 
 const TABLE = /\.(jsonl|csv|parquet)$/;
 
-/** An id is one offer; a URI is that of a table, so an artifact with two tables is two. */
+/** One offer for an id. For URIs, one offer for each table of the artifact. */
 export function offersOf(artifact: Artifact, { takes }: ArtifactSource): Offer[] {
   const { artifact_id, name, kind, size_bytes, created_at } = artifact;
   const title = name ?? artifact_id;

@@ -1,12 +1,12 @@
 import type { FormFieldSchema } from "./fields";
 
-/** What a field's text means: a value, nothing (it is left out), or what is wrong with it. */
+/** Result of a check: a value, a problem, or neither if the field is omitted. */
 export interface Checked {
   value?: unknown;
   problem?: string;
 }
 
-/** Checks what the schema says of one field. The server checks everything once more. */
+/** Checks one field against its schema. The server checks everything again. */
 export function checkField(field: FormFieldSchema, text: string): Checked {
   const trimmed = text.trim();
   if (trimmed === "") return field.required ? { problem: "This is required." } : {};
@@ -36,8 +36,8 @@ function checkText(
 ): Checked {
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
-  // The pattern has no file://: which folders it may name only the server knows. Of a name the server says what it
-  // must not have.
+  // The pattern doesn't include file://, because only the server knows the allowed folders. Names are checked by the
+  // server, too: its refusal says which characters are not allowed.
   if (
     pattern &&
     name.endsWith("_uri") &&

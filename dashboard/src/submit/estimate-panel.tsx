@@ -10,11 +10,11 @@ import styles from "./estimate-panel.module.css";
 interface Props {
   estimate: Estimate | undefined;
   error: unknown;
-  /** Another one is on its way. */
+  /** A newer estimate is loading. */
   isOld: boolean;
 }
 
-/** What the job is expected to cost, and how that was computed. */
+/** Shows the expected cost of the job, and how it was computed. */
 export function EstimatePanel({ estimate, error, isOld }: Props) {
   return (
     <EstimateFrame isOld={isOld}>
@@ -29,7 +29,7 @@ export function EstimatePanel({ estimate, error, isOld }: Props) {
   );
 }
 
-/** @param isOld another estimate is on its way. */
+/** @param isOld a newer estimate is loading. */
 export const EstimateFrame = ({ isOld, children }: { isOld: boolean; children: ReactNode }) => (
   <Section title="Estimated cost">
     <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
@@ -71,7 +71,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** What is wrong with a field is said there. */
+/** Problems of a field are shown at the field, not here. */
 function reasonOf(error: unknown): string {
   const { param, message } = describeError(error);
   return param ? "Forge would refuse one of the fields." : message;

@@ -7,12 +7,12 @@ import {
 import type { JobType } from "../jobs/search";
 
 export interface FormFieldSchema extends FieldSchema {
-  /** As the API calls it, and as a refusal's `param` names it: `epochs`, `resources.gpu`. */
+  /** Its name in the API and in the `param` of a refusal: `epochs`, `resources.gpu`. */
   name: string;
   required: boolean;
 }
 
-/** The fields of one payload form, the required ones first. */
+/** The fields of one payload form, required fields first. */
 export function payloadFields(form: FormSchema): FormFieldSchema[] {
   const fields = Object.entries(form.fields).map(([name, schema]) => ({
     ...schema,
@@ -24,13 +24,13 @@ export function payloadFields(form: FormSchema): FormFieldSchema[] {
 
 export const formsOf = (type: JobType): FormSchema[] => SUBMISSIONS[type] ?? [];
 
-/** What the form of this number has; the first one where there is no such number. */
+/** The form with this number; the first form if the number does not exist. */
 export function formOf(type: JobType, index: number): FormSchema {
   const forms = formsOf(type);
   return forms[index] ?? forms[0] ?? { required: [], fields: {} };
 }
 
-/** The options beside the payload; those of an object are fields of their own. */
+/** The options of a submission. Each property of an object option is a separate field. */
 export const OPTION_FIELDS: readonly FormFieldSchema[] = Object.entries(OPTIONS).flatMap(
   ([name, schema]) =>
     schema.properties
@@ -60,7 +60,7 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The schema's description, as a sentence's beginning. An address keeps its small letters. */
+/** The schema's description with a capital first letter. A URL scheme keeps its lower case. */
 export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
   const isAddress = description !== undefined && /^\w+:\/\//.test(description);
   const text =
@@ -71,7 +71,7 @@ export const hintOf = ({ description, type }: FieldSchema): string | undefined =
   return text ? `${text}; separated by commas` : "Separated by commas";
 };
 
-/** How a form differs from the type's other one: by what it requires. */
+/** The title of a form: its required fields. */
 export const formTitle = (form: FormSchema): string =>
   form.required.map((name, at) => (at === 0 ? labelOf(name) : lower(labelOf(name)))).join(", ");
 

@@ -17,7 +17,7 @@ interface Props {
   onChange: (text: string) => void;
 }
 
-/** One field, as its schema asks for: a text, a number, a list, JSON, or one of the tenant's artifacts. */
+/** The input for one field, by its schema: text, number, list, JSON, or one of the tenant's artifacts. */
 export function FormField({ type, field, value, error, onChange }: Props) {
   const source = sourceOf(type, field.name);
   const isObject = field.type === "object";
@@ -68,7 +68,7 @@ interface UploadProps {
   children: ReactElement;
 }
 
-/** Where a dataset is chosen, one can be uploaded. */
+/** The upload button of a field that takes a dataset. */
 function WithUpload({ source, onChange, children }: UploadProps) {
   const [isOpen, setOpen] = useState(false);
   if (source.type !== "dataset") return children;

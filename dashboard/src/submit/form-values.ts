@@ -4,13 +4,13 @@ import type { JobType } from "../jobs/search";
 import { checkField } from "./check-field";
 import { type FormFieldSchema, formOf, formsOf, OPTION_FIELDS, payloadFields } from "./fields";
 
-/** What stands in the fields, by their names. Types share it: what one has typed stays for another. */
+/** Texts of the fields, by name. All job types share them, so typed text stays when the type changes. */
 export type Values = Readonly<Record<string, string>>;
 
 export type Body = Record<string, unknown>;
 
 export interface Reading {
-  /** As the API takes it; without the fields that are wrong. */
+  /** The request body, without invalid fields. */
   body: Body;
   /** By field name. */
   problems: Record<string, string>;
@@ -38,7 +38,7 @@ function put(body: Body, name: string, value: unknown): void {
   body[first] = inner;
 }
 
-/** Names of one field in the two forms (docs/api.md); jobs are stored with the first. */
+/** Fields with two names (docs/api.md). Jobs are stored with the first name. */
 const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["size", "num_samples"],
   ["teacher", "teacher_model"],
@@ -46,13 +46,13 @@ const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["checkpoint_id", "model_id"],
 ];
 
-/** The name by which this form has a stored field. */
+/** The name of a stored field in this form. */
 export const nameIn = (form: FormSchema, name: string): string | undefined =>
   name in form.fields
     ? name
     : SAME_FIELD.find(([stored, other]) => stored === name && other in form.fields)?.[1];
 
-/** The form that has all that a job's payload has, and the texts of its fields. */
+/** The form that has all fields of a job's payload, and the texts of its fields. */
 export function valuesOf(job: JobData): { form: number; values: Values } {
   const type = job.job_type as JobType;
   const stored = Object.keys(job.payload);

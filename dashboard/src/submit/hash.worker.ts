@@ -1,6 +1,6 @@
 import { platform } from "#platform";
 
-/** SHA-256 of a file, piece by piece: a dataset may be larger than the memory. */
+/** Computes the SHA-256 of a file in chunks, because a dataset may be larger than memory. */
 const page = globalThis as unknown as {
   onmessage: (event: MessageEvent<Blob>) => void;
   postMessage(message: HashMessage): void;
@@ -8,7 +8,7 @@ const page = globalThis as unknown as {
 
 export type HashMessage = { done: number } | { hex: string } | { problem: string };
 
-/** The page is told no more often than every so many bytes. */
+/** Number of bytes between two progress reports. */
 const STEP_BYTES = 4_000_000;
 
 page.onmessage = async ({ data: file }) => {
@@ -16,14 +16,14 @@ page.onmessage = async ({ data: file }) => {
     const hash = platform.createHash();
     const reader = file.stream().getReader();
     let done = 0;
-    let told = 0;
+    let reported = 0;
     for (;;) {
       const { done: isOver, value } = await reader.read();
       if (isOver) break;
       hash.update(value);
       done += value.length;
-      if (done - told < STEP_BYTES) continue;
-      told = done;
+      if (done - reported < STEP_BYTES) continue;
+      reported = done;
       page.postMessage({ done });
     }
     page.postMessage({ hex: hash.hex() });

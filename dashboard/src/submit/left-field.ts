@@ -1,9 +1,9 @@
 import type { FocusEvent } from "react";
 
 /**
- * The field that the focus has left: from then on it may say what is wrong with it. From an input to the button
- * beside it is not out of the field yet. The button that submits looks at all fields itself; a message that appeared
- * now would move it from under the pointer.
+ * The field that the focus has left. From then on, its problem may be shown. A move from an input to a button of the
+ * same field doesn't count, nor does a move to the submit button: a message that appears now would move that button
+ * away from the pointer, and submitting checks all fields anyway.
  */
 export function leftField({ target, relatedTarget }: FocusEvent): HTMLElement | undefined {
   const field = target.closest<HTMLElement>("[data-field]");

@@ -6,7 +6,7 @@ import { Tabs } from "../ui/tabs";
 import type { Body } from "./form-values";
 import { type Snippet as Code, snippetsOf } from "./snippets";
 
-/** The form's content as a command and as code: what was tried here once is a script tomorrow. */
+/** Shows the form's content as a command and as code, to use in scripts. */
 export function SameAs({ type, body }: { type: JobType; body: Body }) {
   const [shown, setShown] = useState<Code["id"]>("curl");
   return (

@@ -1,7 +1,7 @@
 import { given, readOneOf, readText, type Search } from "../app/search-params";
 import { JOB_TYPES, type JobType } from "../jobs/search";
 
-/** The address of the form. */
+/** URL parameters of the form. */
 export interface SubmitSearch {
   type?: JobType;
   /** The job whose payload fills the form. */

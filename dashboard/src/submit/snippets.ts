@@ -1,4 +1,4 @@
-import type { JobType } from "../jobs/search";
+import { JOB_TYPE_FACTS, type JobType } from "../jobs/declared-types";
 import type { Body } from "./form-values";
 
 export interface Snippet {
@@ -7,7 +7,7 @@ export interface Snippet {
   code: string;
 }
 
-/** The same submission without the form. The key is a variable: it is never part of a text that people share. */
+/** Code for the same submission. The API key is a variable, so that shared text never contains it. */
 export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[] {
   return [
     { id: "curl", title: "curl", code: curl(type, body, origin) },
@@ -16,7 +16,7 @@ export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[]
   ];
 }
 
-/** In single quotes no character has a meaning for a shell, but the quote itself. */
+/** Within single quotes, only the quote itself is special to a shell. */
 export const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
@@ -29,7 +29,7 @@ function curl(type: JobType, body: Body, origin: string): string {
   ].join("\n");
 }
 
-/** A line for each field; a field's own value in one. */
+/** JSON with one line for each field. */
 function jsonText(body: Body): string {
   const fields = Object.entries(body).map(
     ([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`,
@@ -50,7 +50,7 @@ function python(type: JobType, body: Body, origin: string): string {
   ].join("\n");
 }
 
-/** A literal of Python. JSON's texts and numbers are Python's, too. */
+/** A Python literal. JSON strings and numbers are also valid in Python. */
 export function pythonValue(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -60,25 +60,8 @@ export function pythonValue(value: unknown): string {
   return `{${entries.map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`).join(", ")}}`;
 }
 
-/** Options of `forge jobs submit`, by the API's names; any other field goes by --set. */
+/** Options of `forge jobs submit` that all types have, by API field name. Other fields use --set. */
 const FLAGS: Record<string, string> = {
-  domain: "--domain",
-  num_samples: "--num-samples",
-  task: "--task",
-  teacher: "--teacher",
-  teacher_model: "--teacher",
-  student_model: "--student",
-  style: "--style",
-  dataset_id: "--dataset",
-  dataset_uri: "--dataset",
-  model: "--model",
-  model_id: "--model",
-  epochs: "--epochs",
-  checkpoint_id: "--checkpoint",
-  benchmark: "--benchmark",
-  region: "--region",
-  min_replicas: "--min-replicas",
-  max_replicas: "--max-replicas",
   "resources.gpu": "--gpu",
   "resources.gpu_type": "--gpu-type",
   "resources.memory_gb": "--memory-gb",
@@ -90,9 +73,8 @@ const FLAGS: Record<string, string> = {
   max_attempts: "--max-attempts",
 };
 
-/** Evaluate and deploy know a model by `--checkpoint`. */
 const flagOf = (type: JobType, name: string): string | undefined =>
-  name === "model_id" && type !== "train" ? "--checkpoint" : FLAGS[name];
+  JOB_TYPE_FACTS[type].flags[name] ?? FLAGS[name];
 
 function forge(type: JobType, body: Body): string {
   const { resources = {}, ...rest } = body;

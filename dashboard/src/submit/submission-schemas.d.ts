@@ -1,6 +1,6 @@
 /** Made from docs/openapi.json by build/submission-schemas.mts. */
 declare module "virtual:submission-schemas" {
-  /** Of JSON Schema, what the submissions use. */
+  /** The part of JSON Schema that submissions use. */
   export interface FieldSchema {
     type?: "string" | "integer" | "array" | "object";
     description?: string;
@@ -20,8 +20,8 @@ declare module "virtual:submission-schemas" {
     fields: Record<string, FieldSchema>;
   }
 
-  /** By job type: the forms that its payload may have. */
+  /** The payload forms of each job type. */
   export const SUBMISSIONS: Record<string, FormSchema[]>;
-  /** What every submission may carry beside its payload. */
+  /** Options that every submission may have in addition to its payload. */
   export const OPTIONS: Record<string, FieldSchema>;
 }

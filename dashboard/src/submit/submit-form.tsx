@@ -17,7 +17,7 @@ import { SameAs } from "./same-as";
 import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
 
-/** The options in the order in which people decide on them; what is new in the schema comes last. */
+/** The options in the order in which users decide on them. New options of the schema come last. */
 const GROUPS: readonly { title: string; names: readonly string[] }[] = [
   {
     title: "What the worker must have",
@@ -93,7 +93,7 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
   );
 }
 
-/** Which of the type's two payload forms. */
+/** Lets the user choose one of the type's two payload forms. */
 function FormChoice({ type, state }: { type: JobType; state: SubmitFormState }) {
   const id = useId();
   const forms = formsOf(type);

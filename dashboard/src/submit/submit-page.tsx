@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
+import { JOB_TYPE_FACTS, JOB_TYPES, type JobType } from "../jobs/declared-types";
 import { type JobData, plainJob } from "../jobs/job-data";
-import { JOB_TYPES, type JobType } from "../jobs/search";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
@@ -15,19 +15,10 @@ import styles from "./submit-page.module.css";
 const route = getRouteApi("/submit");
 const BLANK = { form: 0, values: {} };
 
-const ABOUT: Record<JobType, string> = {
-  generate: "A teacher model writes a dataset.",
-  audit: "The rows of a dataset are scored.",
-  distill: "A teacher answers a dataset's questions, for a student to learn from.",
-  train: "A model is trained on a dataset. The result is a checkpoint.",
-  evaluate: "A checkpoint is scored.",
-  deploy: "A checkpoint is served at an address, until you stop it.",
-};
-
 export function SubmitPage() {
   const { type, from } = route.useSearch();
   const source = useSource(from);
-  const shown = type ?? (source.data?.job_type as JobType | undefined) ?? "generate";
+  const shown = type ?? (source.data?.job_type as JobType | undefined) ?? JOB_TYPES[0];
   return (
     <Page
       title={from ? "Clone a job" : "Submit a job"}
@@ -40,11 +31,11 @@ export function SubmitPage() {
       }
     >
       <Types shown={shown} from={from} />
-      <p className={styles.about}>{ABOUT[shown]}</p>
+      <p className={styles.about}>{JOB_TYPE_FACTS[shown].about}</p>
       {from && !source.data ? (
         <Waiting error={source.error} onRetry={() => void source.refetch()} />
       ) : (
-        // Another source is another form; another type keeps what was typed.
+        // Another source resets the form. Another type keeps the typed text.
         <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
       )}
     </Page>
@@ -53,7 +44,7 @@ export function SubmitPage() {
 
 const startOf = (job: JobData | undefined) => (job ? valuesOf(job) : BLANK);
 
-/** The job that fills the form. It is read once: what is typed over it stays. */
+/** The job that fills the form. It is read only once, so that it never overwrites typed text. */
 function useSource(from: string | undefined) {
   const forge = useForge();
   return useQuery({

@@ -5,7 +5,7 @@ import workerUrl from "./hash.worker?worker&url";
 
 export interface UploadProgress {
   step: "checksum" | "sending" | "reading";
-  /** 0 to 1, of this step. */
+  /** Progress of this step, from 0 to 1. */
   share: number;
 }
 
@@ -29,8 +29,8 @@ export const contentTypeOf = (fileName: string): string | undefined =>
   CONTENT_TYPES[/\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? ""];
 
 /**
- * Sends a file with its checksum. By XMLHttpRequest: a browser's fetch does not tell how much of a body
- * has gone.
+ * Sends a file with its checksum. Uses XMLHttpRequest, because a browser's fetch doesn't report upload
+ * progress.
  */
 export async function uploadFile(upload: Upload): Promise<Dataset> {
   const { file, signal, onProgress } = upload;
@@ -67,7 +67,7 @@ function send({ file, name, apiKey, idempotencyKey, signal, onProgress }: Upload
     request.setRequestHeader("Idempotency-Key", idempotencyKey);
     request.upload.onprogress = ({ loaded }) =>
       onProgress({ step: "sending", share: file.size > 0 ? loaded / file.size : 1 });
-    // The server then counts the rows.
+    // After the upload, the server counts the rows.
     request.upload.onload = () => onProgress({ step: "reading", share: 1 });
     request.onload = () => {
       const answer = parse(request.responseText);

@@ -6,10 +6,10 @@ import type { Body } from "./form-values";
 
 const TYPING_MS = 350;
 
-/** What the job would cost, a moment after the last change; not asked for while a field is wrong. */
+/** The estimated cost of the job, updated shortly after the last change. No request while a field is invalid. */
 export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
   const forge = useForge();
-  // As a text, so that two equal contents are one.
+  // A string, so that equal contents compare as equal.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["billing", "estimate", type, content],

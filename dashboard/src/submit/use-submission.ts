@@ -15,18 +15,12 @@ export interface Submission {
 
 type Submit = (body: Body, options: { idempotencyKey: string }) => Promise<Job>;
 
-const submitters = (forge: Forge): Record<JobType, Submit> => ({
-  generate: (body, options) => forge.generate(body, options),
-  audit: (body, options) => forge.audit({ dataset_uri: "", ...body }, options),
-  distill: (body, options) => forge.distill(body, options),
-  train: (body, options) => forge.train(body, options),
-  evaluate: (body, options) => forge.evaluate(body, options),
-  deploy: (body, options) => forge.deploy(body, options),
-});
+/** Calls the SDK's method for the type. The server validates the body. */
+const submit = (forge: Forge, type: JobType): Submit => (forge[type] as Submit).bind(forge);
 
 /**
- * Submits a job and goes to it. The same content keeps its Idempotency-Key: a second click, or another try
- * after a lost answer, leads to the one job that the first has made. Changed content is another job.
+ * Submits a job and opens its page. The same content keeps its Idempotency-Key, so a second click, or a retry
+ * after a lost response, leads to the same job. Changed content creates another job.
  */
 export function useSubmission() {
   const forge = useForge();
@@ -35,7 +29,7 @@ export function useSubmission() {
   const keyOf = useIdempotencyKey();
   return useMutation({
     mutationFn: ({ type, body }: Submission) =>
-      submitters(forge)[type](body, { idempotencyKey: keyOf(JSON.stringify([type, body])) }),
+      submit(forge, type)(body, { idempotencyKey: keyOf(JSON.stringify([type, body])) }),
     onSuccess: async (job) => {
       queries.setQueryData(["jobs", "one", job.job_id], plainJob(job));
       for (const { message } of job.warnings ?? [])
@@ -47,7 +41,7 @@ export function useSubmission() {
   });
 }
 
-/** A key for a content, the same each time until the content changes. */
+/** Returns the same key until the content changes. */
 export function useIdempotencyKey(): (content: string) => string {
   const last = useRef<{ content: string; key: string }>(undefined);
   return (content) => {
@@ -56,7 +50,7 @@ export function useIdempotencyKey(): (content: string) => string {
   };
 }
 
-/** Also where the page came over plain HTTP, which has no crypto.randomUUID. */
+/** Also works on pages over plain HTTP, which have no crypto.randomUUID. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `ui-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -12,7 +12,7 @@ export interface Start {
   values: Values;
 }
 
-/** The form's state: what is typed, what is wrong and may be said, and what is sent. */
+/** The state of the form: typed texts, visible problems, and the submission. */
 export function useSubmitForm(type: JobType, start: Start) {
   const [values, setValues] = useState(start.values);
   const [chosenForm, setChosenForm] = useState(start.form);
@@ -27,16 +27,16 @@ export function useSubmitForm(type: JobType, start: Start) {
   const { body, problems } = readForm(form, values);
   const isComplete = Object.keys(problems).length === 0;
   const estimate = useEstimate(type, body, isComplete);
-  // A field is judged when it was left, or the form was sent: not while someone types.
+  // Show a field's problem only after the focus has left it or the form was sent, not while the user types.
   const shown = Object.fromEntries(
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
-  // The estimate goes through the submission's checks, so it finds what the server would refuse.
+  // The estimate runs the same checks as a submission, so it shows what the server would refuse.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
-    // It holds as long as the field's text is the one that was refused.
+    // Show the refusal only until the user changes the field's text.
   ].find((each) => each?.name && values[each.name] === each.at?.[each.name]);
 
   const leave = (name: string): void => setLeft((before) => new Set([...before, name]));
@@ -74,13 +74,13 @@ export function useSubmitForm(type: JobType, start: Start) {
     body,
     submit,
     isPending: submission.isPending,
-    /** A refusal that is about no field. */
+    /** A refusal that is not about a field. */
     failure: submission.error && !sent ? submission.error : undefined,
     estimate,
   };
 }
 
-/** The field that a refusal is about. Its `param` may be the field's other name, or a part of it. */
+/** The field that a refusal is about. `param` may be an alias of the field, or a path within it. */
 function fieldOf(error: unknown, form: FormSchema): { name: string; message: string } | undefined {
   const { param, atField: message } = describeError(error);
   const path = param?.replace(/^payload\./, "");

@@ -5,7 +5,7 @@ import { useSigned } from "../api/context";
 import { type UploadProgress, uploadFile } from "./upload-file";
 import { useIdempotencyKey } from "./use-submission";
 
-/** Uploads one file at a time; leaving the dialog ends what is under way. */
+/** Uploads one file at a time. Closing the dialog cancels the upload. */
 export function useUpload(onDone: (dataset: Dataset) => void) {
   const { session } = useSigned();
   const queries = useQueryClient();

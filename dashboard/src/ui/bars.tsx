@@ -3,11 +3,11 @@ import styles from "./bars.module.css";
 export interface Bar {
   label: string;
   value: number;
-  /** As it is shown, e.g. "$1.20". */
+  /** The formatted value, e.g. "$1.20". */
   text: string;
 }
 
-/** Horizontal bars, each with its name and value: a table that can be read at a glance. */
+/** Horizontal bars, each with its name and value as text. */
 export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
   const largest = Math.max(...bars.map(({ value }) => value), 0);
   return (

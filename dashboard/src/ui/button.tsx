@@ -7,10 +7,10 @@ export type ButtonKind = "primary" | "secondary" | "ghost" | "danger";
 interface Props extends ComponentProps<"button"> {
   kind?: ButtonKind;
   size?: "small" | "medium";
-  /** It does nothing until its work is done. It keeps the focus, which a disabled button would lose. */
+  /** Ignores clicks while the action is pending. Unlike a disabled button, it keeps the focus. */
   busy?: boolean;
   icon?: ReactNode;
-  /** The key that does the same. */
+  /** The keyboard shortcut. */
   hotkey?: string;
 }
 
@@ -46,10 +46,10 @@ export function Button({
   );
 }
 
-/** Also keeps a form from being submitted twice. */
+/** Also prevents a second submission of a form. */
 const ignore = (event: MouseEvent): void => event.preventDefault();
 
-/** A button that shows only an icon. */
+/** A button with only an icon. */
 export function IconButton({
   label,
   className,

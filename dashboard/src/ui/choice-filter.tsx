@@ -12,7 +12,7 @@ interface Props<T extends string> {
   show: (option: T) => ReactNode;
 }
 
-/** A filter of which any number of values may be chosen; none means all. */
+/** A filter with any number of chosen values. None means all. */
 export function ChoiceFilter<T extends string>({
   title,
   chosen,

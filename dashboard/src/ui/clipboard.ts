@@ -1,4 +1,4 @@
-/** Copies a text, also where the page came over plain HTTP and the browser has no clipboard API. */
+/** Copies a text. Works over plain HTTP too, where the browser has no clipboard API. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -13,7 +13,7 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "visually-hidden";
-  // Inside an open dialog, which would take the focus back from anywhere else.
+  // Inside the open dialog: it takes the focus back from any element outside.
   (before?.closest("[role=dialog]") ?? document.body).append(area);
   area.select();
   try {

@@ -2,10 +2,10 @@ import styles from "./columns.module.css";
 import { useSpan } from "./use-span";
 
 interface ChartColumn {
-  /** Where the column begins and ends, e.g. "14:00" and "14:30". */
+  /** The start and end of the column's range, e.g. "14:00" and "14:30". */
   from: string;
   to: string;
-  /** From the bottom up, in the order of the series. */
+  /** From bottom to top, in the order of the series. */
   values: readonly number[];
 }
 
@@ -19,17 +19,20 @@ interface Props {
   label: string;
   series: readonly Series[];
   columns: readonly ChartColumn[];
-  /** How a value is shown. */
+  /** Formats a value. */
   format: (value: number) => string;
-  /** Below the first and the last column. */
+  /** Labels below the first and the last column. */
   ends: readonly [string, string];
-  /** Opens what is behind columns, from the first chosen one to the last. */
+  /** Called with the first and the last selected column. */
   onSpan: (first: number, last: number) => void;
 }
 
 const HEIGHT = 120;
 
-/** Stacked columns over time. Each column's numbers are in its tooltip; a click or dragging opens what is behind them. */
+/**
+ * Stacked columns over time. A tooltip shows each column's numbers; a click or a drag selects
+ * columns.
+ */
 export function Columns({ label, series, columns, format, ends, onSpan }: Props) {
   const { chosen, handlers } = useSpan(columns.length, onSpan);
   const sums = columns.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
@@ -97,7 +100,7 @@ export function Columns({ label, series, columns, format, ends, onSpan }: Props)
   );
 }
 
-/** What the chosen columns come to, e.g. "14:00 to 16:30: completed 5, failed 1". */
+/** The totals of the selected columns, e.g. "14:00 to 16:30: completed 5, failed 1". */
 function sumOf(
   columns: readonly ChartColumn[],
   series: readonly Series[],
@@ -129,7 +132,7 @@ function Stack({
   return (
     <g className={styles.column}>
       <title>{sumOf([column], series, format)}</title>
-      {/* All of the column's height shows the tooltip, not only what is filled. */}
+      {/* The full height of the column shows the tooltip, not only the filled part. */}
       <rect x={left} y="0" width={width} height={HEIGHT} className={styles.target} />
       {series.map(({ name, color }, at) => {
         const value = column.values[at] ?? 0;

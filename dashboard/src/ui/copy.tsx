@@ -31,16 +31,16 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** So much of an id's end tells it from its neighbours. */
+/** The last characters of an id, enough to distinguish ids in a list. */
 const TAIL = 8;
 
-/** An id in monospace; where there is no room for all of it, its middle is left out. */
+/** An id in monospace. If it does not fit, its middle is cut. */
 export const IdText = ({ id }: { id: string }) =>
   id.length <= TAIL ? (
     <code title={id}>{id}</code>
   ) : (
     <code className={styles.text} title={id}>
-      {/* In one piece for screen readers. */}
+      {/* The whole id for screen readers. */}
       <span className={cx("visually-hidden", styles.whole)}>{id}</span>
       <span className={styles.start} aria-hidden="true">
         {id.slice(0, -TAIL)}
@@ -51,7 +51,7 @@ export const IdText = ({ id }: { id: string }) =>
     </code>
   );
 
-/** The same with a button that copies it. */
+/** An id with a button that copies it. */
 export function Id({ id }: { id: string }) {
   return (
     <span className={styles.id}>
@@ -61,11 +61,11 @@ export function Id({ id }: { id: string }) {
   );
 }
 
-/** A command or a piece of code, with a button that copies it. */
+/** A command or a piece of code with a button that copies it. */
 export function Snippet({ code, label = "Copy" }: { code: string; label?: string }) {
   return (
     <div className={styles.snippet}>
-      {/* Scrolls sideways, so the keyboard must reach it. */}
+      {/* Focusable, so that the keyboard can scroll it sideways. */}
       <pre tabIndex={0}>{code}</pre>
       <CopyButton text={code} label={label} />
     </div>

@@ -8,7 +8,7 @@ export interface CurvePoint {
 
 interface Props {
   name: string;
-  /** In the order of x. */
+  /** Sorted by x. */
   points: readonly CurvePoint[];
   formatX: (x: number) => string;
   formatY: (y: number) => string;
@@ -16,10 +16,13 @@ interface Props {
 
 const WIDTH = 320;
 const HEIGHT = 96;
-/** More points than pixels draw the same line. */
+/** More points than pixels would draw the same line. */
 const MAX_DRAWN = 2 * WIDTH;
 
-/** One series over time or steps, with its ends labelled. A pointer reads the value below it; without one, the last is shown. */
+/**
+ * One series over time or steps, with labels at the ends of its axes. The pointer selects the value
+ * to show; otherwise the last value is shown.
+ */
 export function Curve({ name, points, formatX, formatY }: Props) {
   const [pointed, setPointed] = useState<number>();
   const first = points[0];
@@ -65,7 +68,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
               .map((each) => `${xOf(each).toFixed(1)},${yOf(each).toFixed(1)}`)
               .join(" ")}
           />
-          {/* A dot that stays round although the drawing is stretched. */}
+          {/* A round dot: the drawing is stretched, a line cap is not. */}
           {(pointed !== undefined || points.length === 1) && (
             <path
               d={`M${xOf(shown).toFixed(1)} ${yOf(shown).toFixed(1)}h0`}
@@ -82,7 +85,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
   );
 }
 
-/** The lowest and the highest value. There may be more points than a call takes arguments. */
+/** The lowest and the highest value. A loop, as Math.min can't take that many arguments. */
 function rangeOf(points: readonly CurvePoint[]): [low: number, high: number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { y } of points) {

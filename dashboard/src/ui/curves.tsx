@@ -7,13 +7,16 @@ import { formatNumber, plural } from "./format";
 export interface Series {
   name: string;
   points: readonly CurvePoint[];
-  /** Without it numbers are shown as they are. */
+  /** Without it, numbers are shown as they are. */
   formatY?: (y: number) => string;
 }
 
 const MAX_SHOWN = 12;
 
-/** A chart for each series, as their scales differ. A worker may report hundreds: the first ones are drawn, the others on demand. */
+/**
+ * One chart per series, as scales differ. A worker may report hundreds of series: the first ones
+ * are drawn, the others on demand.
+ */
 export function Curves({
   series,
   formatX,
@@ -41,7 +44,7 @@ export function Curves({
   );
 }
 
-/** A number of any size in a few digits: losses are small, tokens are many. */
+/** A number of any size in a few digits: losses are small, token counts are large. */
 const formatMeasure = (value: number): string => {
   const size = Math.abs(value);
   if (size >= 1e7 || (size > 0 && size < 1e-4)) return value.toExponential(2);

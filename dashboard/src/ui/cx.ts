@@ -1,3 +1,3 @@
-/** Class names, without those that are not given. */
+/** Joins class names and skips empty ones. */
 export const cx = (...names: (string | false | null | undefined)[]): string =>
   names.filter(Boolean).join(" ");

@@ -5,7 +5,7 @@ import styles from "./detail.module.css";
 import { Notice } from "./error-banner";
 import { type Mark, StatusMark } from "./status-mark";
 
-/** The heading of a page about one thing: how it stands, what it is, and its id. */
+/** The heading of a detail page: state, title and id. */
 export function DetailHeading({
   mark,
   state,
@@ -36,7 +36,7 @@ interface Explanation {
   next: string;
 }
 
-/** Why it stands as it does, and what comes next. */
+/** Explains a state, and what comes next. */
 export function Verdict({
   explanation: { tone, why, next },
   action,
@@ -58,7 +58,7 @@ export function Verdict({
   );
 }
 
-/** A page's content with facts at its side; below it where the window is narrow. */
+/** A page's content with facts at its side, or below it in a narrow window. */
 export function WithFacts({
   label,
   facts,

@@ -9,16 +9,16 @@ interface Props {
   open: boolean;
   onClose: () => void;
   title: string;
-  /** Wide for forms with two columns, and for code. */
+  /** For forms with two columns, and for code. */
   wide?: boolean;
-  /** What it shows is not shown again: Esc, or a click outside it, does not close it. */
+  /** Esc or a click outside does not close the dialog: its content is shown only once. */
   stays?: boolean;
   children: ReactNode;
 }
 
 /**
- * The first field has the focus, or the first button: of a question that is the safe answer. Focus stays inside, Esc
- * closes it, and what was focused before is focused again.
+ * Focus starts on the first field, or on the first button, which in a question is the safe answer.
+ * Focus stays inside the dialog, Esc closes it, and closing returns the focus.
  */
 export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
   const body = useRef<HTMLDivElement>(null);
@@ -31,7 +31,7 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
     <Base.Root
       open={open}
       onOpenChange={(isOpen, { reason }) => {
-        if (!isOpen && !(stays && SLIPS.includes(reason))) onClose();
+        if (!isOpen && !(stays && ACCIDENTAL.includes(reason))) onClose();
       }}
     >
       <Base.Portal>
@@ -40,7 +40,7 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
           className={wide ? `${styles.popup} ${styles.wide}` : styles.popup}
           initialFocus={(how) => {
             opener.current = document.activeElement;
-            // A finger wants no keyboard on the screen before it has asked for one.
+            // On touch, no field is focused: it would open the on-screen keyboard.
             return how === "touch" || first();
           }}
           finalFocus={() => focusAfter(opener.current)}
@@ -60,20 +60,22 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
   );
 }
 
-/** What closes a dialog by mistake. */
-const SLIPS: readonly string[] = ["escape-key", "outside-press"];
+/** Ways to close a dialog by mistake. */
+const ACCIDENTAL: readonly string[] = ["escape-key", "outside-press"];
 
 const FIELDS =
   "input:not([type=hidden], :disabled), select:not(:disabled), textarea:not(:disabled)";
 const BUTTONS = "button:not(:disabled), a[href]";
 
-/** The opener, unless what was done has taken it away: then the page, so that Tab goes on from its beginning. */
+/**
+ * The element that opened the dialog. If the action removed it, the page, so that Tab starts there.
+ */
 const focusAfter = (opener: Element | null): HTMLElement | null =>
   opener instanceof HTMLElement && opener !== document.body && opener.isConnected
     ? opener
     : document.getElementById("main");
 
-/** The buttons at a dialog's end, the one that does it last. */
+/** The buttons at the end of a dialog; the last one confirms. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className={styles.actions}>{children}</div>;
 }
@@ -85,15 +87,15 @@ interface ConfirmProps {
   /** What will happen. */
   children: ReactNode;
   action: string;
-  /** What is done. Where it is refused the dialog stays open, and says why. */
+  /** The mutation to run. If it fails, the dialog stays open and shows the error. */
   change: { isPending: boolean; error: unknown; reset: () => void };
-  /** What was not done then, e.g. "The job was not cancelled". */
+  /** The title of the error, e.g. "The job was not cancelled". */
   refused: string;
-  /** @param close for when it is done. */
+  /** @param close closes the dialog; call it on success. */
   onConfirm: (close: () => void) => void;
 }
 
-/** Asks before something that can't be undone. */
+/** Asks for confirmation of an action that can't be undone. */
 export function ConfirmDialog({
   open,
   onClose,

@@ -1,12 +1,12 @@
-/** Saves bytes as a file, as a click on a download link does. */
+/** Saves bytes as a file, like a click on a download link. */
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   saveLink(url, name);
-  // The browser has taken it over by then.
+  // By then the browser has read the blob.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Saves what an address of this origin answers. */
+/** Saves the response of a URL of this origin. */
 export function saveLink(url: string, name: string): void {
   const link = document.createElement("a");
   link.href = url;

@@ -3,10 +3,10 @@ import { Snippet } from "./copy";
 import styles from "./empty.module.css";
 
 interface Props {
-  /** One sentence: what would be here. */
+  /** One sentence that says what will appear here. */
   title: string;
   children?: ReactNode;
-  /** A command that works, to put something here. */
+  /** A working command that creates something to show here. */
   command?: string;
   action?: ReactNode;
 }

@@ -7,16 +7,16 @@ import styles from "./error-banner.module.css";
 
 interface Props {
   error: unknown;
-  /** What could not be done, e.g. "The job could not be loaded". */
+  /** What failed, e.g. "The job could not be loaded". */
   what: string;
   onRetry?: () => void;
-  /** What else can be done about it. */
+  /** Another action that may help. */
   action?: ReactNode;
 }
 
 /**
- * What is wrong, and what to do: of all that is refused or fails, on a page, in a dialog and in a corner. What is
- * wrong with one field stands at that field. Data that is there already stays on the page beside it.
+ * Shows what is wrong and what to do, for every failed call: on a page, in a dialog or as a toast.
+ * An error of one field is shown at that field instead. Data that is already loaded stays visible.
  */
 export function ErrorBanner({ error, what, onRetry, action }: Props) {
   const { message, requestId } = describeError(error);
@@ -46,7 +46,7 @@ export function ErrorBanner({ error, what, onRetry, action }: Props) {
   );
 }
 
-/** A sentence that stands out, with a button at its end. */
+/** A highlighted sentence with a button at its end. */
 export function Notice({
   tone,
   icon,

@@ -5,11 +5,11 @@ import styles from "./field.module.css";
 interface FieldProps {
   label: string;
   hint?: ReactNode;
-  /** Shown below, and read out with the input. */
+  /** Shown below the input, and announced with it. */
   error?: string | undefined;
   required?: boolean;
   className?: string | undefined;
-  /** Gets what ties the input to its label and messages. */
+  /** Receives the attributes that connect the input to its label and messages. */
   children: (input: FieldInput) => ReactElement;
 }
 
@@ -20,7 +20,7 @@ export interface FieldInput {
   "aria-describedby"?: string;
 }
 
-/** A labelled input with its hint and its error. */
+/** A labelled input with a hint and an error. */
 export function Field({ label, hint, error, required, className, children }: FieldProps) {
   const id = useId();
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");

@@ -7,7 +7,10 @@ interface Props {
   note?: ReactNode;
 }
 
-/** A large number with its name, and a line below it. A link in the name makes all of it one. */
+/**
+ * A large number with its name and a line below it. A link in the name makes the whole figure
+ * clickable.
+ */
 export function Figure({
   name,
   value,
@@ -23,7 +26,7 @@ export function Figure({
   );
 }
 
-/** Figures side by side, divided by lines. */
+/** Figures in a row, divided by lines. */
 export const Figures = ({ children }: { children: ReactNode }) => (
   <div className={styles.figures}>{children}</div>
 );

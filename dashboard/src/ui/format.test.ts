@@ -52,7 +52,7 @@ test("bytes have the unit of their size", () => {
   ]);
 });
 
-test("one and many", () => {
+test("singular and plural", () => {
   expect([plural(1, "row"), plural(2000, "row"), plural(2, "try", "tries")]).toEqual([
     "1 row",
     "2,000 rows",
@@ -60,7 +60,7 @@ test("one and many", () => {
   ]);
 });
 
-test("a name turns nothing around, and may be written from right to left", () => {
+test("a name can't reverse other text, and may be written from right to left", () => {
   expect(inOneDirection("\u202egnp.evil")).toBe("gnp.evil");
   expect(inOneDirection("\u2069\u202ex\u202c")).toBe("x");
   expect(inOneDirection("בדיקה")).toBe("בדיקה");

@@ -1,4 +1,4 @@
-/** What is not there. */
+/** Shown in place of a missing value. */
 export const ABSENT = "–";
 
 const cached = new Map<string, Intl.NumberFormat>();
@@ -15,13 +15,16 @@ export function formatNumber(value: number | null | undefined, digits = 0): stri
   return numberFormat({ maximumFractionDigits: digits }).format(value);
 }
 
-/** A number that a tenant reported, as exact as it helps. Small ones, such as learning rates, keep their digits. */
+/**
+ * A number that a tenant reported, rounded for reading. Small numbers, such as learning rates, keep
+ * their digits.
+ */
 export function formatMeasured(value: number | null | undefined): string {
   const isSmall = value != null && value !== 0 && Math.abs(value) < 1e-4;
   return isSmall ? String(Number(value.toPrecision(6))) : formatNumber(value, 6);
 }
 
-/** USD with two decimals, or six. Less than a cent is not shown as nothing. */
+/** USD with two or six decimals. An amount below one cent is not shown as zero. */
 export function formatUsd(value: number | null | undefined, digits: 2 | 6 = 2): string {
   if (value == null || !Number.isFinite(value)) return ABSENT;
   if (digits === 2 && value > 0 && value < 0.01) return "< $0.01";
@@ -49,7 +52,7 @@ export function formatBytes(bytes: number | null | undefined): string {
   return `${formatNumber(value, unit > 0 && value < 100 ? 1 : 0)} ${BYTE_UNITS[unit]}`;
 }
 
-/** As "840 ms", "12.4 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". */
+/** For example "840 ms", "12.4 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". */
 export function formatDuration(ms: number | null | undefined): string {
   if (ms == null || !Number.isFinite(ms)) return ABSENT;
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
@@ -75,5 +78,8 @@ export const plural = (count: number, one: string, many = `${one}s`): string =>
 
 const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A name without the characters that turn the text after it around, for use in a sentence of ours. */
+/**
+ * Removes characters that change the text direction, so that a name can't reverse the rest of a
+ * sentence.
+ */
 export const inOneDirection = (name: string): string => name.replace(DIRECTION_MARKS, "");

@@ -1,22 +1,24 @@
 import { useEffect, useRef } from "react";
 
 export interface Hotkey {
-  /** A key (`c`), keys one after the other (`g j`), or one with Ctrl or ⌘ (`mod+k`). */
+  /** One key (`c`), a sequence (`g j`), or a key with Ctrl or ⌘ (`mod+k`). */
   keys: string;
-  /** What it does, for the help. */
+  /** The description shown in the help. */
   what: string;
   run: () => void;
-  /** Holding the key does it again and again. */
+  /** Holding the key repeats the action. */
   repeats?: boolean;
 }
 
-/** The bindings of all mounted components; of two for the same keys the last mounted one wins. */
+/** The bindings of all mounted components. If two bind the same keys, the last mounted one wins. */
 const layers: { current: readonly Hotkey[] }[] = [];
 const SEQUENCE_MS = 1_200;
 let typed = "";
 let typedAtMs = 0;
 
-/** Binds keys while the component is mounted. They do nothing while someone types, or in an open dialog. */
+/**
+ * Binds keys while the component is mounted. Inactive while the user types, or in an open dialog.
+ */
 export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   const layer = useRef(hotkeys);
   layer.current = hotkeys;
@@ -30,7 +32,7 @@ export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   }, []);
 }
 
-/** All that can be pressed right now. */
+/** All bindings that are active now. */
 export const hotkeysNow = (): Hotkey[] => {
   const byKeys = new Map<string, Hotkey>();
   for (const layer of layers) for (const each of layer.current) byKeys.set(each.keys, each);
@@ -50,7 +52,7 @@ function onKeyDown(event: KeyboardEvent): void {
   const found = find(`${recent} ${pressed}`) ?? find(pressed);
   if (!found) return;
   event.preventDefault();
-  // A key that is held is one action; only a way through rows goes on.
+  // A held key runs its action once, unless the binding repeats.
   if (event.repeat && !found.repeats) return;
   typed = "";
   focusButtonOf(pressed);
@@ -58,8 +60,8 @@ function onKeyDown(event: KeyboardEvent): void {
 }
 
 /**
- * Where nothing has the focus, a key acts as its button does: a dialog that it opens gives the focus back to that
- * button when it is closed.
+ * If nothing has the focus, focuses the button of the key: a dialog that it opens returns the focus
+ * to that button when it is closed.
  */
 function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
@@ -81,7 +83,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type));
 
-/** One that fades out is open no more. */
+/** A dialog that fades out does not count. */
 const isDialogOpen = (): boolean =>
   document.querySelector(
     '[role="dialog"]:not([data-closed]), [role="alertdialog"]:not([data-closed]), [role="menu"]:not([data-closed])',

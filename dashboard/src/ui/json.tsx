@@ -2,7 +2,7 @@ import { CopyButton } from "./copy";
 import { cx } from "./cx";
 import styles from "./json.module.css";
 
-/** A value as JSON, as the API gave it. It is text: nothing in it is ever markup. */
+/** A value as formatted JSON. Always text, never markup. */
 export function Json({
   value,
   label,
@@ -10,7 +10,7 @@ export function Json({
 }: {
   value: unknown;
   label: string;
-  /** It is all that is shown: as long as it is, without a scroll bar of its own. */
+  /** Shows the full height, without a scroll bar. */
   isWhole?: boolean;
 }) {
   const text = JSON.stringify(value, null, 2) ?? "null";

@@ -3,11 +3,11 @@ import styles from "./key-value.module.css";
 
 export interface Entry {
   name: string;
-  /** Null leaves the entry out. */
+  /** Null hides the entry. */
   value: ReactNode;
 }
 
-/** Names and values in two columns; one column on a phone. */
+/** Names and values in two columns; in one column on a phone. */
 export function KeyValue({ entries }: { entries: readonly (Entry | null | false)[] }) {
   return (
     <dl className={styles.list}>

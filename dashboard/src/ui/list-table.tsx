@@ -15,13 +15,13 @@ interface List<Row> {
 
 interface Props<Row> extends Omit<TableProps<Row>, "rows"> {
   list: List<Row>;
-  /** What there is more of, e.g. "older jobs". */
+  /** The name of the rows to load, e.g. "older jobs". */
   more: string;
-  /** What an error is called. */
+  /** The title of an error. */
   failed?: string;
 }
 
-/** A table of a list that comes page by page. An error stands above the rows that are there already. */
+/** A table of a paginated list. An error is shown above the loaded rows. */
 export function ListTable<Row>({
   list,
   more,
@@ -37,7 +37,10 @@ export function ListTable<Row>({
   );
 }
 
-/** For a toolbar: shows the rows of a live list that wait, so that rows don't move under the reader. */
+/**
+ * A toolbar button that shows the new rows of a live list. They wait, so that rows don't move while
+ * the user reads.
+ */
 export const NewRows = ({ list }: { list: { newCount: number; showNew: () => void } }) =>
   list.newCount > 0 && (
     <Button kind="primary" onClick={list.showNew}>

@@ -3,7 +3,7 @@ import styles from "./load-more.module.css";
 
 interface Props {
   list: { hasMore: boolean; loadMore: () => void; isLoadingMore: boolean };
-  /** What there is more of, e.g. "older jobs". */
+  /** The name of the rows to load, e.g. "older jobs". */
   what: string;
 }
 

@@ -43,7 +43,7 @@ export function MenuItem({ children, icon, danger, disabled = false, onClick }: 
   );
 }
 
-/** One of several values, of which one is chosen. */
+/** A menu with one chosen value. */
 export function MenuChoice<T extends string>({
   label,
   value,
@@ -71,7 +71,7 @@ export function MenuChoice<T extends string>({
   );
 }
 
-/** One of several values, of which any number is chosen. The menu stays open. */
+/** A menu with any number of chosen values. It stays open on a click. */
 export function MenuToggle({
   children,
   checked,

@@ -4,11 +4,11 @@ interface Props {
   usd: number | null | undefined;
   /** Two in lists, six in records. */
   digits?: 2 | 6;
-  /** False where a column's header has the unit. */
+  /** False if the column's header has the unit. */
   unit?: boolean;
 }
 
-/** An amount in USD. The tooltip always has six decimals. */
+/** An amount in USD. The tooltip always shows six decimals. */
 export function Money({ usd, digits = 2, unit = true }: Props) {
   const text = formatUsd(usd, digits);
   return (

@@ -6,12 +6,12 @@ import { Scope, type Shown } from "./scope";
 
 interface Props {
   title: string;
-  /** In place of the title's text, for marks and ids. */
+  /** Replaces the title's text, for marks and ids. */
   heading?: ReactNode;
-  /** Above the title: where this page belongs. */
+  /** Above the title: a link to the parent page. */
   above?: ReactNode;
   actions?: ReactNode;
-  /** Said to an admin. */
+  /** Shown to an admin only. */
   shows?: Shown;
   /** Forms are easier to read when narrow. */
   narrow?: boolean;
@@ -39,7 +39,7 @@ export function Page({ title, heading, above, actions, shows, narrow, children }
   );
 }
 
-/** A part of a page with a heading of its own. */
+/** A part of a page with its own heading. */
 export function Section({
   title,
   actions,

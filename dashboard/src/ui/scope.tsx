@@ -1,10 +1,13 @@
 import { useSigned } from "../api/context";
 import styles from "./scope.module.css";
 
-/** Whose things a page shows to an admin: everybody's, or those of the admin's own tenant. */
+/** Whose data a page shows to an admin: all tenants', or only the admin's own tenant's. */
 export type Shown = "all" | "own";
 
-/** Says whose things these are. Nothing for a tenant's user, who sees only the tenant's. */
+/**
+ * Tells an admin whose data is shown. Renders nothing for a tenant's user, who sees only the
+ * tenant's data.
+ */
 export function Scope({ of }: { of: Shown }) {
   const { session } = useSigned();
   if (session.scope !== "admin") return null;

@@ -3,10 +3,10 @@ import { createContext, type ReactNode, useContext, useState } from "react";
 
 const ScrollArea = createContext<HTMLElement | null>(null);
 
-/** The element that scrolls the page, for lists that show only what is in view. */
+/** The element that scrolls the page, for lists that render only their visible rows. */
 export const useScrollArea = (): HTMLElement | null => useContext(ScrollArea);
 
-/** The page's main part. Its scroll position is kept for the way back. */
+/** The page's main part. Keeps its scroll position for back navigation. */
 export function ScrollMain({
   className,
   children,

@@ -1,6 +1,6 @@
 import styles from "./skeleton.module.css";
 
-/** Holds the place of what is being loaded. @param width as CSS, e.g. "60%". */
+/** A placeholder while data is loading. @param width as CSS, e.g. "60%". */
 export const Skeleton = ({ width = "100%", height = 12 }: { width?: string; height?: number }) => (
   <span className={styles.skeleton} style={{ width, height }} aria-hidden="true" />
 );

@@ -3,7 +3,7 @@ import styles from "./sparkline.module.css";
 const WIDTH = 96;
 const HEIGHT = 24;
 
-/** A line without axes: the shape of a series, oldest first. */
+/** A line without axes, oldest value first. */
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   if (values.length < 2) return null;
   const low = Math.min(...values);

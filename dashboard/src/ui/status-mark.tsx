@@ -1,7 +1,10 @@
 import { cx } from "./cx";
 import styles from "./status-mark.module.css";
 
-/** A state's shape and colour. Text beside it stays neutral, so colour is never the only sign. */
+/**
+ * The shape and colour of a state. The text next to it is neutral, so colour is never the only
+ * signal.
+ */
 export type Mark =
   | "pending"
   | "provisioning"
@@ -48,7 +51,7 @@ const SHAPES: Record<Mark, React.ReactElement> = {
       <path d="M4.200 7h5.600" {...stroke("var(--bg)")} />
     </>
   ),
-  // For a person.
+  // Waiting for a person.
   waiting: (
     <>
       <circle {...RING} />
@@ -62,7 +65,7 @@ function stroke(color = "currentColor") {
   return { fill: "none", stroke: color, strokeWidth: 1.6, strokeLinecap: "round" as const };
 }
 
-/** @param label what a screen reader says; left out where the state's name stands beside it. */
+/** @param label for screen readers; omit it if the state's name is shown next to the mark. */
 export function StatusMark({ mark, label }: { mark: Mark; label?: string }) {
   return (
     <svg
@@ -77,7 +80,7 @@ export function StatusMark({ mark, label }: { mark: Mark; label?: string }) {
   );
 }
 
-/** A mark with its words. */
+/** A mark with its text. */
 export function Status({ mark, text, title }: { mark: Mark; text: string; title?: string }) {
   return (
     <span className={styles.status} title={title}>

@@ -9,10 +9,10 @@ import { useRowKeys } from "./use-row-keys";
 export interface Column<Row> {
   id: string;
   title: string;
-  /** As CSS, e.g. "120px"; without it the column shares what is left. */
+  /** As CSS, e.g. "120px"; columns without a width share the rest. */
   width?: string;
   align?: "right";
-  /** The window's width below which the column is left out. */
+  /** Hides the column below this window width. */
   hideBelow?: "phone" | "tablet" | "laptop";
   cell: (row: Row) => ReactNode;
 }
@@ -22,9 +22,9 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[] | undefined;
   rowId: (row: Row) => string;
-  /** What a click on the row or Enter does; the row's own link should lead to the same place. */
+  /** Called on a click on the row or Enter. The row's own link should lead to the same place. */
   onOpen?: (row: Row) => void;
-  /** Instead of rows, when there are none. */
+  /** Shown if there are no rows. */
   empty: ReactNode;
 }
 
@@ -32,8 +32,8 @@ const ROW_PX = matchMedia("(pointer: coarse), (max-width: 560px)").matches ? 44 
 const OVERSCAN = 6;
 
 /**
- * A table of any length: only the rows in view are in the document. `j` and `k` move between rows, Enter
- * opens one. Lists come in pages from the server, newest first, so it neither sorts nor filters.
+ * A table of any length: only the visible rows are in the document. `j` and `k` move between rows,
+ * Enter opens one. The server sorts and filters: lists come in pages, newest first.
  */
 export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
@@ -115,7 +115,7 @@ export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: Table
   );
 }
 
-/** Stands for the rows out of view. */
+/** Takes the space of the rows that are not rendered. */
 function Spacer({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (

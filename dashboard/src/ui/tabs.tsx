@@ -5,19 +5,22 @@ import styles from "./tabs.module.css";
 interface Tab<T extends string> {
   id: T;
   title: string;
-  /** Shown small beside the title. */
+  /** Shown small next to the title. */
   count?: number | undefined;
   content: ReactNode;
 }
 
 interface Props<T extends string> {
   tabs: readonly Tab<T>[];
-  /** In the URL, so that a link opens the same tab. */
+  /** Kept in the URL, so that a link opens the same tab. */
   value: T;
   onChange: (tab: T) => void;
 }
 
-/** Only the chosen tab's content is mounted. Where not all tabs fit, their list scrolls, and the chosen one is in view. */
+/**
+ * Mounts only the content of the chosen tab. If the tabs do not fit, their list scrolls to the
+ * chosen one.
+ */
 export function Tabs<T extends string>({ tabs, value, onChange }: Props<T>) {
   const list = useRef<HTMLDivElement>(null);
   // Not scrollIntoView, which would scroll the page as well.

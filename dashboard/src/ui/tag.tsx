@@ -6,7 +6,10 @@ export const Tag = ({ children }: { children: ReactNode }) => (
   <span className={styles.tag}>{children}</span>
 );
 
-/** Tags in one line, of which those that don't fit are cut off, or in as many as they need. All are in the tooltip. */
+/**
+ * Tags in one line, cut off if they don't fit, or wrapped over several lines. The tooltip lists
+ * all.
+ */
 export function Tags({ tags, wrap = false }: { tags: readonly string[]; wrap?: boolean }) {
   return (
     <span className={cx(styles.tags, wrap && styles.wrap)} title={tags.join(", ") || undefined}>

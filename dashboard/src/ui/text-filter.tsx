@@ -3,28 +3,28 @@ import { Input } from "./field";
 import styles from "./text-filter.module.css";
 
 interface Props {
-  /** What is looked for, e.g. "Filter by id, GPU or tag". */
+  /** What the filter searches, e.g. "Filter by id, GPU or tag". */
   label: string;
   value: string;
   onChange: (text: string) => void;
 }
 
-/** After the last key, so that a word is one question to the server. */
+/** Wait after the last key, so that a typed word causes one request. */
 const PAUSE_MS = 200;
 
-/** Narrows a list while someone types. `/` leads here, Esc leads away. */
+/** Filters a list while the user types. `/` focuses it, Esc leaves it. */
 export function TextFilter({ label, value, onChange }: Props) {
   const [text, setText] = useState(value);
-  const told = useRef(value);
+  const reported = useRef(value);
   // Back and forward change the value from outside.
   useEffect(() => {
-    if (value !== told.current) setText(value);
-    told.current = value;
+    if (value !== reported.current) setText(value);
+    reported.current = value;
   }, [value]);
   useEffect(() => {
-    if (text === told.current) return;
+    if (text === reported.current) return;
     const timer = setTimeout(() => {
-      told.current = text;
+      reported.current = text;
       onChange(text);
     }, PAUSE_MS);
     return () => clearTimeout(timer);
@@ -40,7 +40,7 @@ export function TextFilter({ label, value, onChange }: Props) {
       onChange={({ target }) => setText(target.value)}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
-        // The browser would clear the text.
+        // Otherwise the browser clears the text.
         event.preventDefault();
         event.currentTarget.blur();
       }}

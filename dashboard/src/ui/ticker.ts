@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** One timer for everything that shows an age; it stands still while the page is hidden. */
+/** One timer for everything that shows an age. It stops while the page is hidden. */
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 let nowMs = Date.now();
@@ -29,8 +29,8 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * Derives a value from the time. The component renders again only when the value is another one, so a
- * thousand ages in minutes cost nothing from second to second.
+ * Derives a value from the time. The component renders again only when the value changes, so that a
+ * thousand ages in minutes cost nothing each second.
  */
 export function useNow<T extends string | number | boolean>(derive: (nowMs: number) => T): T {
   return useSyncExternalStore(subscribe, () => derive(nowMs));

@@ -47,7 +47,7 @@ function formatMoment(atMs: number, nowMs: number): string {
 const formatFull = (atMs: number): string =>
   `${fullFormat.format(atMs)} local · ${utcFormat.format(atMs)} UTC`;
 
-/** A moment; its tooltip has it in local time and in UTC. @param at ISO 8601, or ms since the epoch. */
+/** A moment; its tooltip shows local time and UTC. @param at ISO 8601, or ms since the epoch. */
 export function Time({ at }: { at: string | number | null | undefined }) {
   const ms = typeof at === "string" ? Date.parse(at) : (at ?? Number.NaN);
   const text = useNow((now) => (Number.isNaN(ms) ? ABSENT : formatMoment(ms, now)));
@@ -65,7 +65,7 @@ export function Duration({ from, to }: { from: string | null; to?: string | null
   const end = to ? Date.parse(to) : undefined;
   const text = useNow((now) => {
     if (Number.isNaN(start)) return ABSENT;
-    // A running one counts in whole seconds.
+    // A running duration is shown in whole seconds.
     return formatDuration(
       end === undefined ? Math.max(0, Math.floor((now - start) / 1000)) * 1000 : end - start,
     );

@@ -7,11 +7,11 @@ import styles from "./toasts.module.css";
 interface Toast {
   id: number;
   text: string;
-  /** It was refused: `text` says what. */
+  /** The cause of a failure; `text` says what failed. */
   error?: unknown;
 }
 
-/** Long enough to read; what failed stays until it is closed. */
+/** Long enough to read. An error stays until the user closes it. */
 const SHOWN_MS = 5_000;
 
 let toasts: readonly Toast[] = [];
@@ -32,10 +32,10 @@ function show(toast: Omit<Toast, "id">): void {
   if (toast.error === undefined) setTimeout(() => close(id), SHOWN_MS);
 }
 
-/** Says that something was done, or why it was not. */
+/** Reports that an action succeeded, or why it failed. */
 export const toast = {
   ok: (text: string): void => show({ text }),
-  /** @param what was not done, e.g. "The job was not retried". */
+  /** @param what failed, e.g. "The job was not retried". */
   refused: (what: string, error: unknown): void => show({ text: what, error }),
 };
 

@@ -4,12 +4,12 @@ import { useHotkeys } from "./hotkeys";
 interface Rows {
   count: number;
   body: RefObject<HTMLElement | null>;
-  /** Brings a row into view. */
+  /** Scrolls a row into view. */
   show: (index: number) => void;
   open: (index: number) => void;
 }
 
-/** Moves between the rows of a list by `j` and `k`, and opens one by Enter or a click. */
+/** Moves between the rows of a list with `j` and `k`, and opens one with Enter or a click. */
 export function useRowKeys({ count, body, show, open }: Rows) {
   const [active, setActive] = useState<number>();
   const isThere = active !== undefined && active < count;
@@ -19,7 +19,7 @@ export function useRowKeys({ count, body, show, open }: Rows) {
     setActive(next);
     show(next);
   };
-  // The row may come into the document only after it has been scrolled to.
+  // The row may be rendered only after scrolling to it.
   useEffect(() => {
     if (active === undefined) return;
     const frame = requestAnimationFrame(() => {
@@ -43,7 +43,7 @@ export function useRowKeys({ count, body, show, open }: Rows) {
     active: isThere ? active : undefined,
     onClick: (event: MouseEvent) => {
       const target = event.target as Element;
-      // What has its own use, and a text that is being selected, does not open the row.
+      // A click on a control, or a text selection, does not open the row.
       if (target.closest("a, button, input, label") || event.defaultPrevented) return;
       if (getSelection()?.toString()) return;
       const index = target.closest<HTMLElement>("[data-index]")?.dataset.index;

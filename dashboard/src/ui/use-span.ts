@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
-/** The first and the last of the chosen columns, in either order. */
+/** The two ends of the selected columns, in either order. */
 type Span = readonly [anchor: number, end: number];
 
 /**
- * Chooses columns of a chart: one by a click, several by dragging; by the keyboard with the arrow keys, with Shift
- * several, and Enter.
+ * Selects columns of a chart: one with a click, several by dragging. With the keyboard: arrow keys,
+ * Shift to extend, Enter to confirm.
  *
  * @param onSpan is called with the first and the last column.
  */

@@ -12,7 +12,7 @@ import { toast } from "../ui/toasts";
 import styles from "./add-worker-page.module.css";
 import { FIELDS, type FormValues, machineOf, START } from "./machine-form";
 
-/** Adds a machine over SSH: first what would be done to it, then doing it. */
+/** Adds a machine over SSH: shows the plan first, then runs it. */
 export function AddWorkerPage() {
   const forge = useForge();
   const queries = useQueryClient();
@@ -34,7 +34,7 @@ export function AddWorkerPage() {
   });
   const failed = register.error ?? look.error;
   const refusal = failed ? describeError(failed) : undefined;
-  // Of a list the API names the entry, as `tags.0`.
+  // For lists, the API names the entry, e.g. `tags.0`.
   const place = refusal?.param?.split(".")[0];
   const known = FIELDS.some(({ name }) => name === place);
   const submit = (event: FormEvent): void => {

@@ -18,7 +18,7 @@ const MARKS: Record<string, Mark> = {
   failed: "failed",
 };
 
-/** How a machine is set up over SSH: each step, and what the machine says. */
+/** The setup of a machine over SSH: each step with its output. */
 export function BootstrapSteps({ bootstrap }: { bootstrap: Bootstrap }) {
   return (
     <Section title="Set up over SSH">

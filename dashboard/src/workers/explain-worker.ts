@@ -6,7 +6,7 @@ export interface WorkerExplanation {
   next: string;
 }
 
-/** One sentence that says why a worker is in its state, and what brings it back into service. */
+/** Explains a worker's state in one sentence, and how it returns to service. */
 export function explainWorker(worker: WorkerDetail): WorkerExplanation {
   const reason = worker.status_reason ? ` ${sentence(worker.status_reason)}` : "";
   switch (worker.status) {
@@ -48,7 +48,7 @@ function inError({ error_code: code }: WorkerDetail, reason: string): WorkerExpl
   const what: Record<string, string> = {
     reported: "The worker reported an error.",
     failing: "Three attempts in a row failed on it while other workers succeeded.",
-    unresponsive: "It sends heartbeats and does not do what it is told.",
+    unresponsive: "It sends heartbeats but does not act on commands.",
     bootstrap_failed: "Setting it up failed.",
   };
   return {

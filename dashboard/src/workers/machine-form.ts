@@ -54,7 +54,7 @@ export const FIELDS: readonly FormField[] = [
   { name: "provider", label: "Provider" },
 ];
 
-/** The request for these values: what is empty is left out. */
+/** Converts the form's values to a request. Empty values are left out. */
 export function machineOf(values: FormValues): Machine {
   const tags = values.tags
     .split(",")

@@ -8,7 +8,7 @@ import styles from "./samples.module.css";
 const BUCKET_S = 900;
 const POLL_MS = 60_000;
 
-/** How busy the worker was over the last day. */
+/** The worker's utilisation over the last day. */
 export function Samples({ workerId }: { workerId: string }) {
   const forge = useForge();
   const { data } = useQuery({

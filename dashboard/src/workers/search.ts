@@ -5,7 +5,7 @@ type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 export interface WorkersSearch {
   status?: WorkerStatus[];
-  /** The names of GPUs; `CPU` for machines without one. */
+  /** Names of GPUs; `CPU` for machines without a GPU. */
   gpu?: string[];
   /** Part of an id, a GPU's name, a host or a tag. */
   q?: string;

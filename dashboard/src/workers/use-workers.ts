@@ -3,10 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
 
-/** As many as a fleet has; beyond, the list says that it is cut. */
+/** More than a fleet usually has. Beyond this, the page says that the list is incomplete. */
 export const MAX_WORKERS = 2_000;
 
-/** The whole fleet: it is sorted by trouble, which needs all of it. At first, what has come of it so far. */
+/**
+ * The whole fleet: sorting by problems needs all workers. While loading, the workers loaded so far.
+ */
 export function useWorkers() {
   const forge = useForge();
   return useQuery({

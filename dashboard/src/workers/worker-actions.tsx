@@ -10,16 +10,16 @@ import { toast } from "../ui/toasts";
 interface Act {
   run: () => Promise<unknown>;
   done: string;
-  /** What a refusal is called; undefined where a dialog shows it. */
+  /** The title of an error; undefined if a dialog shows it. */
   failed?: string;
 }
 
-/** What can be done with a worker in its state. */
+/** The actions that the worker's state allows. */
 export function WorkerActions({ worker }: { worker: WorkerDetail }) {
   const { forge, session } = useSigned();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const { worker_id: id } = worker;
   const act = useMutation({
     mutationFn: async ({ run }: Act) => await run(),
@@ -43,7 +43,7 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
   return (
     <>
       {isServing && (
-        // One button, which keeps the focus when it turns into its opposite.
+        // One button for both, which keeps the focus when its action changes.
         <Button
           busy={act.isPending}
           title={
@@ -102,14 +102,14 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
         kind="danger"
         onClick={() => {
           act.reset();
-          setAsking(true);
+          setConfirming(true);
         }}
       >
         Decommission
       </Button>
       <ConfirmDialog
-        open={isAsking}
-        onClose={() => setAsking(false)}
+        open={isConfirming}
+        onClose={() => setConfirming(false)}
         title={`Decommission ${id}?`}
         action="Decommission"
         change={act}

@@ -79,7 +79,7 @@ export const WORKER_COLUMNS: readonly Column<Worker>[] = [
   },
 ];
 
-/** A number with a small bar; only the absence sign where nothing was reported. */
+/** A number with a small bar; the absence sign if nothing was reported. */
 function Share({
   value,
   of,

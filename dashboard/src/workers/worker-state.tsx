@@ -35,17 +35,20 @@ export const WorkerStatus = ({ worker }: { worker: Worker }) => (
   />
 );
 
-/** Made once: localeCompare makes one for each comparison, which for a thousand workers takes 100 ms. */
+/**
+ * Created once: localeCompare creates one per comparison, which takes 100 ms for a thousand
+ * workers.
+ */
 const BY_ID = new Intl.Collator("en", { numeric: true });
 
-/** Trouble first, then what works, then what waits. */
+/** Problems first, then busy workers, then idle ones. */
 const ORDER = ["error", "dead", "bootstrapping", "busy", "idle"];
 
 export const byTrouble = (one: Worker, other: Worker): number =>
   ORDER.indexOf(one.status) - ORDER.indexOf(other.status) ||
   BY_ID.compare(one.worker_id, other.worker_id);
 
-/** How long ago a worker was last heard. @param at seconds since the epoch. */
+/** The time since a worker's last heartbeat. @param at seconds since the epoch. */
 export function HeartbeatAge({ at }: { at: number | null }) {
   const text = useNow((now) =>
     at === null ? "–" : `${formatDuration(Math.max(0, Math.round(now / 1000 - at)) * 1000)}`,
@@ -53,7 +56,7 @@ export function HeartbeatAge({ at }: { at: number | null }) {
   return <span>{text === "0 ms" ? "now" : text}</span>;
 }
 
-/** What a worker is filtered by. */
+/** The value of the GPU filter. */
 export const gpuName = ({ gpu, gpu_count }: Pick<Worker, "gpu" | "gpu_count">): string =>
   gpu_count === 0 ? "CPU" : gpu.name;
 

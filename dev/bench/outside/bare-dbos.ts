@@ -8,7 +8,7 @@ const workflow = DBOS.registerWorkflow(
   { name: "bareWorkflow" },
 );
 
-/** Workflows of DBOS with one empty step, run by the process that starts them. */
+/** DBOS workflows with one empty step. The process that starts them also runs them. */
 async function main(): Promise<void> {
   DBOS.setConfig({
     name: "bench",

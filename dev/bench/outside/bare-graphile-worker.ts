@@ -3,7 +3,7 @@ import { Logger, run, type WorkerEvents } from "graphile-worker";
 import { Completions } from "./completions";
 import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 
-/** Jobs of graphile-worker with an empty task. It deletes a job that has completed. */
+/** graphile-worker jobs with an empty task. graphile-worker deletes completed jobs. */
 async function main(): Promise<void> {
   const completions = new Completions();
   const events: WorkerEvents = new EventEmitter();

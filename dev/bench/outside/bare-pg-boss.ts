@@ -6,8 +6,9 @@ import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 const QUEUE = "audit";
 
 /**
- * Jobs of pg-boss, each fetched and completed by one of 16 loops. Its own workers ask twice a second; these ask
- * at once when there is a job, and not at all when there is none, so that they cost the others nothing.
+ * pg-boss jobs, fetched and completed by 16 loops. pg-boss's own workers poll twice a second. These
+ * loops fetch at once when there is a job, and don't poll otherwise, so that they don't load the
+ * machine for the other peers.
  */
 async function main(): Promise<void> {
   const boss = new PgBoss({ connectionString: process.argv[2] ?? "", max: POOL });
@@ -30,7 +31,7 @@ async function main(): Promise<void> {
   for (let n = 0; n < WORKERS; n++) work().catch(failPeer);
   serveQueue(async () => {
     const id = await boss.send(QUEUE, { dataset_uri: "s3://bucket/data.parquet" });
-    if (id === null) throw new Error("pg-boss took no job");
+    if (id === null) throw new Error("pg-boss did not accept the job");
     open += 1;
     submitted.emit("job");
     await completions.of(id);

@@ -9,7 +9,10 @@ import {
 import { BARE_TASK_QUEUE } from "./bare-temporal";
 import { failPeer } from "./serve-peer";
 
-/** A Temporal worker with the settings of Forge's own (activities/worker.ts). Tells its parent when it is ready. */
+/**
+ * A Temporal worker with the settings of Forge's worker (activities/worker.ts). Notifies its parent
+ * when ready.
+ */
 async function main(): Promise<void> {
   const [address = ""] = process.argv.slice(2);
   const logger = new DefaultLogger("ERROR");

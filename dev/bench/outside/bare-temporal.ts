@@ -1,2 +1,4 @@
-/** Where the bare workflows run; the worker is another process (bare-temporal-worker.ts). */
+/**
+ * Task queue of the bare workflows. Their worker is a separate process (bare-temporal-worker.ts).
+ */
 export const BARE_TASK_QUEUE = "bench-bare";

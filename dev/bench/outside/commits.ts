@@ -1,6 +1,9 @@
 import pg from "pg";
 
-/** Milliseconds of each of so many commits of one new row, one after the other: the disk's share of a write. */
+/**
+ * Measures consecutive commits of one new row each, in ms per commit. Shows the disk's share of a
+ * write.
+ */
 export async function commitRows(options: {
   databaseUrl: string;
   count: number;

@@ -1,4 +1,4 @@
-/** Waits for things by id, also for those that are done before anyone waits. */
+/** Waits for completions by id. A completion may arrive before the wait begins. */
 export class Completions {
   private readonly waiting = new Map<string, () => void>();
   private readonly early = new Set<string>();

@@ -3,7 +3,7 @@ import { processesIn } from "../../stack/process-table";
 import { median } from "./rows";
 import type { Forge, Stage } from "./stage";
 
-/** CPU times of each of some jobs or workflows, by process, in the rounds of a measurement. */
+/** Records the CPU time per job or workflow, by process, in each round of a measurement. */
 export class CostNotes {
   private readonly costs = new Map<string, number[]>();
 
@@ -13,7 +13,7 @@ export class CostNotes {
     private readonly perRound: number,
   ) {}
 
-  /** @param what of which `run` runs `perRound`. */
+  /** @param what name of the unit of work; `run` runs `perRound` of them. */
   async note<T>(what: string, run: () => Promise<T>): Promise<T> {
     const before = cpuOf(this.stage, this.forge);
     const result = await run();
@@ -25,7 +25,7 @@ export class CostNotes {
     return result;
   }
 
-  /** Without the first round, which warms up. */
+  /** Medians without the first round, which is the warm-up. */
   medians(): Record<string, number> {
     const entries = [...this.costs].map(([name, values]) => [name, median(values.slice(1))]);
     return Object.fromEntries(entries) as Record<string, number>;

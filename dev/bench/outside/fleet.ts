@@ -7,7 +7,7 @@ export interface FleetOptions {
   url: string;
   workerKey: string;
   workers: number;
-  /** Called when a worker has read the answer that gives it a job. */
+  /** Called when a worker has received a job. */
   onJob?: (jobId: string, at: number) => void;
 }
 
@@ -16,7 +16,7 @@ interface NextJob {
   attempt: number;
 }
 
-/** Workers that poll, heartbeat, and complete each job as soon as they have it. */
+/** Workers that poll, send heartbeats, and complete each job at once. */
 export class Fleet {
   private readonly connections: HttpConnection[] = [];
   private readonly timers: NodeJS.Timeout[] = [];
@@ -40,17 +40,17 @@ export class Fleet {
   }
 
   private async startWorker(id: string): Promise<void> {
-    const [main, beside] = await Promise.all([this.connect(), this.connect()]);
+    const [main, second] = await Promise.all([this.connect(), this.connect()]);
     const gpu = { name: "cpu", memory_gb: 0 };
     bodyOf(await main.send(this.call("register", { worker_id: id, gpu, tags: [] })));
     const heartbeat = this.call("heartbeat", { worker_id: id });
     this.timers.push(
-      setInterval(() => beside.send(heartbeat).catch(() => undefined), HEARTBEAT_MS),
+      setInterval(() => second.send(heartbeat).catch(() => undefined), HEARTBEAT_MS),
     );
     const loop = this.work(id, main).catch((error: unknown) => {
       if (!this.stopping) throw error;
     });
-    // Without a handler an error would end the process before stop() can report it.
+    // Without this handler an error would end the process before stop() reports it.
     loop.catch(() => undefined);
     this.loops.push(loop);
   }

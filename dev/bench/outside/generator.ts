@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { checkoutRoot } from "../../stack/paths";
 import type { LoadReply, Loads } from "./load-generator";
 
-/** The process that makes the load, as the parent sees it. */
+/** The parent's handle of the load generator process. */
 export class Generator {
-  /** Of a core, by the last loads, the most; since `takeShare`. */
+  /** The largest share of a core that a load has used since `takeShare`. */
   private share = 0;
 
   private constructor(private readonly child: ChildProcess) {}
@@ -25,7 +25,7 @@ export class Generator {
     const ended = once(this.child, "exit", { signal }).then(() => {
       throw new Error("the load generator ended");
     });
-    // Both reject when the race is over.
+    // Both reject when the race is over. Handle that rejection.
     for (const one of [replied, ended]) one.catch(() => undefined);
     this.child.send({ name, options });
     const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [
@@ -36,7 +36,7 @@ export class Generator {
     return reply.result as Awaited<ReturnType<Loads[Name]>>;
   }
 
-  /** The largest share of a core that a load has taken since the last call. */
+  /** The largest share of a core that a load has used since the last call. */
   takeShare(): number {
     const { share } = this;
     this.share = 0;

@@ -17,7 +17,7 @@ beforeAll(async () => {
       response.writeHead(url === "/refused" ? 409 : 200, {
         "content-length": Buffer.byteLength(body),
       });
-      // In two pieces, of which the first ends within a character.
+      // In two chunks; the first one ends within a character.
       response.write(Buffer.from(body).subarray(0, -3));
       setTimeout(() => response.end(Buffer.from(body).subarray(-3)), 5);
     });
@@ -33,7 +33,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("requests are sent and answers read, one after the other on one connection", async () => {
+test("sends requests and reads answers one after the other on one connection", async () => {
   for (const body of [undefined, { é: 1 }]) {
     const call = { method: "POST", path: "/a", body } as const;
     expect(bodyOf(await connection.send(encode(call, "key")))).toEqual({
@@ -46,7 +46,7 @@ test("requests are sent and answers read, one after the other on one connection"
   }
 });
 
-test("a refusal is an error with its body; so is a second request before the first's answer", async () => {
+test("throws for a status other than 2xx, and for a second request before the first is answered", async () => {
   const request = encode({ method: "GET", path: "/refused" }, "key");
   const first = connection.send(request);
   await expect(connection.send(request)).rejects.toThrow("a request is waiting");

@@ -19,9 +19,9 @@ interface Waiting {
 const HEADERS_END = Buffer.from("\r\n\r\n");
 
 /**
- * One kept-alive HTTP/1.1 connection with one request at a time. It reads only what a benchmark needs
- * (the status and a body with a Content-Length), at a fifth of the CPU time of node:http: with that, the load
- * generator and not the server would be the limit.
+ * A keep-alive HTTP/1.1 connection with one request at a time. It reads only the status and a body
+ * with a Content-Length, and needs a fifth of the CPU time of node:http. With node:http, the load
+ * generator would be the bottleneck instead of the server.
  */
 export class HttpConnection {
   private received: Buffer = Buffer.alloc(0);
@@ -44,7 +44,11 @@ export class HttpConnection {
     return new HttpConnection(socket);
   }
 
-  /** Sends a request made by `encode`. @throws while another one is waiting, or if the connection breaks. */
+  /**
+   * Sends a request from `encode`.
+   *
+   * @throws Error if another request is waiting, or the connection breaks.
+   */
   async send(request: Buffer): Promise<HttpAnswer> {
     if (this.waiting) throw new Error("a request is waiting on this connection");
     return await new Promise((resolve, reject) => {
@@ -87,7 +91,7 @@ export class HttpConnection {
   }
 }
 
-/** A request's bytes, to send as often as one likes. */
+/** Encodes a request to bytes that can be sent repeatedly. */
 export function encode({ method, path, body }: HttpCall, key: string): Buffer {
   const content = body === undefined ? "" : JSON.stringify(body);
   const lines = [
@@ -101,7 +105,7 @@ export function encode({ method, path, body }: HttpCall, key: string): Buffer {
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${content}`);
 }
 
-/** The body of an answer of status 2xx. @throws for any other. */
+/** The JSON body of an answer. @throws Error if the status is not 2xx. */
 export function bodyOf<T>({ status, body }: HttpAnswer): T {
   if (status >= 300) throw new Error(`HTTP ${status} ${body}`);
   return JSON.parse(body) as T;

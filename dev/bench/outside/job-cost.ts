@@ -9,17 +9,17 @@ import { median } from "./rows";
 import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
-/** A loop of the server that pauses longer than this is in few jobs' time, so the median leaves it out. */
+/** A loop with a longer interval runs during few jobs, so the median ignores it. */
 const IDLE_MS = 2_500;
 
 export interface CountedForge {
   url: string;
   userKey: string;
   workerKey: string;
-  /** Between the forge-server and its servers. */
+  /** Proxies between the forge-server and its servers. */
   postgres: CountingPostgresProxy;
   temporal: CountingTemporalProxy;
-  /** For looking; not through the proxies. */
+  /** For queries of the benchmark, which bypass the proxies. */
   pool: Queryable;
   client: Client;
 }
@@ -29,21 +29,22 @@ export interface JobCost {
   statements: number;
   temporalCalls: number;
   historyEvents: number;
-  /** Of each kind of transaction, by the first words of its statements. */
+  /** Number of transactions by the first words of their statements. */
   byTransaction: Record<string, number>;
   byCall: Record<string, number>;
 }
 
 /**
- * Counts what one short job costs, of several that run one after the other, each from the worker's poll
- * before the submission until nothing of it is left to do. The worker sends no heartbeats.
+ * Counts the cost of one short job. Runs several jobs one after the other, and counts from the
+ * worker's poll before the submission until all work for the job is done. The worker sends no
+ * heartbeats.
  */
 export async function countJobCost(forge: CountedForge, jobs: number): Promise<JobCost> {
   const worker = new ApiClient(forge.url, forge.workerKey);
   await worker.post("/worker/register", { worker_id: WORKER, gpu: { name: "cpu", memory_gb: 0 } });
   const takeBoth = () => ({ transactions: forge.postgres.take(), calls: forge.temporal.take() });
   const runOne = async (): Promise<string> => await runJob(forge, worker);
-  // The first ones prepare statements and fill caches.
+  // The first jobs prepare statements and fill caches.
   for (let n = 0; n < 3; n++) await runOne();
   takeBoth();
   await sleep(IDLE_MS);
@@ -72,7 +73,7 @@ export async function countJobCost(forge: CountedForge, jobs: number): Promise<J
   };
 }
 
-/** A job from its submission to its end; the worker waits before and after it. */
+/** Runs a job from its submission to its end. The worker polls before the submission. */
 async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): Promise<string> {
   const polled = worker.post<{ job_id: string; attempt: number }>("/worker/next_job", {
     worker_id: WORKER,
@@ -110,8 +111,9 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * How often each label occurs per job: the median, so that it is a whole number that a busy machine does not
- * change. Of what the idle server does as well, the least that any job had: the rest may be the server's own.
+ * How often each label occurs per job: the median, which does not depend on the load of the
+ * machine. For labels that also occur on an idle server, the minimum, because the rest may come
+ * from background loops.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
   const labels = [...new Set(jobs.flat())].sort();

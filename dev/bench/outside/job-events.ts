@@ -1,16 +1,16 @@
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
 
-/** A job's event on the tenant's stream, as far as the benchmark reads it. */
+/** The fields of a job's event that the benchmark reads. */
 interface JobEvent {
   job_id: string;
   status: string;
 }
 
-/** Follows `GET /api/events`: how a client of many jobs learns of their ends without asking for each. */
+/** Follows `GET /api/events`, which reports the ends of many jobs without polling each one. */
 export class JobEvents {
   private constructor(private readonly request: ClientRequest) {}
 
-  /** Resolves when the stream is ready: it carries every change from now on. */
+  /** Resolves when the stream is ready: from then on it reports every change. */
   static async open(
     url: string,
     key: string,

@@ -4,7 +4,7 @@ import { Fleet } from "./fleet";
 import { bodyOf, encode, HttpConnection } from "./http-connection";
 import { JobEvents } from "./job-events";
 
-/** An audit of a dataset that is never read: the workers of the benchmark do no work. */
+/** An audit job. Its dataset is never read, because the benchmark's workers do no work. */
 export const SUBMISSION = {
   method: "POST",
   path: "/api/jobs/audit",
@@ -19,12 +19,13 @@ export interface JobsOptions {
   jobs: number;
 }
 
-/** Longest that a run waits for its last job. */
-const PATIENCE_MS = 120_000;
+/** Longest wait for a job. */
+const JOB_TIMEOUT_MS = 120_000;
 
 /**
- * Jobs per second from end to end: each is submitted, polled for, completed, billed and has its manifest.
- * The next one is submitted when one has ended, so `inFlight` are under way at any time.
+ * Measures jobs per second from end to end: each job is submitted, dispatched, completed and
+ * billed, and has its manifest. When a job ends, the next one is submitted, so `inFlight` jobs are
+ * in progress at any time.
  */
 export async function runJobs(options: JobsOptions & { inFlight: number }): Promise<number> {
   const { url, userKey, jobs, inFlight } = options;
@@ -38,7 +39,7 @@ export async function runJobs(options: JobsOptions & { inFlight: number }): Prom
     while (submitted < jobs) {
       submitted += 1;
       const { job_id } = bodyOf<{ job_id: string }>(await connection.send(request));
-      await within(PATIENCE_MS, ends.of(job_id));
+      await within(JOB_TIMEOUT_MS, ends.of(job_id));
     }
   };
   const fleet = await Fleet.start(options);
@@ -55,8 +56,8 @@ export async function runJobs(options: JobsOptions & { inFlight: number }): Prom
 }
 
 /**
- * Milliseconds from sending a submission to a waiting worker's having the job, one per job; `perSecond` are
- * submitted at regular intervals, however long each takes.
+ * Measures the time from sending a submission until a waiting worker receives the job, in ms per
+ * job. Submits `perSecond` jobs at regular intervals, regardless of how long each takes.
  */
 export async function paceJobs(options: JobsOptions & { perSecond: number }): Promise<number[]> {
   const { url, userKey, jobs, perSecond } = options;
@@ -68,7 +69,7 @@ export async function paceJobs(options: JobsOptions & { perSecond: number }): Pr
   const request = encode(SUBMISSION, userKey);
   const lanes = await openAll(url, Math.min(jobs, 2 * perSecond));
   try {
-    // Until the polls of all workers wait.
+    // Wait until all workers poll.
     await sleep(500);
     const began = performance.now();
     const sent = await Promise.all(
@@ -82,7 +83,7 @@ export async function paceJobs(options: JobsOptions & { perSecond: number }): Pr
         return { jobId: job_id, at };
       }),
     );
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + JOB_TIMEOUT_MS;
     while (dispatched.size < jobs && performance.now() < until) await sleep(50);
     return sent.map(({ jobId, at }) => (dispatched.get(jobId) ?? Number.NaN) - at);
   } finally {
@@ -97,9 +98,9 @@ const openAll = (url: string, count: number): Promise<HttpConnection[]> =>
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const timeout = new AbortController();
   const late = sleep(ms, undefined, { signal: timeout.signal }).then(() => {
-    throw new Error(`a job has not ended within ${ms / 1000} s`);
+    throw new Error(`a job did not end within ${ms / 1000} s`);
   });
-  // Rejects when aborted, after the race is decided.
+  // Rejects when aborted, after the race is over.
   late.catch(() => undefined);
   await Promise.race([work, late]);
   timeout.abort();

@@ -15,11 +15,16 @@ export interface LoadRequest {
 export interface LoadReply {
   result?: unknown;
   error?: string;
-  /** CPU time of this process over the load's time. At 1 it would be the limit itself. */
+  /**
+   * CPU time of this process divided by the load's elapsed time. At 1 the generator is the
+   * bottleneck.
+   */
   cpuShare: number;
 }
 
-/** Runs one load at a time, as the parent process asks. All of the benchmark's clients are in this process. */
+/**
+ * Runs one load at a time for the parent process. All clients of the benchmark are in this process.
+ */
 async function run({ name, options }: LoadRequest): Promise<LoadReply> {
   const load = loads[name] as (given: unknown) => Promise<unknown>;
   const began = performance.now();

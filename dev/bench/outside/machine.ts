@@ -12,7 +12,7 @@ export interface Facts {
   node: string;
   postgres: string;
   temporal: string;
-  /** Processes that wanted a core in the minute before: above 0.5, other programs disturb the numbers. */
+  /** Load average of the minute before. Above 0.5, other programs disturb the results. */
   loadBefore: number;
 }
 

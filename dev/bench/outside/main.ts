@@ -60,7 +60,7 @@ async function run({ only, quick = false, write = false }: Options): Promise<voi
   }
 }
 
-/** One that fails is left out, and lets the process fail at its end. */
+/** Runs the measurements. A failed one is left out, and makes the process exit with 1. */
 async function measureAll(stage: Stage, names: string[], scale: Scale): Promise<Row[]> {
   const rows: Row[] = [];
   for (const name of names) {
@@ -86,19 +86,20 @@ function publish(report: Report, write: boolean): void {
   process.stdout.write(`${table}\n`);
   if (write) writeTable(table);
   for (const { id, what, generatorShare = 0 } of report.rows) {
-    if (generatorShare > GENERATOR_LIMIT) say(`${id}, ${what}: the load generator was the limit`);
+    if (generatorShare > GENERATOR_LIMIT)
+      say(`${id}, ${what}: the load generator was the bottleneck`);
   }
   say(`All values: ${file}`);
 }
 
-/** Of a core. */
+/** Share of a core above which the load generator counts as the bottleneck. */
 const GENERATOR_LIMIT = 0.8;
 
 new Command("npm run bench --")
-  .description("Measure Forge and its peers from outside, over HTTP")
+  .description("Measure Forge and its peers over HTTP")
   .option("--only <names>", `comma-separated, of ${Object.keys(MEASURES).join(", ")}`)
-  .option("--quick", "in about a minute; it shows large differences only")
-  .option("--write", "also put the table into docs/performance.md")
+  .option("--quick", "take about a minute; shows only large differences")
+  .option("--write", "also write the table to docs/performance.md")
   .action(run)
   .parseAsync()
   .catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
-/** P8: what one short job costs, counted. */
+/** P8: counts the cost of one short job. */
 export async function measureCost(stage: Stage, scale: Scale): Promise<Row[]> {
   const forge = await stage.startCountedForge();
   const pool = new pg.Pool({ connectionString: forge.databaseUrl, max: 2 });

@@ -8,7 +8,10 @@ import type { Stage } from "./stage";
 
 const PER_SECOND = 10;
 
-/** P2: from the submission to a waiting worker's having the job, and from a bare workflow's start to its activity. */
+/**
+ * P2: time from submission until a waiting worker has the job; peer: from a bare workflow's start
+ * to its activity.
+ */
 export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, temporalAddress: address } = stage;
   const { pacedJobs: count, workers, rounds } = scale;
@@ -29,7 +32,7 @@ export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]
       rowOf(
         {
           id: "P2",
-          what: `submission to the job in the worker's hands at ${PER_SECOND}/s, p50; bare start to activity`,
+          what: `submission to the job received by a worker at ${PER_SECOND}/s, p50; bare start to activity`,
           unit: "ms",
           goal: { of: "ratio", atMost: 0.25 },
         },
@@ -62,7 +65,7 @@ export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row
   const alone = [
     { what: "ping", call: { method: "GET", path: "/api/auth/ping" }, peer: health, atMost: 1.1 },
     { what: "list of 20", call: LIST_OF_20, peer: health, atMost: 1.5 },
-    // Last, because the workflows of its jobs start later and would disturb the others.
+    // Last, because the workflows of its jobs start later and would disturb other measurements.
     { what: "submission", call: SUBMISSION, peer: commit, atMost: 2 },
   ] as const;
   try {

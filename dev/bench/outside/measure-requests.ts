@@ -9,7 +9,7 @@ import type { Stage } from "./stage";
 const CONNECTIONS = 64;
 const GPU = { util: 50, mem_used: 1, mem_total: 2 };
 
-/** P3: heartbeats of a fleet, each of the next worker. */
+/** P3: heartbeats per second, from all workers of a fleet in turn. */
 export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row[]> {
   const { expressUrl } = stage;
   const forge = await stage.startForge();
@@ -17,7 +17,7 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
     const ids = Array.from({ length: scale.fleet }, (_, n) => `bench-${n}`);
     const register = (path: string): HttpCall[] =>
       ids.map((id) => call(path, { worker_id: id, gpu: { name: "cpu", memory_gb: 0 }, tags: [] }));
-    const beats = (path: string): HttpCall[] =>
+    const heartbeats = (path: string): HttpCall[] =>
       ids.map((id) => call(path, { worker_id: id, gpu: GPU }));
     await sendOnce(stage, forge.url, forge.workerKey, register("/worker/register"));
     await sendOnce(stage, expressUrl, "", register("/workers"));
@@ -29,13 +29,14 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
           unit: "/s",
           goal: { of: "ratio", atLeast: 3 },
         },
-        // Each worker has a connection, as in a fleet: Forge answers heartbeats together, every 100 ms.
+        // One connection per worker, as in a real fleet: Forge answers heartbeats in batches, every
+        // 100 ms.
         connections: scale.fleet,
-        forge: { url: forge.url, key: forge.workerKey, calls: beats("/worker/heartbeat") },
+        forge: { url: forge.url, key: forge.workerKey, calls: heartbeats("/worker/heartbeat") },
         peer: {
           url: expressUrl,
           key: "",
-          calls: beats("/heartbeats"),
+          calls: heartbeats("/heartbeats"),
           name: "express + pg UPDATE",
         },
       }),
@@ -47,7 +48,7 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
 
 const JOBS = 100;
 
-/** P4: one job, and the newest 20 of a list. */
+/** P4: reads of one job, and of a list of the newest 20. */
 export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
   const { expressUrl } = stage;
   const forge = await stage.startForge();

@@ -8,7 +8,7 @@ import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
-/** P10: an empty home to a stack that is ready, with one agent, everything installed. */
+/** P10: time to start a stack with one agent in an empty home, with everything installed. */
 export async function measureStart(_stage: Stage, { starts }: Scale): Promise<Row[]> {
   await pythonEnvironment(saySilently, ["runtime"]);
   const seconds: number[] = [];

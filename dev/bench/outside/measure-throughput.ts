@@ -5,12 +5,13 @@ import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
-/** Queues are so much faster, and a round must take a second or more. */
+/** Job queues are this much faster, and a round must take at least a second. */
 const QUEUE_FACTOR = 8;
 
 /**
- * P1: jobs per second from submission to `completed`; bare workflows on the same Temporal server; and jobs of
- * queues on the same Postgres, which have no workers of their own machines, no bills and no manifests.
+ * P1: jobs per second from submission to `completed`. Peers: bare workflows on the same Temporal
+ * server, and job queues on the same Postgres. The queues have no remote workers, no bills and no
+ * manifests.
  */
 export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, temporalAddress } = stage;
@@ -54,7 +55,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
         { generatorShare, details: costs.medians() },
       ),
       ...others.map((each) =>
-        rowOf({ ...described, what: "the same; jobs of a queue" }, each, { generatorShare }),
+        rowOf({ ...described, what: "the same; jobs of a job queue" }, each, { generatorShare }),
       ),
     ];
   } finally {
@@ -63,7 +64,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
   }
 }
 
-/** P9: submissions accepted per second, each round by a server without other jobs. */
+/** P9: submissions accepted per second. Each round uses a new server without other jobs. */
 export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, expressUrl } = stage;
   const { burst, burstRounds } = scale;

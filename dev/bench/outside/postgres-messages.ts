@@ -1,8 +1,8 @@
 /**
- * Reads a stream of messages of Postgres' wire protocol (a byte for the type, four for the length, which
- * counts itself, and the content), however it is cut into chunks.
+ * Parses a stream of messages of Postgres's wire protocol, in chunks of any size. A message has one
+ * byte for the type, four bytes for the length (including itself) and the content.
  *
- * @param hasStartup whether the first message is a client's, which has no type.
+ * @param hasStartup whether the first message is a client's startup message, which has no type.
  */
 export function splitMessages(
   { hasStartup }: { hasStartup: boolean },

@@ -12,11 +12,11 @@ import { splitMessages } from "./postgres-messages";
 const CONTROL = /^\s*(begin|start transaction|commit|rollback)\b/i;
 
 /**
- * Counts what a client asks of Postgres, exactly and without a setting of the server: a TCP proxy that reads
- * the wire protocol. Connections with TLS pass uncounted.
+ * A TCP proxy that parses the wire protocol and counts a client's statements. It needs no setting
+ * of the server. TLS connections are not counted.
  */
 export class CountingPostgresProxy {
-  /** The statements of each transaction that has ended, in order; a statement alone is a transaction. */
+  /** The statements of each ended transaction, in order. A single statement is a transaction. */
   private transactions: string[][] = [];
   private readonly sockets = new Set<Socket>();
 
@@ -25,7 +25,7 @@ export class CountingPostgresProxy {
     private readonly target: URL,
   ) {}
 
-  /** @param databaseUrl the database that is behind it. */
+  /** @param databaseUrl the database behind the proxy. */
   static async start(databaseUrl: string): Promise<CountingPostgresProxy> {
     const server = createServer();
     const proxy = new CountingPostgresProxy(server, new URL(databaseUrl));
@@ -35,7 +35,7 @@ export class CountingPostgresProxy {
     return proxy;
   }
 
-  /** The same database, through the proxy. */
+  /** URL of the database through the proxy. */
   get url(): string {
     const { username, password, pathname } = this.target;
     const { port } = this.server.address() as AddressInfo;
@@ -73,7 +73,7 @@ export class CountingPostgresProxy {
     server.on(
       "data",
       splitMessages({ hasStartup: false }, (type, content) => {
-        // ReadyForQuery: outside of a transaction block, so all that came before it has ended.
+        // ReadyForQuery outside of a transaction block: the transaction has ended.
         if (type !== "Z" || content.toString() !== "I" || current.length === 0) return;
         this.transactions.push(current.filter((text) => !CONTROL.test(text)));
         current = [];

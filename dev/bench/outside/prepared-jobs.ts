@@ -3,7 +3,8 @@ import { SUBMISSION } from "./jobs";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Runs so many jobs to their end; their ids. The workflows of jobs that wait would start during the measurement.
+ * Runs jobs to their end and returns their ids. Workflows of unfinished jobs would start during the
+ * measurement.
  */
 export async function completeJobs(
   { generator }: Stage,
@@ -17,7 +18,7 @@ export async function completeJobs(
   return jobs.map((job) => job.job_id);
 }
 
-/** The same number of rows for express. */
+/** Inserts the same number of rows for the express peer. */
 export async function insertPeerJobs(expressUrl: string, count: number): Promise<string[]> {
   const peer = new ApiClient(expressUrl, "");
   const ids: string[] = [];

@@ -3,22 +3,22 @@ import { bodyOf, encode, type HttpCall, HttpConnection } from "./http-connection
 export interface RequestsOptions {
   url: string;
   key: string;
-  /** Sent in turn, again from the first. */
+  /** Sent in turn, starting again after the last one. */
   calls: HttpCall[];
-  /** Each has one request under way at any time. */
+  /** Each connection has one open request at any time. */
   connections: number;
-  /** Ends after so many requests, or so many seconds. */
+  /** Ends after this many requests or seconds. */
   count?: number;
   seconds?: number;
 }
 
 export interface RequestsResult {
   perSecond: number;
-  /** Of each request, in milliseconds. */
+  /** Per request, in milliseconds. */
   latencies: number[];
 }
 
-/** Sends requests as fast as they are answered. @throws if one is not answered by 2xx. */
+/** Sends requests as fast as they are answered. @throws Error for a status other than 2xx. */
 export async function sendRequests(options: RequestsOptions): Promise<RequestsResult> {
   const { url, key, calls, connections, count = Number.POSITIVE_INFINITY } = options;
   const requests = calls.map((call) => encode(call, key));

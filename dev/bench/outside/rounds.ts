@@ -6,8 +6,8 @@ export interface Peer {
 }
 
 /**
- * Measures Forge and its peers in turn, so that what else the machine does meets all. The first round warms
- * up, and is dropped. The results are in the order of the peers.
+ * Measures Forge and its peers alternately, so that other load on the machine affects all of them.
+ * The first round is a warm-up and is dropped. The results are in the order of the peers.
  */
 export async function interleaveAll(
   rounds: number,

@@ -15,7 +15,7 @@ const FACTS = {
   loadBefore: 0.1,
 };
 
-test("rounds alternate, and the one that warms up is dropped", async () => {
+test("rounds alternate, and the warm-up is dropped", async () => {
   const order: string[] = [];
   const measure = (name: string) => async () => order.push(name);
   const result = await interleave(2, measure("forge"), { name: "peer", measure: measure("peer") });
@@ -23,7 +23,7 @@ test("rounds alternate, and the one that warms up is dropped", async () => {
   expect(result).toEqual({ forge: [3, 5], peer: { name: "peer", values: [4, 6] } });
 });
 
-test("a ratio is of values of the same round, and judged by its median", () => {
+test("a ratio compares values of the same round, and its median is compared with the goal", () => {
   const rounds = { forge: [10, 40, 30], peer: { name: "peer", values: [20, 20, 20] } };
   const described = { id: "P1", what: "jobs", unit: "/s" };
   const row = rowOf({ ...described, goal: { of: "ratio", atLeast: 1.5 } }, rounds);
@@ -33,7 +33,7 @@ test("a ratio is of values of the same round, and judged by its median", () => {
   expect(rowOf(described, rounds).isMet).toBeUndefined();
 });
 
-test("the table has the median, the extremes, the goal and the generator's share", () => {
+test("the table shows the median, the range, the goal and the generator's share", () => {
   const row = rowOf(
     { id: "P3", what: "heartbeats", unit: "/s", goal: { of: "ratio", atLeast: 3 } },
     { forge: [5_000, 6_000, 7_000], peer: { name: "express", values: [2_500, 2_500, 2_500] } },

@@ -1,4 +1,4 @@
-/** The values of all rounds, in short. */
+/** Summary of the values of all rounds. */
 export interface Spread {
   median: number;
   min: number;
@@ -6,7 +6,7 @@ export interface Spread {
 }
 
 export interface Goal {
-  /** What is compared: Forge's own value, or it over the peer's. */
+  /** What is compared with the goal: Forge's value, or its ratio to the peer's value. */
   of: "forge" | "ratio";
   atLeast?: number;
   atMost?: number;
@@ -19,14 +19,14 @@ export interface Row {
   unit: string;
   forge: Spread;
   peer?: Spread & { name: string };
-  /** Forge's value over the peer's of the same round. */
+  /** Forge's value divided by the peer's value of the same round. */
   ratio?: Spread;
-  /** None: the row is for comparison only. */
+  /** Absent: the row is for comparison only. */
   goal?: Goal;
   isMet?: boolean;
-  /** Share of a core that the load generator took, the most of all rounds; of counts there is none. */
+  /** The largest share of a core that the load generator used in any round. Absent for counts. */
   generatorShare?: number;
-  /** What explains the value, such as CPU times. */
+  /** Values that explain the result, such as CPU times. */
   details?: Record<string, number>;
 }
 
@@ -63,7 +63,7 @@ const isMet = (
   value: number,
 ): boolean => value >= atLeast && value <= atMost;
 
-/** Of an even number of values, the mean of the two in the middle. */
+/** For an even number of values, the mean of the two in the middle. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = [Math.floor, Math.ceil].map((round) => sorted[round((sorted.length - 1) / 2)]);

@@ -1,24 +1,24 @@
-/** How much of each is measured. */
+/** The size of each measurement. */
 export interface Scale {
   rounds: number;
-  /** P1: of each round; a bare workflow takes half as long. */
+  /** P1: jobs per round. A bare workflow takes half as long. */
   jobs: number;
   inFlight: number;
   workers: number;
-  /** P1: whether job queues are compared as well. */
+  /** P1: whether to compare with job queues too. */
   queues: boolean;
-  /** P2: of each round, ten per second. */
+  /** P2: jobs per round, ten per second. */
   pacedJobs: number;
-  /** P3 and P4: of each round. */
+  /** P3 and P4: duration of a round. */
   seconds: number;
-  /** P3 and P4: before the rounds, until the server's code is compiled. */
+  /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
   warmUpSeconds: number;
   fleet: number;
-  /** P5: of each round. */
+  /** P5: calls per round. */
   calls: number;
-  /** P8. */
+  /** P8: number of jobs. */
   countedJobs: number;
-  /** P9: of each round. */
+  /** P9: submissions per round. */
   burst: number;
   burstRounds: number;
   starts: number;
@@ -41,7 +41,10 @@ export const FULL: Scale = {
   starts: 3,
 };
 
-/** About a minute: it shows a difference of a half, not of a tenth. Rates are too low: code is still cold. */
+/**
+ * Takes about a minute. Shows differences of 50 %, not of 10 %. Rates are too low, because code is
+ * not compiled yet.
+ */
 export const QUICK: Scale = {
   ...FULL,
   rounds: 2,
@@ -50,7 +53,7 @@ export const QUICK: Scale = {
   pacedJobs: 10,
   seconds: 0.5,
   warmUpSeconds: 2,
-  // A server registers more than that only slowly.
+  // A server registers more workers only slowly.
   fleet: 200,
   calls: 40,
   countedJobs: 7,

@@ -1,12 +1,12 @@
 import type { AddressInfo } from "node:net";
 import express, { type Express } from "express";
 
-/** As many connections to Postgres as a forge-server has. */
+/** The same number of connections to Postgres as a forge-server. */
 export const POOL = 20;
-/** As many jobs at once as Forge's workers take. */
+/** The same number of concurrent jobs as Forge's workers. */
 export const WORKERS = 16;
 
-/** Listens, and tells the parent process the address. Ends with the parent. */
+/** Listens on a free port and sends the address to the parent process. Ends with the parent. */
 export function servePeer(app: Express): void {
   process.on("disconnect", () => process.exit());
   const server = app.listen(0, "127.0.0.1", () => {
@@ -15,8 +15,8 @@ export function servePeer(app: Express): void {
 }
 
 /**
- * A peer of P1: `POST /jobs` submits a job, and is answered when it has completed. Its workers run in the
- * same process.
+ * Serves a peer of P1: `POST /jobs` submits a job, and is answered when the job has completed. The
+ * workers run in the same process.
  */
 export function serveQueue(runJob: () => Promise<unknown>): void {
   const app = express();
@@ -28,7 +28,7 @@ export function serveQueue(runJob: () => Promise<unknown>): void {
   servePeer(app);
 }
 
-/** Ends the process with the error, which its parent shows. */
+/** Prints an error and exits with 1. */
 export function failPeer(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exit(1);

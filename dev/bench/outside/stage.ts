@@ -12,7 +12,7 @@ import { Generator } from "./generator";
 import { CountingPostgresProxy } from "./postgres-proxy";
 import { CountingTemporalProxy } from "./temporal-proxy";
 
-/** The load generator asks more often than a user may. */
+/** The load generator sends more requests than the rate limit allows. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
 
 const QUEUES = [
@@ -23,7 +23,7 @@ const QUEUES = [
 
 const databaseOf = (peer: string): string => `peer_${peer.toLowerCase().replaceAll("-", "_")}`;
 
-/** Where the load of one measurement goes. */
+/** The forge-server of one measurement. */
 export interface Forge {
   url: string;
   userKey: string;
@@ -74,14 +74,14 @@ export class Stage {
     return this.databaseUrl("peer");
   }
 
-  /** Postgres' processes work in it. */
+  /** Working directory of the Postgres processes. */
   get postgresFolder(): string {
     return join(this.home, "postgres");
   }
 
   /**
-   * A forge-server with a database and a task queue of its own, so that no measurement has the jobs of
-   * another one.
+   * Starts a forge-server with its own database and task queue, so that measurements don't share
+   * jobs.
    */
   async startForge(): Promise<Forge> {
     return await this.startForgeOn(await this.createDatabase(), {});
@@ -94,7 +94,7 @@ export class Stage {
     const forge = await this.startForgeOn(name, {
       FORGE_DATABASE_URL: postgres.url,
       TEMPORAL_ADDRESS: temporal.address,
-      // Its worker sends no heartbeats.
+      // The worker sends no heartbeats.
       FORGE_HEARTBEAT_TIMEOUT_S: "600",
     });
     const stop = async (): Promise<void> => {
@@ -145,7 +145,7 @@ export class Stage {
     };
   }
 
-  /** Starts the job queues and workflow engines that are peers of P1; only P1 needs them. */
+  /** Starts the job queues and workflow engines, which only P1 compares with. */
   async startQueues(): Promise<{ name: string; url: string; stop(): void }[]> {
     return await Promise.all(
       QUEUES.map(async ({ name, script }) => {
@@ -180,10 +180,10 @@ export class Stage {
     }
   }
 
-  /** @returns what it tells us when it is ready. @throws if it ends before. */
+  /** Starts a peer and waits for its message that it is ready. @throws Error if it ends before. */
   private async startPeer(script: string, argument: string): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
-    // Packages of others may use what pg has deprecated.
+    // The peers' packages may use deprecated features of pg.
     const child = fork(program, [argument], { execArgv: ["--no-deprecation"] });
     this.children.push(child);
     const ended = once(child, "exit").then(() => {

@@ -39,7 +39,7 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
-/** The median, with the least and the most. */
+/** The median, with minimum and maximum. */
 function rangeOf({ median, min, max }: Spread, unit: string): string {
   const shown = `${short(median)}${unit === "" || unit.startsWith("/") ? unit : ` ${unit}`}`;
   return min === max ? shown : `${shown} (${short(min)}-${short(max)})`;
@@ -52,7 +52,7 @@ function goalOf({ of, atLeast, atMost }: Goal, unit: string): string {
   return `${sign} ${value}${unit === "" || unit.startsWith("/") ? unit : ` ${unit}`}`;
 }
 
-/** Three digits that count. */
+/** Rounds to three significant digits. */
 function short(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));
@@ -61,7 +61,7 @@ function short(value: number): string {
 const BEGIN = "<!-- npm run bench -- --write: begin -->";
 const END = "<!-- npm run bench -- --write: end -->";
 
-/** Puts the table into docs/performance.md, in place of the last one. */
+/** Replaces the table in docs/performance.md. */
 export function writeTable(table: string): void {
   const file = join(checkoutRoot(), "docs", "performance.md");
   const text = readFileSync(file, "utf8");

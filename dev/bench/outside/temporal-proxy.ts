@@ -11,12 +11,12 @@ import {
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 
-/** A gRPC message's flag and length: an answer of no more bytes than that is empty. */
+/** Bytes of a gRPC message's flag and length. A response of this size or less is empty. */
 const FRAME_HEADER = 5;
 
 /**
- * Counts the calls that a client and its workers make to Temporal: a gRPC proxy without TLS. A long poll is
- * counted when it brings a task.
+ * A gRPC proxy without TLS that counts the calls of a client and its workers to Temporal. A long
+ * poll counts only if it returns a task.
  */
 export class CountingTemporalProxy {
   private calls: string[] = [];
@@ -27,7 +27,7 @@ export class CountingTemporalProxy {
     private readonly target: ClientHttp2Session,
   ) {}
 
-  /** @param address the server behind it, host:port. */
+  /** @param address the server behind the proxy, host:port. */
   static async start(address: string): Promise<CountingTemporalProxy> {
     const server = createServer();
     const target = connect(`http://${address}`);
@@ -47,7 +47,7 @@ export class CountingTemporalProxy {
     return `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** The methods that were called since the last time. */
+  /** The methods called since the last `take`. */
   take(): string[] {
     const { calls } = this;
     this.calls = [];

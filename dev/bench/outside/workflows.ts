@@ -13,7 +13,10 @@ async function withClient<T>(address: string, work: (client: Client) => Promise<
   }
 }
 
-/** Runs a bare workflow to its end; when its activity began, in milliseconds since 1970. */
+/**
+ * Runs a bare workflow to its end. Returns the start time of its activity, in milliseconds since
+ * 1970.
+ */
 const execute = (client: Client): Promise<number> =>
   client.workflow.execute<() => Promise<number>>("bareWorkflow", {
     workflowId: `bare:${process.pid}:${serial++}`,
@@ -21,7 +24,7 @@ const execute = (client: Client): Promise<number> =>
     args: [],
   });
 
-/** Bare workflows with one activity per second; the next one is started when one has ended. */
+/** Measures bare workflows per second. When a workflow ends, the next one starts. */
 export async function runWorkflows(options: {
   address: string;
   count: number;
@@ -39,7 +42,10 @@ export async function runWorkflows(options: {
   });
 }
 
-/** Milliseconds from a workflow's start to its activity's, one per workflow; started at regular intervals. */
+/**
+ * Measures the time from a workflow's start to its activity's start, in ms. Starts workflows at
+ * regular intervals.
+ */
 export async function paceWorkflows(options: {
   address: string;
   count: number;

@@ -30,14 +30,14 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where logins are saved."""
+    """The folder of saved logins."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     return tmp_path / "forge"
 
 
 @pytest.fixture
 def bare(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Without an address and a key."""
+    """Runs the command without an address and a key."""
 
     def run(*arguments: str, stdin: str | io.StringIO = "") -> Ended:
         monkeypatch.setattr(sys, "argv", ["forge", *arguments])
@@ -60,7 +60,7 @@ def run(bare: Run, server: FakeForge, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def answering(answers: dict[str, Any]) -> Callable[[Request], Answer | None]:
-    """Answers by the beginning of the path, the longest that fits."""
+    """Answers by the longest matching prefix of the path."""
 
     def script(request: Request) -> Answer | None:
         fitting = [path for path in answers if request.path.startswith(path)]

@@ -1,4 +1,4 @@
-"""Fixtures for every test here."""
+"""Fixtures for all tests in this folder."""
 
 from sdk_support import client, no_pauses, no_surroundings, server
 

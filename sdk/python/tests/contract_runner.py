@@ -1,7 +1,7 @@
-"""Runs scenarios of sdk/contract by this SDK; test/e2e/sdk-contract.test.ts compares the outcome.
+"""Runs scenarios of sdk/contract with this SDK; test/e2e/sdk-contract.test.ts compares the results.
 
-From stdin: a list of scenarios, each with the address and keys that it is for. To stdout: of each a
-list with the result or error of each of its steps. `--async` runs them by AsyncForge.
+Stdin: a list of scenarios, each with its address and keys. Stdout: for each scenario, a list with
+the result or error of each step. `--async` uses AsyncForge.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def run_scenario(scenario: Json, folder: Path, *, by_awaiting: bool) -> li
             kind = AsyncForge if by_awaiting else Forge
             limits = scenario.get("limits", {})
             clients[who] = kind(scenario["keys"][who], scenario["base_url"], **limits)
-        # Who listens in between, or stands there, tells the steps apart.
+        # Marks the start of a step for the recorder or fake server.
         urllib.request.urlopen(scenario["step_url"], data=b"").close()
         try:
             result = await run_step(clients[who], step, variables, folder)
@@ -53,7 +53,7 @@ async def run_scenario(scenario: Json, folder: Path, *, by_awaiting: bool) -> li
 
 async def run_step(
     client: Forge | AsyncForge, step: Json, variables: Mapping[str, str], folder: Path
-) -> Any:  # noqa: ANN401 - whatever the SDK returns, as JSON
+) -> Any:  # noqa: ANN401 - any result, as JSON
     method: Any = client
     for name in step["call"].split("."):
         method = getattr(method, name)
@@ -63,7 +63,7 @@ async def run_step(
 
 
 def given(value: Any, variables: Mapping[str, str], folder: Path) -> Any:  # noqa: ANN401
-    """An argument, with variables and files in it."""
+    """Inserts variables and files into an argument."""
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value)
     if isinstance(value, list):
@@ -84,7 +84,7 @@ async def settled(value: Any) -> Any:  # noqa: ANN401
 
 
 async def plain(value: Any) -> Any:  # noqa: ANN401
-    """As JSON has it; what is iterated over, as a list."""
+    """Converts a result to JSON values, and iterables to lists."""
     value = await settled(value)
     if isinstance(value, Model):
         return value.to_dict()
@@ -111,15 +111,15 @@ def at_path(value: Any, path: str) -> Any:  # noqa: ANN401
 
 
 def described(error: ForgeError) -> Json:
-    """What a caller can go by."""
-    told: Json = {"type": type(error).__name__, "message": str(error)}
+    """The public attributes of an error."""
+    report: Json = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, (ForgeAPIError, ForgeHTTPError)):
-        told |= {"status": error.status, "code": error.code}
+        report |= {"status": error.status, "code": error.code}
     if isinstance(error, ForgeAPIError):
-        told |= {"param": error.param, "request_id": error.request_id}
+        report |= {"param": error.param, "request_id": error.request_id}
     if isinstance(error, JobFailedError):
-        told["job"] = error.job.to_dict()
-    return told
+        report["job"] = error.job.to_dict()
+    return report
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""The API's own document: its operations, and answers that are as it says."""
+"""The API's OpenAPI document: its operations, and sample responses."""
 
 import json
 import re
@@ -35,11 +35,11 @@ def operations() -> dict[str, tuple[str, str, Json]]:
 
 
 _OLDER_PATHS = {"/api/audit": "/api/audit-log"}
-"""What the client keeps to for servers of the release before, which know no others."""
+"""Paths that the client still uses, to support servers of the previous release."""
 
 
 def operation_of(method: str, path: str) -> tuple[str, Json] | None:
-    """Whose a request is; of several templates the one with the fewest holes."""
+    """The operation of a request. Prefers the template with the fewest parameters."""
     path = _OLDER_PATHS.get(path, path)
     fits = [
         (template.count("{"), name, operation)
@@ -53,7 +53,7 @@ def operation_of(method: str, path: str) -> tuple[str, Json] | None:
 
 
 def _pattern(template: str) -> str:
-    # {path} takes the rest, slashes and all.
+    # {path} matches the rest, including slashes.
     parts = re.split(r"(\{[a-z_]+\})", template)
     return "".join(
         (".+" if part == "{path}" else "[^/]+") if part.startswith("{") else re.escape(part)
@@ -62,7 +62,7 @@ def _pattern(template: str) -> str:
 
 
 def sample(schema: Json, *, full: bool) -> Any:  # noqa: ANN401 - JSON
-    """By a schema: with all fields, or those alone that must be, and null where it may."""
+    """A sample for a schema: with all fields, or only required ones, and null where possible."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]
         return sample(document()["components"]["schemas"][name], full=full)

@@ -1,7 +1,7 @@
-"""What the SDK adds to its HTTP library: `status` beside the same request without it, in turns.
+"""Measures the SDK's overhead: `status`, alternating with the same request of the HTTP library.
 
-Prints, as JSON, the milliseconds of each. Address, key and job by SERVICE_BASE_URL, SERVICE_API_KEY
-and JOB_ID; how many calls of each by argument.
+Prints the milliseconds of each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the
+argument is the number of calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Forge that has one artifact, over real HTTP, with the faults that a test asks for."""
+"""A fake Forge with one artifact, over real HTTP, with scripted faults."""
 
 import hashlib
 import json
@@ -31,19 +31,19 @@ class Answer:
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=dict)
     cut_after: int | None = None
-    """The connection breaks after so many bytes of the body."""
+    """Number of bytes of the body after which the connection breaks."""
 
 
 class Cut(Exception):
-    """Raised by a script: the connection breaks without an answer."""
+    """Raised by a script to close the connection without a response."""
 
 
 Script = Callable[[Request], Answer | None]
-"""None: as the artifact has it."""
+"""None: the default response for the artifact."""
 
 
 class Server(ThreadingHTTPServer):
-    request_queue_size = 256  # many may come at once
+    request_queue_size = 256  # for many concurrent connections
 
 
 class FakeForge:
@@ -54,7 +54,7 @@ class FakeForge:
         self.script: Script = lambda _: None
         self.knows_range = True
         self.go_on: threading.Event | None = None
-        """The second half of every answer waits for it."""
+        """The second half of every response waits for this event."""
         self.files: dict[str, bytes] = {"raw.jsonl": b'{"a": 1}\n' * 1000, "deep/er/b": b"two"}
         self.manifest: dict[str, Any] = manifest_of(self.files)
         self.stored_manifest: bytes | None = json.dumps(self.manifest).encode()
@@ -62,7 +62,7 @@ class FakeForge:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body in one packet: apart, the second waits for 40 ms
+            wbufsize = -1  # sends head and body in one packet, which avoids a delay of 40 ms
 
             def answer(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
@@ -117,7 +117,7 @@ class FakeForge:
         self.set_manifest(manifest_of(files))
 
     def set_manifest(self, manifest: dict[str, Any]) -> None:
-        """In the registry and beside the files."""
+        """Sets the manifest in the registry and in the artifact's folder."""
         self.manifest = manifest
         self.stored_manifest = json.dumps(manifest).encode()
 
@@ -178,7 +178,7 @@ def manifest_of(files: dict[str, bytes]) -> dict[str, Any]:
 
 
 def flipped(content: bytes, at: int) -> bytes:
-    """The same but for one bit."""
+    """Flips one bit."""
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
@@ -197,7 +197,7 @@ def client(server: FakeForge) -> Iterator[Forge]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that were made; none takes time."""
+    """Records pauses and skips them."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -210,7 +210,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture(autouse=True)
 def no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own: neither variables nor a stack that runs here."""
+    """Hides the machine's variables and local stack."""
     for name in ("SERVICE_API_KEY", "SERVICE_BASE_URL", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FORGE_HOME", str(tmp_path / "no-stack"))

@@ -1,4 +1,4 @@
-"""`AsyncForge` against a real stack; test/e2e/sdk-python.test.ts runs it."""
+"""Tests `AsyncForge` with a real stack. test/e2e/sdk-python.test.ts runs it."""
 
 import asyncio
 import os
@@ -26,13 +26,13 @@ async def jobs(client: AsyncForge) -> None:
     assert (await client.billing.record(done[0])).total_cost_usd == 0.3
     try:
         await (await client.audit("s3://b/fail", notes="fail")).wait(timeout=60)
-        raise AssertionError("it was to fail")
+        raise AssertionError("expected an error")
     except JobFailedError as error:
         assert str(error) == "asked to fail"
     job = await client.audit("s3://b/k", resources={"gpu": 1000})
     try:
         await job.wait(timeout=1)
-        raise AssertionError("nobody has 1,000 GPUs")
+        raise AssertionError("expected a time-out: no worker has 1,000 GPUs")
     except WaitTimeoutError:
         pass
     assert (await job.cancel()).error_code == "cancelled"
@@ -53,11 +53,11 @@ async def log(client: AsyncForge) -> None:
 
 
 async def files(client: AsyncForge) -> None:
-    told: list[int] = []
+    progress: list[int] = []
     dataset = await client.datasets.upload(
-        DATA, "async", format="jsonl", on_progress=lambda at: told.append(at.done_bytes)
+        DATA, "async", format="jsonl", on_progress=lambda at: progress.append(at.done_bytes)
     )
-    assert (dataset.num_rows, told[-1]) == (500, len(DATA))
+    assert (dataset.num_rows, progress[-1]) == (500, len(DATA))
     pulled = await client.artifacts.pull(dataset.dataset_id, "async-down")
     assert (pulled.directory / "raw.jsonl").read_bytes() == DATA
     assert (await client.artifacts.verify(dataset.dataset_id)).ok

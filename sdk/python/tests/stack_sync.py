@@ -1,4 +1,4 @@
-"""`Forge` against a real stack; test/e2e/sdk-python.test.ts runs it. Exits 0 when all is right."""
+"""Tests `Forge` with a real stack. test/e2e/sdk-python.test.ts runs it. Exits with 0 on success."""
 
 import os
 import secrets
@@ -31,12 +31,12 @@ def jobs(client: Forge) -> str:
         raise AssertionError("another request by the same key")
     except UnprocessableEntityError as error:
         assert error.code == "idempotency_key_reused", error
-    heard: list[str | None] = []
-    done = job.wait(timeout=60, on_event=lambda event: heard.append(event.raw_status))
+    seen: list[str | None] = []
+    done = job.wait(timeout=60, on_event=lambda event: seen.append(event.raw_status))
     assert done.status == "completed" and done.result, done
     statuses = [event.raw_status for event in client.jobs.events(job)]
     assert (statuses[0], statuses[-1]) == ("pending", "completed"), statuses
-    assert [each for each in heard if each] == statuses[: len(heard)] or heard[-1] == "completed"
+    assert [each for each in seen if each] == statuses[: len(seen)] or seen[-1] == "completed"
     [artifact] = client.get_artifacts(job.job_id)
     assert artifact.artifact_id == done.result["dataset_id"]
     assert client.billing.record(job).total_cost_usd == 0.3
@@ -62,7 +62,7 @@ def refusals(client: Forge, job_id: str) -> None:
             pass
     try:
         client.audit("s3://b/fail", notes="fail").wait(timeout=60)
-        raise AssertionError("it was to fail")
+        raise AssertionError("expected an error")
     except JobFailedError as error:
         assert str(error) == "asked to fail" and error.job.error_code == "job_error"
 
@@ -71,7 +71,7 @@ def waiting_and_cancel(client: Forge) -> None:
     job = client.audit("s3://b/k", resources={"gpu": 1000})
     try:
         client.wait(job.job_id, timeout=1)
-        raise AssertionError("nobody has 1,000 GPUs")
+        raise AssertionError("expected a time-out: no worker has 1,000 GPUs")
     except WaitTimeoutError:
         pass
     reason = job.refresh().pending_reason
@@ -98,9 +98,11 @@ def log(client: Forge) -> None:
 
 def files(client: Forge) -> None:
     Path("up.jsonl").write_bytes(DATA)
-    told: list[int] = []
-    dataset = client.datasets.upload("up.jsonl", on_progress=lambda at: told.append(at.done_bytes))
-    assert (dataset.num_rows, told[-1]) == (500, len(DATA))
+    progress: list[int] = []
+    dataset = client.datasets.upload(
+        "up.jsonl", on_progress=lambda at: progress.append(at.done_bytes)
+    )
+    assert (dataset.num_rows, progress[-1]) == (500, len(DATA))
     assert list(dataset.columns) == ["question", "answer"]
     pulled = client.artifacts.pull(dataset.dataset_id, "down")
     assert pulled.verified and (Path("down") / "raw.jsonl").read_bytes() == DATA

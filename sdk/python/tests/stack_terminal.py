@@ -1,6 +1,6 @@
-"""`forge` in a real terminal, against a real stack; test/e2e/forge-command.test.ts runs it.
+"""Tests `forge` in a real terminal with a real stack. test/e2e/forge-command.test.ts runs it.
 
-With a folder as its argument it leaves pictures of the screens there. Exits 0 when all is right.
+With a folder as argument, writes screenshots there. Exits with 0 on success.
 """
 
 import json

@@ -7,7 +7,7 @@ import httpx2
 
 
 class LoggingWorker:
-    """Takes one evaluation whose resources ask for its tag."""
+    """Runs one evaluation that requires its tag."""
 
     def __init__(self, base_url: str, worker_key: str, tag: str) -> None:
         self._http = httpx2.Client(
@@ -18,7 +18,7 @@ class LoggingWorker:
             "register",
             gpu={"name": "cpu", "memory_gb": 0},
             tags=[tag],
-            job_types=["evaluate"],  # else it would take what has no tag, too
+            job_types=["evaluate"],  # otherwise, it would also get jobs without a tag
             version="1.0",
         )
         self._thread = threading.Thread(target=self._work, daemon=True)

@@ -1,4 +1,4 @@
-"""A real terminal for one command: what is on its screen, keys, and pictures of it."""
+"""A real terminal for one command: screen content, key presses and screenshots."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rich.text import Text
 
 CTRL_C = b"\x03"
 _COLOURS = {"brown": "yellow"}
-"""What pyte calls otherwise than rich."""
+"""Colours with different names in pyte and rich."""
 
 
 class Terminal:
-    """Runs a command by a pseudo-terminal. Use it as a context manager."""
+    """Runs a command in a pseudo-terminal. Use it as a context manager."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Terminal:
         lines: int = 24,
     ) -> None:
         self.raw = b""
-        """All that was written so far."""
+        """All output so far."""
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._code: int | None = None
@@ -58,11 +58,11 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is to be seen, without what is blank."""
+        """The visible text, without blank lines."""
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
     def until(self, wanted: str | Callable[[str], bool], timeout_s: float = 20.0) -> str:
-        """Waits until a text is on the screen, or something holds for it; the screen."""
+        """Waits for a text or condition on the screen. Returns the screen."""
         end_s = monotonic() + timeout_s
         while not (wanted in self.text if isinstance(wanted, str) else wanted(self.text)):
             left_s = end_s - monotonic()
@@ -74,7 +74,7 @@ class Terminal:
         os.write(self._descriptor, keys)
 
     def ended(self, timeout_s: float = 20.0) -> int:
-        """Waits for the end of the command; its exit code."""
+        """Waits for the end of the command. Returns its exit code."""
         end_s = monotonic() + timeout_s
         while self._read(end_s - monotonic()):
             if monotonic() > end_s:
@@ -84,20 +84,20 @@ class Terminal:
         return self._code
 
     def _read(self, timeout_s: float) -> bool:
-        """Takes what has come. False: nothing will any more, or nothing did in time."""
+        """Reads available output. False: the output has ended, or nothing arrived in time."""
         ready, _, _ = select.select([self._descriptor], [], [], max(0.0, timeout_s))
         if not ready:
             return False
         try:
             chunk = os.read(self._descriptor, 65536)
-        except OSError:  # Linux's way to say that the other end is closed
+        except OSError:  # Linux: the other end is closed
             chunk = b""
         self.raw += chunk
         self._stream.feed(chunk)
         return bool(chunk)
 
     def picture(self, path: Path, command: str) -> None:
-        """Writes what is to be seen as SVG, beneath the command that was typed."""
+        """Writes the command and the screen as SVG."""
         console = Console(record=True, width=self._screen.columns, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
         console.print(Text("$ ", "bold green").append(command, "not bold default"), end="\n")
         for number in range(len(self.text.split("\n"))):

@@ -1,4 +1,4 @@
-"""The command, as a user runs it: what it prints, and its exit code."""
+"""The command: its output and exit codes."""
 
 import json
 import os
@@ -20,7 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Runs the command; its exit code, and what it printed. The key must not be in it."""
+    """Runs the command. Returns exit code and output, which must not contain the key."""
     monkeypatch.setenv("SERVICE_BASE_URL", server.url)
     monkeypatch.setenv("SERVICE_API_KEY", KEY)
 
@@ -35,11 +35,11 @@ def run(
     return run
 
 
-def test_verify_says_each_file_and_the_end(run: Run) -> None:
+def test_verify_prints_each_file_and_a_conclusion(run: Run) -> None:
     assert run("artifacts", "verify", "ds_1") == (
         0,
         "ok            raw.jsonl\nok            deep/er/b\nok            manifest.json\n"
-        "ds_1 is as its manifest says: 3 files\n",
+        "ds_1 matches its manifest: 3 files\n",
         "",
     )
 
@@ -52,7 +52,7 @@ def test_verify_fails_on_one_flipped_bit(server: FakeForge, run: Run) -> None:
     assert code == 1
     assert first.startswith("changed       raw.jsonl  (SHA-256 ")
     assert second == "missing       deep/er/b  (no)"
-    assert last == "ds_1 is not as its manifest says: 2 of 3 files"
+    assert last == "ds_1 does not match its manifest: 2 of 3 files"
 
 
 def test_verify_of_a_directory(run: Run, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_verify_as_json(server: FakeForge, run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["verify", "pull"])
-def test_what_forge_never_saw_is_said(
+def test_reports_files_that_forge_never_saw(
     server: FakeForge, run: Run, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,22 +86,20 @@ def test_what_forge_never_saw_is_said(
     assert "verified: false" in out + err
 
 
-def test_pull_goes_to_a_directory_of_the_artifacts_name(
+def test_pull_uses_a_directory_with_the_artifacts_name(
     server: FakeForge, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("artifacts", "pull", "ds_1") == (0, "ds_1: 2 downloaded, in ds_1\n", "")
-    assert run("artifacts", "pull", "ds_1")[1] == "ds_1: 0 downloaded, 2 were there, in ds_1\n"
+    assert run("artifacts", "pull", "ds_1")[1] == "ds_1: 0 downloaded, 2 already present, in ds_1\n"
     assert json.loads((tmp_path / "ds_1/manifest.json").read_text()) == server.manifest
 
 
-def test_pull_of_changed_bytes_is_no_right_artifact(
-    server: FakeForge, run: Run, tmp_path: Path
-) -> None:
+def test_pull_refuses_changed_bytes(server: FakeForge, run: Run, tmp_path: Path) -> None:
     server.files["deep/er/b"] = b"too"
     code, _, err = run("artifacts", "pull", "ds_1", str(tmp_path))
     assert code == 1
-    assert err.startswith("forge: deep/er/b is not what its manifest says: SHA-256 ")
+    assert err.startswith("forge: deep/er/b does not match its manifest: SHA-256 ")
 
 
 @pytest.mark.parametrize("command", ["verify", "pull", "lineage"])
@@ -111,7 +109,7 @@ def test_pull_of_changed_bytes_is_no_right_artifact(
         (as_error(404, "artifact_not_found"), "artifact_not_found: no (HTTP 404, request req_1)"),
         (as_error(403, "invalid_api_key"), "invalid_api_key: no (HTTP 403, request req_1)"),
         (as_error(410, "artifact_deleted"), "artifact_deleted: no (HTTP 410, request req_1)"),
-        (Answer(200, b"<html>"), "the answer is not a JSON object"),
+        (Answer(200, b"<html>"), "the response is not a JSON object"),
     ],
 )
 def test_errors_are_one_line(
@@ -125,18 +123,18 @@ def test_errors_are_one_line(
     assert err.count("\n") == 1
 
 
-def test_what_a_server_says_cannot_drive_the_terminal(server: FakeForge, run: Run) -> None:
+def test_text_of_a_server_is_escaped_in_the_terminal(server: FakeForge, run: Run) -> None:
     error = {"code": "no", "message": "\x1b]0;x\x07\nsecond\u202eline"}
     server.script = lambda _: as_json({"error": error}, 404)
     _, _, err = run("artifacts", "verify", "ds_1")
     assert err == "forge: no: \\x1b]0;x\\x07\\nsecond\\u202eline (HTTP 404)\n"
 
 
-def test_hostile_names_and_links_are_said(server: FakeForge, run: Run, tmp_path: Path) -> None:
+def test_hostile_names_and_links_are_reported(server: FakeForge, run: Run, tmp_path: Path) -> None:
     server.set_files({"../x": b"x"})
     code, _, err = run("artifacts", "pull", "ds_1", str(tmp_path))
     assert code == 2
-    assert err == "forge: '../x' is not the path of a file: it has a name of dots\n"
+    assert err == "forge: '../x' is not a valid file path: it has a name of dots\n"
 
 
 @pytest.mark.parametrize(
@@ -151,11 +149,11 @@ def test_hostile_names_and_links_are_said(server: FakeForge, run: Run, tmp_path:
         ["--base-url", "nowhere", "artifacts", "verify", "ds_1"],
     ],
 )
-def test_wrong_usage_is_2(run: Run, arguments: list[str]) -> None:
+def test_usage_errors_exit_with_2(run: Run, arguments: list[str]) -> None:
     assert run(*arguments)[0] == 2
 
 
-def test_options_go_before_the_environment(
+def test_options_take_precedence_over_the_environment(
     server: FakeForge, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE_BASE_URL", "http://127.0.0.1:1")
@@ -164,7 +162,7 @@ def test_options_go_before_the_environment(
     assert run(*options, "artifacts", "verify", "ds_1")[0] == 0
 
 
-def test_help_does_not_tell_the_key(run: Run) -> None:
+def test_help_does_not_show_the_key(run: Run) -> None:
     for arguments in (["--help"], ["artifacts", "--help"], ["artifacts", "pull", "--help"]):
         code, out, _ = run(*arguments)
         assert code == 0
@@ -172,7 +170,7 @@ def test_help_does_not_tell_the_key(run: Run) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}])
-def test_as_a_process_it_is_plain_text(server: FakeForge, more: dict[str, str]) -> None:
+def test_output_of_a_process_is_plain_text(server: FakeForge, more: dict[str, str]) -> None:
     env: dict[str, Any] = {
         **os.environ,
         **more,

@@ -1,4 +1,4 @@
-"""What docs/cli.md shows are commands that there are; `npm run test:slow` runs them all."""
+"""Checks that all commands in docs/cli.md exist. `npm run test:slow` runs them."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
 def commands_of(script: str) -> list[list[str]]:
-    """Each `forge …` of a shell script, as its arguments; also those in pipes and `$(…)`."""
+    """The arguments of each `forge …` in a shell script, also in pipes and `$(…)`."""
     found: list[list[str]] = []
     words = shlex.shlex(script.replace("\\\n", " ").replace("\n", " ; "), punctuation_chars=True)
     words.whitespace_split = True
@@ -39,15 +39,15 @@ BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```$", PAGE.read_text())
 COMMANDS = [command for block in BLOCKS for command in commands_of(without_comments(block))]
 
 
-def test_the_page_has_commands_of_all_kinds() -> None:
+def test_the_page_has_all_kinds_of_commands() -> None:
     assert len(COMMANDS) > 40
     assert ["billing", "budget", "500", "--warn-at", "400"] in COMMANDS
     assert any("evaluate:scores.overall >= 0.7" in command for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_it_is_one(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # Read, and not run.
+def test_command_exists(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Parsed, but not run.
     monkeypatch.setattr(typer.core.TyperCommand, "invoke", lambda _self, _context: None)
     monkeypatch.setattr(sys, "argv", ["forge", *command])
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""`forge doctor` tells apart what can be wrong."""
+"""`forge doctor` detects each kind of problem."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ __all__ = ["bare", "home", "run"]
 
 @pytest.fixture
 def headers(server: FakeForge) -> dict[str, str]:
-    """A healthy Forge; what it says in its headers may be changed."""
+    """A healthy Forge. Tests may change its headers."""
     headers: dict[str, str] = {}
     answers = {
         "/healthz": {"ok": True},
@@ -46,22 +46,22 @@ def states(run: Run) -> tuple[int, dict[str, str]]:
 WELL = ["settings", "name", "connection", "service", "readiness", "versions", "clock"]
 
 
-def test_all_is_well(headers: dict[str, str], run: Run) -> None:
+def test_a_healthy_server(headers: dict[str, str], run: Run) -> None:
     assert states(run) == (0, dict.fromkeys([*WELL, "key", "limits", "workers"], "ok"))
     assert "ok       workers: 1 idle of 1\n" in run("doctor").out
 
 
-def test_nothing_is_set(bare: Run) -> None:
+def test_without_settings(bare: Run) -> None:
     assert states(bare) == (1, {"settings": "failed"})
 
 
-def test_a_name_that_is_none(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", "k")
     code, found = states(lambda *words: bare("--base-url", "http://nowhere.invalid", *words))
     assert (code, found) == (1, {"settings": "ok", "name": "failed"})
 
 
-def test_nobody_listens(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_port(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("SERVICE_BASE_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
@@ -70,7 +70,7 @@ def test_nobody_listens(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (code, found["name"], found["connection"]) == (1, "ok", "failed")
 
 
-def test_https_where_http_is_spoken(
+def test_https_on_an_http_port(
     server: FakeForge, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE_BASE_URL", server.url.replace("http:", "https:"))
@@ -78,7 +78,7 @@ def test_https_where_http_is_spoken(
     assert (code, found["connection"], found["TLS"]) == (1, "ok", "failed")
 
 
-def test_something_else_answers(server: FakeForge, run: Run) -> None:
+def test_another_service_responds(server: FakeForge, run: Run) -> None:
     server.script = lambda _: Answer(200, b"<html>", {"Content-Type": "text/html"})
     assert states(run)[1]["service"] == "failed"
 
@@ -101,7 +101,9 @@ def test_versions(
     assert (ended, found["versions"], found["key"]) == (code, state, "ok")
 
 
-def test_a_wrong_clock(headers: dict[str, str], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_difference(
+    headers: dict[str, str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = format_datetime(datetime.now(timezone.utc) + timedelta(minutes=5), usegmt=True)
     monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", lambda _: theirs)
     ended = run("doctor")
@@ -109,7 +111,9 @@ def test_a_wrong_clock(headers: dict[str, str], run: Run, monkeypatch: pytest.Mo
     assert "s behind the server's" in ended.out
 
 
-def test_a_wrong_key_and_no_workers(headers: dict[str, str], server: FakeForge, run: Run) -> None:
+def test_an_invalid_key_and_no_workers(
+    headers: dict[str, str], server: FakeForge, run: Run
+) -> None:
     healthy = server.script
 
     def script(request: Request) -> Answer | None:
@@ -130,7 +134,7 @@ def test_a_wrong_key_and_no_workers(headers: dict[str, str], server: FakeForge, 
 
 
 @pytest.mark.parametrize("status", [403, 502])
-def test_no_list_of_workers_ends_no_report(
+def test_a_refused_list_of_workers_does_not_end_the_report(
     headers: dict[str, str], server: FakeForge, run: Run, status: int
 ) -> None:
     healthy = server.script
@@ -143,12 +147,12 @@ def test_no_list_of_workers_ends_no_report(
     assert found == dict.fromkeys([*WELL, "key", "limits"], "ok") | {"workers": expected[1]}
 
 
-def test_it_can_not_work(server: FakeForge, run: Run) -> None:
+def test_a_server_that_is_not_ready(server: FakeForge, run: Run) -> None:
     server.script = lambda request: as_json({}, 503 if request.path == "/readyz" else 200)
     assert states(run)[1]["readiness"] == "failed"
 
 
-def test_a_limit_that_is_nearly_reached_is_named(
+def test_names_limits_that_are_nearly_reached(
     server: FakeForge, headers: dict[str, str], run: Run
 ) -> None:
     healthy = server.script

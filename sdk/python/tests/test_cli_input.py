@@ -1,4 +1,4 @@
-"""What is given wrong, or cut off: a clear word, and never the exit code of a job that failed."""
+"""Invalid and interrupted input: a clear message, and never the exit code of a failed job."""
 
 import io
 import json
@@ -22,9 +22,12 @@ IDENTITY = {"user_id": "u1", "key_id": "k1", "scope": "user"}
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("jobs submit train --param lr=NaN", "lr: NaN is not a number that JSON has"),
-        ("jobs submit train --param lr=1e999", "lr: 1e999 is not a number"),
-        ('jobs submit train --set params={"a":-Infinity}', "params: -Infinity is not a number"),
+        ("jobs submit train --param lr=NaN", "lr: NaN is not a valid JSON number"),
+        ("jobs submit train --param lr=1e999", "lr: 1e999 is not a valid JSON number"),
+        (
+            'jobs submit train --set params={"a":-Infinity}',
+            "params: -Infinity is not a valid JSON number",
+        ),
         (f"jobs submit train --set a={'[' * 100_000}", "a: it is nested too deeply"),
         ("jobs submit train --notes \udcff", "not valid UTF-8"),
         ("billing budget inf", "inf is not a number of USD"),
@@ -36,14 +39,14 @@ IDENTITY = {"user_id": "u1", "key_id": "k1", "scope": "user"}
         ),
     ],
 )
-def test_wrong_values_are_said(server: FakeForge, run: Run, words: str, said: str) -> None:
+def test_invalid_values_are_reported(server: FakeForge, run: Run, words: str, said: str) -> None:
     ended = run(*words.split(), "--json")
     assert (ended.code, ended.out) == (2, "")
     assert said in json.loads(ended.err)["error"]["message"]
     assert server.requests == []
 
 
-def test_a_file_that_is_too_deep(run: Run, tmp_path: Path) -> None:
+def test_a_file_with_too_deep_nesting(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text('{"a": ' + "[" * 100_000)
     ended = run("jobs", "submit", "train", "--file", str(file))
@@ -70,7 +73,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(
         ({"steps": [{"name": "a", "payload": None}]}, None),
     ],
 )
-def test_a_pipeline_of_any_form_reaches_the_api(
+def test_an_invalid_pipeline_is_left_to_the_api(
     server: FakeForge, run: Run, tmp_path: Path, given: dict[str, Any], sent: dict[str, Any] | None
 ) -> None:
     server.script = answering({"/api/pipelines": {"pipeline_id": "pl_1", "status": "running"}})
@@ -81,27 +84,27 @@ def test_a_pipeline_of_any_form_reaches_the_api(
     assert json.loads(server.requests[-1].body) == expected
 
 
-def test_what_nobody_thought_of_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(**_: object) -> None:
         raise LookupError("something secret")
 
     monkeypatch.setattr(account, "logout", wrong)
     ended = bare("logout")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "forge: unexpected LookupError: FORGE_DEBUG=1 shows where it comes from\n"
+    assert ended.err == "forge: unexpected LookupError: FORGE_DEBUG=1 shows the traceback\n"
     monkeypatch.setenv("FORGE_DEBUG", "1")
     assert "Traceback" in bare("logout").err
 
 
 class Keyboard(io.StringIO):
-    """Somebody is at standard input."""
+    """An interactive standard input."""
 
     def isatty(self) -> bool:
         return True
 
 
 @pytest.mark.parametrize(("pressed", "code"), [(KeyboardInterrupt, 130), (EOFError, 2)])
-def test_ctrl_c_at_a_question(
+def test_ctrl_c_at_a_prompt(
     bare: Run, monkeypatch: pytest.MonkeyPatch, pressed: type, code: int
 ) -> None:
     def press(*_: object) -> None:
@@ -115,7 +118,7 @@ def test_ctrl_c_at_a_question(
         assert ended.err.endswith("\n") and "Error" not in ended.err, ended.err
 
 
-def test_a_key_that_is_typed_is_not_shown(
+def test_a_typed_key_is_not_shown(
     server: FakeForge, bare: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.script = answering({"/api/auth/ping": IDENTITY})
@@ -124,7 +127,7 @@ def test_a_key_that_is_typed_is_not_shown(
     assert json.loads((home / "credentials.json").read_text())["api_key"] == KEY
 
 
-def test_a_login_mends_a_spoilt_file(
+def test_a_login_replaces_a_corrupt_file(
     server: FakeForge, bare: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.script = answering({"/api/auth/ping": IDENTITY})
@@ -140,7 +143,7 @@ def test_a_login_mends_a_spoilt_file(
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_nobody_reads_on(server: FakeForge, more: list[str]) -> None:
+def test_a_closed_pipe(server: FakeForge, more: list[str]) -> None:
     server.script = answering({"/api/jobs": {"jobs": [JOB], "has_more": False}})
     unread, written = os.pipe()
     os.close(unread)

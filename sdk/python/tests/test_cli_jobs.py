@@ -1,4 +1,4 @@
-"""`forge jobs`: what is sent, what is printed, and the exit code."""
+"""`forge jobs`: requests, output and exit codes."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def sent(server: FakeForge) -> Any:  # noqa: ANN401 - JSON
     return json.loads(server.requests[-1].body)
 
 
-def test_a_submission_has_what_was_given(server: FakeForge, run: Run) -> None:
+def test_a_submission_contains_all_options(server: FakeForge, run: Run) -> None:
     server.script = answering({"/api/jobs/train": JOB})
     words = (
         "jobs submit train --model m --dataset ds_1 --epochs 2 --gpu 1 --gpu-type A100 "
@@ -56,7 +56,7 @@ def test_each_type_has_its_options(
     assert sent(server) == body
 
 
-def test_a_file_comes_first(server: FakeForge, run: Run, tmp_path: Path) -> None:
+def test_options_override_the_file(server: FakeForge, run: Run, tmp_path: Path) -> None:
     server.script = answering({"/api/jobs/train": JOB})
     file = tmp_path / "body.json"
     file.write_text('{"model": "m", "epochs": 9, "notes": "from the file"}')
@@ -77,7 +77,7 @@ def test_a_file_comes_first(server: FakeForge, run: Run, tmp_path: Path) -> None
         ("submit train --epoch 3", "--epochs"),
     ],
 )
-def test_wrong_usage_says_what_is_meant(run: Run, words: str, said: str) -> None:
+def test_usage_errors_suggest_a_correction(run: Run, words: str, said: str) -> None:
     ended = run("jobs", *words.split())
     assert ended.code == 2
     assert said in ended.err
@@ -86,7 +86,7 @@ def test_wrong_usage_says_what_is_meant(run: Run, words: str, said: str) -> None
     assert (ended.code, ended.out) == (2, "")
 
 
-def test_a_refusal_as_json(server: FakeForge, run: Run) -> None:
+def test_an_api_error_as_json(server: FakeForge, run: Run) -> None:
     server.script = lambda _: as_error(400, "invalid_request")
     ended = run("jobs", "submit", "train", "--json")
     assert (ended.code, ended.out) == (2, "")
@@ -107,14 +107,14 @@ def test_waiting_for_the_end(server: FakeForge, run: Run) -> None:
     assert json.loads(run("jobs", "wait", "job_1", "--json").out)["status"] == "completed"
 
 
-def test_a_bill_that_cannot_be_read_is_no_failure(server: FakeForge, run: Run) -> None:
+def test_an_unreadable_bill_does_not_fail_the_command(server: FakeForge, run: Run) -> None:
     server.script = answering({"/api/jobs/job_1": DONE})
     ended = run("jobs", "wait", "job_1")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == "job_1 completed\ncheckpoint_id  ckpt_1\n"
 
 
-def test_a_log_is_offered_where_there_is_one(server: FakeForge, run: Run) -> None:
+def test_mentions_the_log_if_there_is_one(server: FakeForge, run: Run) -> None:
     server.script = answering({"/api/jobs/job_1": {**FAILED, "attempts": 1}})
     assert "Its log: forge jobs logs job_1\n" in run("jobs", "wait", "job_1").err
     server.script = answering({"/api/jobs/job_1": CANCELLED})
@@ -134,7 +134,7 @@ def test_an_audit_of_a_dataset_by_its_id(server: FakeForge, run: Run) -> None:
     assert "artifact_not_found" in run("jobs", "submit", "audit", "--dataset", "ds_2").err
 
 
-def test_a_failure_is_1(server: FakeForge, run: Run) -> None:
+def test_a_failed_job_exits_with_1(server: FakeForge, run: Run) -> None:
     server.script = answering({"/api/jobs/train": JOB, "/api/jobs/job_1": FAILED})
     ended = run("jobs", "submit", "train", "--wait")
     assert ended.code == 1
@@ -144,7 +144,7 @@ def test_a_failure_is_1(server: FakeForge, run: Run) -> None:
     assert json.loads(ended.out)["error"] == "out of memory"
 
 
-def test_ctrl_c_leaves_the_job_alone(
+def test_ctrl_c_does_not_stop_the_job(
     server: FakeForge, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def pressed(*_: object) -> None:

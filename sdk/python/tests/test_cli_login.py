@@ -1,4 +1,4 @@
-"""Which Forge, and by which key: `forge login` and what goes before it."""
+"""`forge login`, and the precedence of address and key."""
 
 import json
 from pathlib import Path
@@ -20,22 +20,22 @@ def saved(server: FakeForge, bare: Run, home: Path) -> Path:
     return home / "credentials.json"
 
 
-def test_a_login_is_for_its_user_alone(server: FakeForge, saved: Path) -> None:
+def test_a_login_is_readable_by_its_user_only(server: FakeForge, saved: Path) -> None:
     assert json.loads(saved.read_text()) == {"base_url": server.url, "api_key": KEY}
     assert saved.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in saved.parent.iterdir()] == ["credentials.json"]
 
 
-def test_a_login_is_used_and_forgotten(server: FakeForge, saved: Path, bare: Run) -> None:
-    told = json.loads(bare("whoami", "--json").out)
-    assert (told["user_id"], told["base_url"], told["source"]) == ("u1", server.url, "login")
+def test_login_and_logout(server: FakeForge, saved: Path, bare: Run) -> None:
+    shown = json.loads(bare("whoami", "--json").out)
+    assert (shown["user_id"], shown["base_url"], shown["source"]) == ("u1", server.url, "login")
     assert bare("logout").out == "Logged out\n"
     assert not saved.exists()
-    assert bare("logout").out == "Nobody was logged in\n"
+    assert bare("logout").out == "Not logged in\n"
     assert bare("whoami").code == 2
 
 
-def test_a_wrong_key_is_not_saved(server: FakeForge, bare: Run, home: Path) -> None:
+def test_an_invalid_key_is_not_saved(server: FakeForge, bare: Run, home: Path) -> None:
     server.script = lambda _: as_error(403, "invalid_api_key")
     ended = bare("login", server.url, "--api-key-stdin", stdin="nonsense\n")
     assert ended.code == 2
@@ -43,7 +43,7 @@ def test_a_wrong_key_is_not_saved(server: FakeForge, bare: Run, home: Path) -> N
     assert not home.exists()
 
 
-def test_the_environment_goes_before_a_login(
+def test_the_environment_takes_precedence_over_a_login(
     server: FakeForge, saved: Path, bare: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", "another")
@@ -51,7 +51,9 @@ def test_the_environment_goes_before_a_login(
     assert server.requests[-1].headers["x-service-api-key"] == "another"
 
 
-def test_a_saved_key_goes_nowhere_else(saved: Path, bare: Run, server: FakeForge) -> None:
+def test_a_saved_key_is_not_sent_to_another_address(
+    saved: Path, bare: Run, server: FakeForge
+) -> None:
     before = len(server.requests)
     elsewhere = server.url.replace("127.0.0.1", "localhost")
     ended = bare("--base-url", elsewhere, "whoami")
@@ -60,7 +62,7 @@ def test_a_saved_key_goes_nowhere_else(saved: Path, bare: Run, server: FakeForge
     assert len(server.requests) == before
 
 
-def test_a_login_goes_before_a_stack_that_happens_to_run_here(
+def test_a_login_takes_precedence_over_a_local_stack(
     saved: Path, bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stack = {"api_url": "http://127.0.0.1:1", "user_api_key": "stack"}
@@ -69,13 +71,13 @@ def test_a_login_goes_before_a_stack_that_happens_to_run_here(
     assert json.loads(bare("whoami", "--json").out)["source"] == "login"
 
 
-def test_a_spoilt_file_is_said(saved: Path, bare: Run) -> None:
+def test_a_corrupt_file_is_reported(saved: Path, bare: Run) -> None:
     saved.write_text("{")
     ended = bare("jobs", "list")
     assert ended.code == 2
     assert "credentials.json can't be read" in ended.err
 
 
-def test_nobody_is_asked_where_nobody_is(bare: Run, server: FakeForge) -> None:
+def test_does_not_prompt_without_a_terminal(bare: Run, server: FakeForge) -> None:
     assert "use --api-key-stdin" in bare("login", server.url).err
-    assert "say which Forge" in bare("login").err
+    assert "give the address" in bare("login").err

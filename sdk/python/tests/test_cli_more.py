@@ -41,7 +41,7 @@ def child(arguments: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_help_needs_neither_http_nor_models() -> None:
+def test_help_does_not_import_http_or_models() -> None:
     script = (
         "import sys\nfrom forge.cli import main\nsys.argv = ['forge', '--help']\n"
         "try: main()\nexcept SystemExit: pass\n"
@@ -85,7 +85,7 @@ def test_completion_offers_ids(server: FakeForge) -> None:
     assert completed("forge jobs wait job") == []
 
 
-def test_a_narrow_terminal_drops_columns_and_cuts_nothing(
+def test_a_narrow_terminal_drops_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [("job_" + "x" * 20, "train", "running", "a long tag, and another")]
@@ -109,7 +109,7 @@ def test_the_line_of_a_job_fits(width: int, capsys: pytest.CaptureFixture[str]) 
     assert "46% 1:02:05" in out and "pending 0:07" in out and "\x1b" not in out
 
 
-def test_a_pipeline_is_what_was_given(server: FakeForge, run: Run, tmp_path: Path) -> None:
+def test_a_pipeline_contains_all_options(server: FakeForge, run: Run, tmp_path: Path) -> None:
     server.script = answering({"/api/pipelines": PIPELINE})
     words = "pipelines run --template byo-data --set audit.dataset_uri=s3://b/k --budget 5"
     more = ["--set", "train.params.lr=0.1", "--gate", "evaluate: scores.overall >= 0.7"]
@@ -169,7 +169,7 @@ def test_a_pipeline_is_shown_and_approved(server: FakeForge, run: Run) -> None:
         ),
     ],
 )
-def test_what_is_sent(
+def test_sends_the_request(
     server: FakeForge, run: Run, words: str, path: str, body: dict[str, Any]
 ) -> None:
     answer = {
@@ -200,7 +200,7 @@ def test_a_machine_may_have_an_address_of_ipv6(
     assert (sent["ssh_host"], sent["ssh_user"], sent.get("ssh_port")) == ("::1", "me", port)
 
 
-def test_an_approval_is_asked_for_beside_json(server: FakeForge, run: Run) -> None:
+def test_an_approval_is_requested_on_stderr_with_json(server: FakeForge, run: Run) -> None:
     completed = {**PIPELINE, "status": "completed", "steps": []}
     server.script = lambda _: as_json(PIPELINE if len(server.requests) < 4 else completed)
     ended = run("pipelines", "wait", "pl_1", "--json")
@@ -209,7 +209,7 @@ def test_an_approval_is_asked_for_beside_json(server: FakeForge, run: Run) -> No
     assert "audit: completed" not in ended.err
 
 
-def test_billing_is_the_month(server: FakeForge, run: Run) -> None:
+def test_billing_shows_the_month(server: FakeForge, run: Run) -> None:
     month = {"user_id": "u", "period": "2026-11", "total_cost_usd": 3, "by_job_type": {"train": 3}}
     server.script = answering({"/api/billing/summary": month})
     assert "$3.00" in run("billing").out
@@ -227,7 +227,7 @@ def test_a_list_in_a_notebook_is_a_table(server: FakeForge, client: Forge) -> No
     assert "artifact_not_found" in client.jobs.list()._repr_html_()
 
 
-def test_a_model_is_asked(server: FakeForge, run: Run) -> None:
+def test_asks_a_model(server: FakeForge, run: Run) -> None:
     answer: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": "42"}}]}
     server.script = answering({"/api/deployments/dep_1/v1/chat/completions": answer})
     assert run("deployments", "ask", "dep_1", "17 + 25?", "--system", "Be short.").out == "42\n"
@@ -239,7 +239,7 @@ def test_a_model_is_asked(server: FakeForge, run: Run) -> None:
     assert run("deployments", "ask", "dep_1", "17 + 25?").code == 2
 
 
-def test_what_a_deployment_was_asked(server: FakeForge, run: Run) -> None:
+def test_statistics_of_a_deployment(server: FakeForge, run: Run) -> None:
     total = {"requests": 12, "errors": 1, "latency_p50_s": 0.25, "output_tokens": 300}
     answer = {
         "deployment_id": "dep_1",

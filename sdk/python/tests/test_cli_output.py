@@ -1,4 +1,4 @@
-"""What others wrote, on its way to a terminal or a file: it drives nothing, and loses nothing."""
+"""Untrusted text: escaped in a terminal, unchanged in a file."""
 
 import io
 import sys
@@ -28,7 +28,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
     return console
 
 
-def test_names_of_fields_drive_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_escapes_field_names(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_fields({ESCAPE: 1, "日本": 2, "plain": "\x9b"})
     assert capsys.readouterr().out.splitlines() == [
         "\\x1b]0;x\\x07  1",
@@ -37,9 +37,7 @@ def test_names_of_fields_drive_no_terminal(capsys: pytest.CaptureFixture[str]) -
     ]
 
 
-def test_what_is_drawn_drives_no_terminal(
-    terminal: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_escapes_text_in_drawings(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
     step = {"name": "a", "job_type": "train", "status": ESCAPE}
     pipeline = {"pipeline_id": f"pl{ESCAPE}", "status": ESCAPE, "steps": [step]}
     terminal.print(PipelineTree(Pipeline.model_validate(pipeline)))
@@ -47,9 +45,7 @@ def test_what_is_drawn_drives_no_terminal(
     assert "\x1b]" not in capsys.readouterr().out
 
 
-def test_a_log_in_a_terminal_is_what_it_would_be(
-    server: FakeForge, run: Run, terminal: Console
-) -> None:
+def test_a_log_in_a_terminal_is_readable(server: FakeForge, run: Run, terminal: Console) -> None:
     server.script = lambda _: Answer(body=LOG.replace("\ud800", "").encode())
     first, second, third = run("jobs", "logs", "job_1").out.splitlines()
     assert first == "        a\u00a0\u3000\U0001f469\u200d\U0001f4bb"
@@ -57,7 +53,7 @@ def test_a_log_in_a_terminal_is_what_it_would_be(
     assert legible("\ud800\x7f\u2066") == "\\ud800\\x7f\\u2066"
 
 
-def test_a_log_in_a_file_is_as_it_was_written(server: FakeForge, run: Run) -> None:
+def test_a_log_in_a_file_is_unchanged(server: FakeForge, run: Run) -> None:
     text = LOG.replace("\ud800", "")
     server.script = lambda _: Answer(body=text.encode())
     assert run("jobs", "logs", "job_1").out == text
@@ -66,7 +62,7 @@ def test_a_log_in_a_file_is_as_it_was_written(server: FakeForge, run: Run) -> No
     assert run("deployments", "ask", "dep_1", "?").out == f"{text}\n"
 
 
-def test_an_export_drives_no_terminal(
+def test_an_export_is_escaped_in_a_terminal(
     server: FakeForge, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.script = lambda _: Answer(body=f"a\r\n{ESCAPE}\r\n".encode())
@@ -74,7 +70,7 @@ def test_an_export_drives_no_terminal(
     assert run("billing", "export").out == "a\n\\x1b]0;x\\x07\n"
 
 
-def test_an_export_keeps_its_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_keeps_its_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     content = io.BytesIO()
     windows = io.TextIOWrapper(content, "utf-8", newline="\r\n")
     monkeypatch.setattr(sys, "stdout", windows)
@@ -86,7 +82,7 @@ def test_an_export_keeps_its_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("status", "cells"), [("running", "running"), ("provisioning_worker", "provisio…")]
 )
-def test_forty_columns_have_a_status(
+def test_forty_columns_show_the_status(
     server: FakeForge, run: Run, terminal: Console, status: str, cells: str
 ) -> None:
     job = {**JOB, "job_id": "job_" + "0" * 26, "status": status}

@@ -1,4 +1,4 @@
-"""Where the API is found, what its answers become, and what is tried again."""
+"""Settings, responses and retries of the client."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -11,14 +11,14 @@ from sdk_support import KEY, Answer, Cut, FakeForge, Request, as_error, as_json
 from forge import Forge, ForgeAPIError, ForgeError, ForgeHTTPError
 
 
-def test_an_artifact_and_its_files_are_read(server: FakeForge, client: Forge) -> None:
+def test_reads_an_artifact_and_its_files(server: FakeForge, client: Forge) -> None:
     artifact = client.artifacts.get("ds_1")
     assert (artifact.kind, artifact.manifest) == ("raw_dataset", server.manifest)
     assert client.artifacts.manifest("ds_1") == server.manifest
     assert [file.path for file in client.artifacts.files("ds_1")] == list(server.files)
 
 
-def test_environment_then_stack_file_serve_where_nothing_is_given(
+def test_falls_back_to_environment_and_stack_file(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with pytest.raises(ForgeError, match="SERVICE_BASE_URL is not set, and no local stack runs"):
@@ -35,7 +35,7 @@ def test_environment_then_stack_file_serve_where_nothing_is_given(
         client.artifacts.get("ds_1")
 
 
-def test_a_bearers_key_is_in_authorization_and_nowhere_else(server: FakeForge) -> None:
+def test_a_bearer_key_is_sent_in_authorization_only(server: FakeForge) -> None:
     server.script = lambda _: as_json({"job_id": "job_1", "job_type": "audit", "status": "pending"})
     with Forge("mine", server.url, bearer=True) as client:
         client.status("job_1")
@@ -46,7 +46,7 @@ def test_a_bearers_key_is_in_authorization_and_nowhere_else(server: FakeForge) -
         assert "x-service-api-key" not in request.headers
 
 
-def test_the_local_stacks_key_goes_nowhere_else(
+def test_the_local_stacks_key_is_sent_to_the_stack_only(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stack = {"api_url": server.url, "user_api_key": KEY}
@@ -61,7 +61,7 @@ def test_the_local_stacks_key_goes_nowhere_else(
         assert KEY not in str(raised.value)
 
 
-def test_a_key_from_elsewhere_goes_to_no_address_of_a_file(
+def test_another_key_is_not_sent_to_the_address_of_a_stack_file(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FORGE_HOME", str(tmp_path))
@@ -88,29 +88,27 @@ def test_a_key_from_elsewhere_goes_to_no_address_of_a_file(
         f"http://{'a' * 70}.example",
     ],
 )
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_refuses_an_invalid_address(url: str) -> None:
     with pytest.raises(ForgeError, match="SERVICE_BASE_URL") as raised:
         Forge(KEY, url)
     assert "pw" not in str(raised.value)
 
 
 @pytest.mark.parametrize("key", ["secret\nX-More: 1", "se cret", "secrét", "secret\r"])
-def test_a_key_that_is_none_is_refused_and_not_told(key: str) -> None:
+def test_refuses_an_invalid_key_without_showing_it(key: str) -> None:
     with pytest.raises(ForgeError, match="SERVICE_API_KEY") as raised:
         Forge(key, "http://127.0.0.1:1")
     assert key not in str(raised.value)
 
 
 @pytest.mark.parametrize("artifact_id", ["", "../jobs", "a/b", "a?b", ".", "x" * 129])
-def test_what_is_no_artifact_id_is_not_sent(
-    server: FakeForge, client: Forge, artifact_id: str
-) -> None:
+def test_refuses_invalid_artifact_ids(server: FakeForge, client: Forge, artifact_id: str) -> None:
     with pytest.raises(ForgeError, match="not the id of an artifact"):
         client.artifacts.get(artifact_id)
     assert not server.requests
 
 
-def test_a_refusal_has_all_that_the_api_said(server: FakeForge, client: Forge) -> None:
+def test_an_api_error_has_all_details(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_error(404, "artifact_not_found")
     with pytest.raises(ForgeAPIError) as raised:
         client.artifacts.get("ds_1")
@@ -132,7 +130,7 @@ def test_a_refusal_has_all_that_the_api_said(server: FakeForge, client: Forge) -
         as_json({"artifact_id": "ds_1"}),
     ],
 )
-def test_what_is_not_an_answer_of_forge_is_said(
+def test_reports_responses_that_are_not_from_forge(
     server: FakeForge, client: Forge, answer: Answer
 ) -> None:
     server.script = lambda _: answer
@@ -151,7 +149,7 @@ def test_a_redirect_is_not_followed(server: FakeForge, client: Forge) -> None:
 
 
 def script(server: FakeForge, *answers: Answer | None) -> None:
-    """The first requests are answered so; None breaks the connection."""
+    """Scripts the first responses. None breaks the connection."""
     left = list(answers)
 
     def answer(_: Request) -> Answer | None:
@@ -178,7 +176,7 @@ def script(server: FakeForge, *answers: Answer | None) -> None:
         Answer(529, b"<html>"),
     ],
 )
-def test_what_may_pass_is_tried_again(
+def test_retries_transient_failures(
     server: FakeForge, client: Forge, no_pauses: list[float], fault: Answer | None
 ) -> None:
     script(server, fault, fault)
@@ -195,7 +193,7 @@ def test_what_may_pass_is_tried_again(
         (as_error(429, "rate_limited"), ForgeAPIError),
     ],
 )
-def test_it_ends_after_a_few_tries(
+def test_stops_after_max_retries(
     server: FakeForge,
     client: Forge,
     no_pauses: list[float],
@@ -209,7 +207,7 @@ def test_it_ends_after_a_few_tries(
     assert len(no_pauses) == 4
 
 
-def test_a_server_that_is_not_there_is_named(no_pauses: list[float]) -> None:
+def test_names_an_unreachable_server(no_pauses: list[float]) -> None:
     with Forge(KEY, "http://127.0.0.1:1") as client, pytest.raises(ForgeHTTPError) as raised:
         client.artifacts.get("ds_1")
     assert "http://127.0.0.1:1/api/artifacts/ds_1: ConnectError" in str(raised.value)
@@ -226,7 +224,7 @@ def test_retry_after_is_honoured(server: FakeForge, client: Forge, no_pauses: li
     assert no_pauses[2] < 2
 
 
-def test_who_asks_for_too_long_is_not_waited_for(
+def test_does_not_wait_for_a_long_retry_after(
     server: FakeForge, client: Forge, no_pauses: list[float]
 ) -> None:
     script(server, as_error(429, "rate_limited", **{"Retry-After": "3600"}))

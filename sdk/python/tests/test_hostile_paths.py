@@ -1,4 +1,4 @@
-"""Thousands of names that would lead out of the directory; nothing is written there."""
+"""Thousands of file names that could lead out of the directory. None is written outside."""
 
 import os
 import random
@@ -15,7 +15,7 @@ HARMLESS_SEGMENTS = ["a", "b.txt", ".hidden", "..a", "a..", "é", "a b", "%2e%2e
 
 
 def hostile_names(count: int) -> list[str]:
-    """Each has a hostile name at a random place among harmless ones."""
+    """Paths with a hostile segment at a random position among harmless ones."""
     dice = random.Random(20261122)
     names = []
     for _ in range(count):
@@ -30,7 +30,7 @@ def written_below(folder: Path) -> list[str]:
     return sorted(map(str, folder.rglob("*")))
 
 
-def test_ten_thousand_hostile_names_are_refused(tmp_path: Path) -> None:
+def test_refuses_ten_thousand_hostile_names(tmp_path: Path) -> None:
     root = tmp_path / "outer" / "root"
     root.mkdir(parents=True)
     before = written_below(tmp_path)
@@ -87,7 +87,7 @@ def test_a_manifest_with_a_hostile_name_writes_nothing(
         ["manifest.json/x"],
     ],
 )
-def test_names_that_some_disk_takes_for_one_are_refused(
+def test_refuses_names_that_some_file_systems_treat_as_equal(
     server: FakeForge, client: Forge, tmp_path: Path, names: list[str]
 ) -> None:
     server.set_files({name: b"x" for name in names})
@@ -96,16 +96,14 @@ def test_names_that_some_disk_takes_for_one_are_refused(
     assert not written_below(tmp_path)
 
 
-def test_a_file_that_is_named_twice_is_refused(
-    server: FakeForge, client: Forge, tmp_path: Path
-) -> None:
+def test_refuses_duplicate_files(server: FakeForge, client: Forge, tmp_path: Path) -> None:
     server.set_manifest({**server.manifest, "files": server.manifest["files"] * 2})
-    with pytest.raises(UnsafePathError, match="there twice"):
+    with pytest.raises(UnsafePathError, match="listed twice"):
         client.artifacts.pull("ds_1", tmp_path)
 
 
 @pytest.mark.parametrize("link", ["deep", "deep/er", "deep/er/b", "manifest.json", "dangling"])
-def test_nothing_is_written_through_a_link(
+def test_does_not_write_through_links(
     server: FakeForge, client: Forge, tmp_path: Path, link: str
 ) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
@@ -121,9 +119,7 @@ def test_nothing_is_written_through_a_link(
     assert (outside / "victim").read_text() == "as it was"
 
 
-def test_what_a_link_leads_to_does_not_count(
-    server: FakeForge, client: Forge, tmp_path: Path
-) -> None:
+def test_ignores_targets_of_links(server: FakeForge, client: Forge, tmp_path: Path) -> None:
     client.artifacts.pull("ds_1", tmp_path / "a")
     (tmp_path / "a" / "deep").rename(tmp_path / "deep")
     (tmp_path / "a" / "deep").symlink_to(tmp_path / "deep")

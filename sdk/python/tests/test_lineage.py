@@ -1,4 +1,4 @@
-"""A lineage as a tree."""
+"""Printing a lineage as a tree."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from forge.models import Lineage
 
 
 def lineage(root: str, nodes: list[dict[str, Any]], edges: str, **more: object) -> Lineage:
-    """Edges as in "a>job b job>c"; those from a pipeline are steps."""
+    """Builds a lineage. `edges`: like "a>job b job>c"; edges from a pipeline are steps."""
     pairs = [edge.split(">") for edge in edges.split()]
     relations = {"pipe": "step", "job": "output"}
     answer = {
@@ -52,7 +52,7 @@ WHOLE = lineage(
 )
 
 
-def test_from_the_artifact_back_to_its_sources_and_on() -> None:
+def test_prints_sources_and_derived_artifacts() -> None:
     assert list(lineage_lines(WHOLE, is_ascii=False)) == [
         "ckpt  checkpoint  2026-11-01T00:00:00.000Z",
         '└── job_2  train job  completed  in pipeline pipe_1 "nightly"',
@@ -68,13 +68,13 @@ def test_from_the_artifact_back_to_its_sources_and_on() -> None:
     ]
 
 
-def test_in_ascii_where_the_terminal_has_no_more() -> None:
+def test_prints_ascii() -> None:
     lines = list(lineage_lines(WHOLE, is_ascii=True))
     assert lines[2:4] == ["    |-- scored  dataset", "    |   `-- job_1  audit job  completed"]
     assert all(line.isascii() for line in lines)
 
 
-def test_a_circle_ends() -> None:
+def test_a_cycle_ends() -> None:
     circle = lineage("a", [artifact("a"), job("job_1", "audit")], "a>job_1 job_1>a")
     assert list(lineage_lines(circle, is_ascii=False)) == [
         "a  dataset",
@@ -86,13 +86,13 @@ def test_a_circle_ends() -> None:
     ]
 
 
-def test_what_the_server_left_out_is_named_only() -> None:
+def test_names_nodes_that_the_server_left_out() -> None:
     part = lineage("a", [], "job_1>a job_1>a", truncated=True)
     assert list(lineage_lines(part, is_ascii=False)) == [
         "a",
         "└── job_1",
         "",
-        "There is more than the server tells at once.",
+        "The server has left out a part of the lineage.",
     ]
 
 
@@ -111,6 +111,6 @@ def test_a_chain_may_be_longer_than_the_stack() -> None:
         {"artifact_id": "a", "nodes": [], "edges": [{"from": "a", "to": None}]},
     ],
 )
-def test_an_answer_that_is_none_is_refused(answer: dict[str, Any]) -> None:
+def test_refuses_an_invalid_response(answer: dict[str, Any]) -> None:
     with pytest.raises(ForgeHTTPError):
         Lineage.parse(answer)

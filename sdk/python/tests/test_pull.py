@@ -1,4 +1,4 @@
-"""Files onto the disk: through broken connections, and only when they are right."""
+"""Downloads: resuming, and verification before a file gets its name."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def breaking(server: FakeForge, *lengths: int) -> Callable[[Request], Answer | None]:
-    """Each answer with a file breaks off after so many bytes; then they are whole."""
+    """Interrupts the first file responses after so many bytes; later ones are complete."""
     left = list(lengths)
 
     def script(request: Request) -> Answer | None:
@@ -33,7 +33,7 @@ def breaking(server: FakeForge, *lengths: int) -> Callable[[Request], Answer | N
 
 
 @pytest.mark.parametrize("knows_range", [True, False])
-def test_a_broken_download_goes_on_where_it_broke(
+def test_an_interrupted_download_resumes(
     server: FakeForge, client: Forge, tmp_path: Path, knows_range: bool
 ) -> None:
     server.set_files({"big": BIG})
@@ -48,7 +48,7 @@ def test_a_broken_download_goes_on_where_it_broke(
     assert ranges[:3] == [None, "bytes=100000-", "bytes=100000-"]
 
 
-def test_a_connection_that_broke_after_the_last_byte_is_no_failure(
+def test_a_connection_lost_after_the_last_byte_is_not_a_failure(
     server: FakeForge, client: Forge, tmp_path: Path
 ) -> None:
     server.set_files({"big": BIG})
@@ -63,7 +63,7 @@ def test_a_connection_that_broke_after_the_last_byte_is_no_failure(
     assert (tmp_path / "big").read_bytes() == BIG
 
 
-def test_a_download_that_never_gets_further_ends_and_leaves_nothing(
+def test_a_download_without_progress_fails_and_removes_its_file(
     server: FakeForge, client: Forge, tmp_path: Path
 ) -> None:
     server.set_files({"big": BIG})
@@ -74,20 +74,20 @@ def test_a_download_that_never_gets_further_ends_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("wrong", [flipped(BIG, 300_000), BIG[:-1], BIG + b"x", b""])
-def test_bytes_that_are_not_the_manifests_replace_nothing(
+def test_wrong_bytes_do_not_replace_a_file(
     server: FakeForge, client: Forge, tmp_path: Path, wrong: bytes
 ) -> None:
     server.set_files({"big": BIG})
     server.files["big"] = wrong
     (tmp_path / "big").write_bytes(b"before")
-    with pytest.raises(IntegrityError, match="big is not what its manifest says"):
+    with pytest.raises(IntegrityError, match="big does not match its manifest"):
         client.artifacts.download("ds_1", "big", tmp_path / "big")
     assert (tmp_path / "big").read_bytes() == b"before"
     assert names_in(tmp_path) == ["big"]
 
 
 @pytest.mark.parametrize("content_range", ["", "bytes 5-9/10", "bytes x-9/10", "rows 0-9/10"])
-def test_a_part_that_was_not_asked_for_is_refused(
+def test_refuses_a_range_that_was_not_requested(
     server: FakeForge, client: Forge, tmp_path: Path, content_range: str
 ) -> None:
     def script(request: Request) -> Answer | None:
@@ -100,15 +100,15 @@ def test_a_part_that_was_not_asked_for_is_refused(
     assert not names_in(tmp_path)
 
 
-def test_a_file_that_the_manifest_does_not_name_is_not_asked_for(
+def test_does_not_request_files_outside_of_the_manifest(
     server: FakeForge, client: Forge, tmp_path: Path
 ) -> None:
-    with pytest.raises(ForgeError, match="names no file 'other'"):
+    with pytest.raises(ForgeError, match="has no file 'other'"):
         client.artifacts.download("ds_1", "other", tmp_path / "x")
     assert len(server.requests) == 1
 
 
-def test_a_pull_brings_all_files_and_the_manifest(
+def test_a_pull_downloads_all_files_and_the_manifest(
     server: FakeForge, client: Forge, tmp_path: Path
 ) -> None:
     server.set_files({**server.files, "näme with space?#%2e": b"odd", "empty": b""})
@@ -121,7 +121,7 @@ def test_a_pull_brings_all_files_and_the_manifest(
     assert client.artifacts.verify_local("ds_1", pulled.directory).ok
 
 
-def test_pulled_again_only_what_is_wrong_is_fetched(
+def test_a_second_pull_downloads_only_wrong_files(
     server: FakeForge, client: Forge, tmp_path: Path
 ) -> None:
     client.artifacts.pull("ds_1", tmp_path)
@@ -135,7 +135,7 @@ def test_pulled_again_only_what_is_wrong_is_fetched(
     assert (tmp_path / "deep/er/b").read_bytes() == b"two"
 
 
-def test_a_file_that_is_gone_ends_a_pull(server: FakeForge, client: Forge, tmp_path: Path) -> None:
+def test_a_missing_file_fails_a_pull(server: FakeForge, client: Forge, tmp_path: Path) -> None:
     del server.files["deep/er/b"]
     with pytest.raises(ForgeAPIError, match="file_not_found"):
         client.artifacts.pull("ds_1", tmp_path)

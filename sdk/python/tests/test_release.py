@@ -1,4 +1,4 @@
-"""What the client says of its release, and what it makes of the server's minimum."""
+"""The client's release header, and the server's minimum release."""
 
 import warnings
 
@@ -16,15 +16,15 @@ def answering(server: FakeForge, minimum: str) -> None:
     server.script = lambda _: Answer(200, PING, headers)
 
 
-def test_each_request_says_the_release(server: FakeForge, client: Forge) -> None:
+def test_each_request_has_the_release(server: FakeForge, client: Forge) -> None:
     answering(server, "0.1.0")
     client.service.ping()
     assert server.requests[0].headers["x-forge-client"] == f"sdk-python/{__version__}"
 
 
-def test_too_old_a_client_warns_once_and_works(server: FakeForge, client: Forge) -> None:
+def test_an_outdated_client_warns_once_and_works(server: FakeForge, client: Forge) -> None:
     answering(server, "99.1.0")
-    with pytest.warns(OutdatedClientWarning, match=r"older than this server expects: .* 99\.1\.0"):
+    with pytest.warns(OutdatedClientWarning, match=r"older than this server supports: .* 99\.1\.0"):
         assert client.service.ping().ok
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -32,7 +32,7 @@ def test_too_old_a_client_warns_once_and_works(server: FakeForge, client: Forge)
 
 
 @pytest.mark.parametrize("minimum", ["0.0.1", __version__, "soon", "", "1"])
-def test_no_word_where_it_is_recent_enough(server: FakeForge, client: Forge, minimum: str) -> None:
+def test_does_not_warn_if_recent_enough(server: FakeForge, client: Forge, minimum: str) -> None:
     answering(server, minimum)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""What is said twice because its answer got lost, and creates nothing."""
+"""Retries of requests that create nothing, after a lost response."""
 
 import asyncio
 from typing import Any
@@ -12,21 +12,21 @@ JOB = {"job_id": "j1", "job_type": "generate"}
 
 
 def cancelled_by(error_code: str | None) -> Any:  # noqa: ANN401 - a script
-    """A cancel is carried out, and its answer gets lost; the job has ended by `error_code`."""
-    heard: list[str] = []
+    """Applies a cancel and loses the response. The job has ended with `error_code`."""
+    paths: list[str] = []
 
     def script(request: Request) -> Answer:
         if request.method == "GET":
             return as_json({**JOB, "status": "failed", "error_code": error_code})
-        heard.append(request.path)
-        if len(heard) == 1:
+        paths.append(request.path)
+        if len(paths) == 1:
             raise Cut
         return as_error(409, "job_already_finished")
 
     return script
 
 
-def test_a_cancel_whose_answer_got_lost_is_one(server: FakeForge, client: Forge) -> None:
+def test_a_cancel_succeeds_after_a_lost_response(server: FakeForge, client: Forge) -> None:
     server.script = cancelled_by("cancelled")
     assert client.jobs.cancel("j1").error_code == "cancelled"
 
@@ -44,7 +44,7 @@ def test_a_cancel_whose_answer_got_lost_is_one(server: FakeForge, client: Forge)
         client.jobs.cancel("j1")
 
 
-def test_an_approval_without_a_step_is_not_given_twice(server: FakeForge, client: Forge) -> None:
+def test_an_approval_without_a_step_is_not_retried(server: FakeForge, client: Forge) -> None:
     pipeline = {"pipeline_id": "pl_1", "status": "running"}
     for step, times in ((None, 1), ("deploy", 2)):
         answers: list[Answer | None] = [None, as_json(pipeline, 202)]

@@ -1,4 +1,4 @@
-"""Creations that happen once, pages, fields that nobody knows yet, and secrets that stay so."""
+"""Idempotency, pagination, unknown fields and secrets."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def keys_of(server: FakeForge) -> set[str | None]:
 
 
 def failing(*faults: Answer | None) -> Any:  # noqa: ANN401 - a script
-    """The first requests end so, None by a cut; then there is a job."""
+    """Scripts the first responses (None: the connection breaks), then returns a job."""
     left = list(faults)
 
     def script(_: Request) -> Answer:
@@ -41,7 +41,7 @@ def failing(*faults: Answer | None) -> Any:  # noqa: ANN401 - a script
 FAULTS = (None, as_error(409, "request_in_flight"), as_error(500, "internal"), Answer(503, b"?"))
 
 
-def test_a_creation_has_one_key_through_all_tries(server: FakeForge, client: Forge) -> None:
+def test_a_creation_has_the_same_key_in_all_tries(server: FakeForge, client: Forge) -> None:
     server.script = failing(*FAULTS)
     assert client.generate(domain="law", num_samples=5).job_id == "j1"
     assert len(server.requests) == 5
@@ -53,7 +53,9 @@ def test_a_creation_has_one_key_through_all_tries(server: FakeForge, client: For
     assert "mine" in keys_of(server)
 
 
-def test_the_same_by_awaiting(server: FakeForge, no_pauses: list[float]) -> None:
+def test_a_creation_has_the_same_key_in_all_tries_async(
+    server: FakeForge, no_pauses: list[float]
+) -> None:
     server.script = failing(*FAULTS)
 
     async def run() -> str:
@@ -66,7 +68,7 @@ def test_the_same_by_awaiting(server: FakeForge, no_pauses: list[float]) -> None
     assert len(no_pauses) == 4
 
 
-def test_an_upload_is_sent_whole_each_time(server: FakeForge, client: Forge) -> None:
+def test_an_upload_is_sent_completely_in_each_try(server: FakeForge, client: Forge) -> None:
     dataset = {"artifact_id": "ds", "artifact_type": "dataset", "kind": "raw_dataset", "uri": "u"}
     dataset |= {"dataset_id": "ds", "dataset_uri": "u"}
     left = [None, Answer(503, b"?"), as_json(dataset, 201)]
@@ -79,16 +81,18 @@ def test_an_upload_is_sent_whole_each_time(server: FakeForge, client: Forge) -> 
 
     server.script = script
     content = b"a\n" * 500_000
-    told: list[int] = []
-    client.datasets.upload(content, format="csv", on_progress=lambda at: told.append(at.done_bytes))
+    reported: list[int] = []
+    client.datasets.upload(
+        content, format="csv", on_progress=lambda at: reported.append(at.done_bytes)
+    )
     assert [request.body for request in server.requests] == [content] * 3
     assert len(keys_of(server)) == 1
     [checksum] = {request.headers["x-checksum-sha256"] for request in server.requests}
     assert len(checksum) == 64
-    assert told[-1] == len(content)
+    assert reported[-1] == len(content)
 
 
-def test_max_retries_and_another_view_of_the_client(server: FakeForge, client: Forge) -> None:
+def test_max_retries_and_with_options(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_error(503, "unavailable")
     with pytest.raises(ForgeHTTPError) as raised:
         client.with_options(max_retries=1).status("j1")
@@ -109,7 +113,7 @@ def test_time_outs_are_http_errors(server: FakeForge, client: Forge) -> None:
 
 
 @pytest.mark.parametrize("fault", [None, Answer(502, b"?"), as_error(500, "internal")])
-def test_a_question_to_a_model_is_asked_once(
+def test_a_request_to_a_model_is_not_retried(
     server: FakeForge, client: Forge, fault: Answer | None
 ) -> None:
     server.script = failing(fault)
@@ -145,7 +149,7 @@ def test_each_status_has_its_error(
 
 
 def paged(server: FakeForge, count: int, most: int = 2) -> None:
-    """So many jobs, at most two on a page, whatever is asked for."""
+    """Serves `count` jobs with at most two per page."""
 
     def script(request: Request) -> Answer:
         query = parse_qs(urlsplit(request.path).query)
@@ -179,7 +183,7 @@ def test_pages_are_fetched_as_needed(
 
 
 @pytest.mark.parametrize("more", [{}, {"next_cursor": ""}, {"jobs": 3}])
-def test_a_list_that_leads_nowhere_is_refused(
+def test_refuses_a_page_without_a_cursor(
     server: FakeForge, client: Forge, more: dict[str, object]
 ) -> None:
     server.script = lambda _: as_json({"jobs": [], "has_more": True, **more})
@@ -187,9 +191,9 @@ def test_a_list_that_leads_nowhere_is_refused(
         list(client.jobs.list())
 
 
-def test_a_list_that_goes_in_circles_ends(server: FakeForge, client: Forge) -> None:
+def test_refuses_a_page_that_leads_to_itself(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_json({"jobs": [], "has_more": True, "next_cursor": "x"})
-    with pytest.raises(ForgeHTTPError, match="leads to itself"):
+    with pytest.raises(ForgeHTTPError, match="leads to the same page"):
         list(client.jobs.list())
 
 
@@ -206,7 +210,7 @@ def test_a_list_that_goes_in_circles_ends(server: FakeForge, client: Forge) -> N
         ("evicted", {"completed_at": "2026-11-01T00:00:00.000Z"}, "failed"),
     ],
 )
-def test_six_states_and_those_to_come_are_four(
+def test_maps_known_and_unknown_statuses(
     server: FakeForge, client: Forge, raw: str, more: dict[str, object], status: str
 ) -> None:
     server.script = lambda _: as_json({**JOB, "status": raw, "error_code": "new", **more})
@@ -215,7 +219,7 @@ def test_six_states_and_those_to_come_are_four(
     assert job.status is JobStatus(status) and str(job.status) == status
 
 
-def test_what_is_new_is_kept(server: FakeForge, client: Forge) -> None:
+def test_keeps_unknown_fields(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_json({**JOB, "carbon_g": 7, "pending_reason": {"code": "moon"}})
     job: Any = client.status("j1")
     assert job.carbon_g == 7
@@ -223,7 +227,7 @@ def test_what_is_new_is_kept(server: FakeForge, client: Forge) -> None:
     assert job.to_dict()["carbon_g"] == 7
     copy = pickle.loads(pickle.dumps(job))
     assert copy == job
-    with pytest.raises(ForgeError, match="belongs to no client"):
+    with pytest.raises(ForgeError, match="is not attached to a client"):
         copy.refresh()
 
 
@@ -234,7 +238,9 @@ def test_reprs_are_short_and_safe_in_a_notebook(server: FakeForge, client: Forge
     assert "<script>" not in job._repr_html_() and "&lt;script&gt;" in job._repr_html_()
 
 
-def test_no_key_is_told(server: FakeForge, client: Forge, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_key_is_reported(
+    server: FakeForge, client: Forge, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     server.script = lambda _: as_json({"key_id": "k", "name": "n", "scope": "user", "key": KEY})
     made = client.api_keys.create("n")
@@ -248,7 +254,7 @@ def test_no_key_is_told(server: FakeForge, client: Forge, caplog: pytest.LogCapt
     assert not [text for text in said if KEY in text]
 
 
-def test_both_field_sets_and_places(server: FakeForge, client: Forge) -> None:
+def test_accepts_both_field_sets_and_positional_arguments(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_json(JOB, 201)
     client.generate(task="t", size=3, teacher="x", style="s")
     client.train("m", "s3://b/k", 5)
@@ -267,7 +273,7 @@ def test_both_field_sets_and_places(server: FakeForge, client: Forge) -> None:
     ]
 
 
-def test_what_is_wrong_here_is_not_sent(server: FakeForge, client: Forge) -> None:
+def test_does_not_send_invalid_requests(server: FakeForge, client: Forge) -> None:
     wrong: Any = client
     for call in (
         lambda: wrong.status("../keys"),
@@ -283,18 +289,18 @@ def test_what_is_wrong_here_is_not_sent(server: FakeForge, client: Forge) -> Non
     assert not server.requests
 
 
-def test_a_task_that_is_cancelled_ends_its_transfer(server: FakeForge, tmp_path: Path) -> None:
+def test_cancelling_a_task_ends_its_transfer(server: FakeForge, tmp_path: Path) -> None:
     server.set_files({"big": b"x" * 3_000_000})
-    told: list[str] = []
+    reported: list[str] = []
 
     async def run() -> None:
         async with AsyncForge(KEY, server.url) as client:
             loop = asyncio.get_running_loop()
 
             def cancel(at: Progress) -> None:
-                told.append(at.path)
+                reported.append(at.path)
                 task.cancel()
-                # After the task has heard of it: else the transfer may be over first.
+                # Cancel after the first progress report, before the transfer ends.
                 loop.call_soon(go_on.set)
 
             def hold(request: Request) -> None:
@@ -309,10 +315,10 @@ def test_a_task_that_is_cancelled_ends_its_transfer(server: FakeForge, tmp_path:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
-    assert told and not list(tmp_path.iterdir())
+    assert reported and not list(tmp_path.iterdir())
 
 
-def test_help_shows_what_a_caller_gives(client: Forge) -> None:
+def test_help_shows_the_parameters(client: Forge) -> None:
     shown = pydoc.plain(pydoc.render_doc(client.train))
     assert "dataset_id: 'str | None' = None, epochs: 'int' = 3" in shown
     assert "Trains a checkpoint" in shown and "self" not in shown

@@ -1,4 +1,4 @@
-"""Events and logs through cuts, and waits that end when the job does."""
+"""Events and logs across interruptions, and waiting for jobs."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ OTHER = b'event: weather\ndata: {"job_id": "j1", "sun": true}\n\n: still here\n\
 
 
 class Story:
-    """A job whose events come in pieces of so many, each then cut off."""
+    """A job whose event stream is interrupted after the given numbers of events."""
 
     def __init__(self, *pieces: int | None, half: bool = False) -> None:
         self.pieces = list(pieces)
@@ -63,7 +63,7 @@ class Story:
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_events_go_on_after_the_last_that_arrived(
+def test_events_resume_after_the_last_received_one(
     server: FakeForge, client: Forge, half: bool
 ) -> None:
     server.script = story = Story(1, None, 2, 0, None, half=half)
@@ -74,7 +74,7 @@ def test_events_go_on_after_the_last_that_arrived(
     assert 0.5 in [each.progress for each in found]
 
 
-def test_events_by_awaiting(server: FakeForge) -> None:
+def test_events_async(server: FakeForge) -> None:
     server.script = Story(1, None, 2)
 
     async def run() -> list[str | None]:
@@ -85,9 +85,7 @@ def test_events_by_awaiting(server: FakeForge) -> None:
     assert asyncio.run(run()) == STATUSES
 
 
-def test_a_job_that_has_ended_and_told_all_has_no_more_events(
-    server: FakeForge, client: Forge
-) -> None:
+def test_an_ended_job_has_no_further_events(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: Answer(204, b"")
     assert list(client.jobs.events("j1")) == []
 
@@ -96,7 +94,7 @@ def test_a_job_that_has_ended_and_told_all_has_no_more_events(
     ("answer", "kind"),
     [(as_error(404, "job_not_found"), NotFoundError), (Answer(200, b"<html>"), ForgeHTTPError)],
 )
-def test_events_that_are_none(
+def test_refuses_invalid_events(
     server: FakeForge, client: Forge, answer: Answer, kind: type[ForgeError]
 ) -> None:
     server.script = lambda _: answer
@@ -146,7 +144,7 @@ def waited(server: FakeForge, client: Forge, *, is_async: bool, **options: float
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_wait_listens_and_asks_little(
+def test_wait_uses_events_and_polls_rarely(
     server: FakeForge, client: Forge, no_pauses: list[float], is_async: bool
 ) -> None:
     server.script = story = Story(2, None, 3)
@@ -169,7 +167,7 @@ def test_wait_listens_and_asks_little(
 @pytest.mark.parametrize(
     "events", [as_error(404, "no"), as_error(429, "rate_limited"), Answer(200, b"<html>"), None]
 )
-def test_wait_asks_where_nothing_is_to_be_heard(
+def test_wait_polls_if_there_are_no_events(
     server: FakeForge,
     client: Forge,
     no_pauses: list[float],
@@ -192,7 +190,7 @@ def test_wait_asks_where_nothing_is_to_be_heard(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_wait_raises_what_the_worker_said(server: FakeForge, client: Forge, is_async: bool) -> None:
+def test_wait_raises_the_workers_error(server: FakeForge, client: Forge, is_async: bool) -> None:
     server.script = lambda _: job("failed", error="CUDA out of memory", error_code="job_error")
     with pytest.raises(JobFailedError, match=r"^CUDA out of memory$") as raised:
         waited(server, client, is_async=is_async)
@@ -200,7 +198,7 @@ def test_wait_raises_what_the_worker_said(server: FakeForge, client: Forge, is_a
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_wait_ends_in_time_and_sits_through_an_outage(
+def test_wait_times_out_and_survives_an_outage(
     server: FakeForge, client: Forge, is_async: bool
 ) -> None:
     left = [as_error(503, "unavailable")] * 12
@@ -214,7 +212,7 @@ def test_wait_ends_in_time_and_sits_through_an_outage(
     assert not left
 
 
-def test_wait_stops_where_it_may_not_ask(server: FakeForge, client: Forge) -> None:
+def test_wait_stops_if_it_is_refused(server: FakeForge, client: Forge) -> None:
     server.script = lambda _: as_error(403, "invalid_api_key")
     with pytest.raises(ForgeError, match="invalid_api_key"):
         client.wait("j1")
@@ -223,7 +221,7 @@ def test_wait_stops_where_it_may_not_ask(server: FakeForge, client: Forge) -> No
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_an_event_stream_in_any_pieces(size: int, end: bytes) -> None:
+def test_decodes_an_event_stream_in_any_chunks(size: int, end: bytes) -> None:
     text = (
         b"retry: 9\n\n: hello\nid: 1\nevent: a\ndata: x\ndata:  y\n\nevent: none\n\n"
         b"data: \xc3\xa4\xe2\x80\xa8\n\nid: 2\ndata\n\n:\n\ndata: lost"

@@ -1,4 +1,4 @@
-"""Every outcome of a verification: through the API, and of a directory."""
+"""All outcomes of a verification, through the API and in a directory."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ def outcomes(found: Verification) -> dict[str, str]:
 def verify(
     request: pytest.FixtureRequest, server: FakeForge, client: Forge, tmp_path: Path
 ) -> Verify:
-    """The same outcomes, wherever the files are: they are laid out when it is called."""
+    """Verifies through the API or in a directory. Writes the files when it is called."""
     if request.param == "api":
         return lambda: client.artifacts.verify("ds_1")
 
@@ -39,14 +39,14 @@ def verify(
     return verify
 
 
-def test_all_is_right(verify: Verify) -> None:
+def test_correct_files(verify: Verify) -> None:
     found = verify()
     assert found.ok
     assert outcomes(found) == {"raw.jsonl": "ok", "deep/er/b": "ok", "manifest.json": "ok"}
 
 
 @pytest.mark.parametrize("at", [0, 4_321, -1])
-def test_one_flipped_bit_is_found(server: FakeForge, verify: Verify, at: int) -> None:
+def test_finds_one_flipped_bit(server: FakeForge, verify: Verify, at: int) -> None:
     content = server.files["raw.jsonl"]
     server.files["raw.jsonl"] = flipped(content, at % len(content))
     found = verify()
@@ -55,27 +55,27 @@ def test_one_flipped_bit_is_found(server: FakeForge, verify: Verify, at: int) ->
 
 
 @pytest.mark.parametrize("content", [b"", b"tw", b"two!", b"x" * 5_000_000])
-def test_another_size_is_found(server: FakeForge, verify: Verify, content: bytes) -> None:
+def test_finds_another_size(server: FakeForge, verify: Verify, content: bytes) -> None:
     server.files["deep/er/b"] = content
     found = verify()
     assert not found.ok
     assert outcomes(found)["deep/er/b"] == "size_differs"
 
 
-def test_no_more_is_read_than_the_manifest_names() -> None:
+def test_stops_after_the_manifests_size() -> None:
     endless = itertools.repeat(b"x" * 1000)
     check = check_content(ArtifactFile("x", 10_500, "0" * 64), endless)
     assert (check.outcome, check.detail) == (Outcome.SIZE_DIFFERS, "more than 10500 bytes")
 
 
-def test_a_missing_file_is_found(server: FakeForge, verify: Verify) -> None:
+def test_finds_a_missing_file(server: FakeForge, verify: Verify) -> None:
     del server.files["raw.jsonl"]
     found = verify()
     assert not found.ok
     assert outcomes(found) == {"raw.jsonl": "missing", "deep/er/b": "ok", "manifest.json": "ok"}
 
 
-def test_a_missing_manifest_is_found(server: FakeForge, verify: Verify) -> None:
+def test_finds_a_missing_manifest(server: FakeForge, verify: Verify) -> None:
     server.stored_manifest = None
     found = verify()
     assert not found.ok
@@ -86,15 +86,13 @@ def test_a_missing_manifest_is_found(server: FakeForge, verify: Verify) -> None:
     "change",
     [
         {"num_rows": 2},
-        {"num_rows": True},  # which Python takes for 1
+        {"num_rows": True},  # equal to 1 in Python
         {"num_rows": "1"},
         {"more": None},
         {"files": []},
     ],
 )
-def test_another_manifest_is_found(
-    server: FakeForge, verify: Verify, change: dict[str, Any]
-) -> None:
+def test_finds_another_manifest(server: FakeForge, verify: Verify, change: dict[str, Any]) -> None:
     server.stored_manifest = json.dumps({**server.manifest, **change}).encode()
     found = verify()
     assert not found.ok
@@ -102,19 +100,19 @@ def test_another_manifest_is_found(
 
 
 @pytest.mark.parametrize("stored", [b"", b"{", b"\xff", b"[" * 100_000, b"null"])
-def test_a_manifest_that_is_none_is_found(server: FakeForge, verify: Verify, stored: bytes) -> None:
+def test_finds_an_invalid_manifest(server: FakeForge, verify: Verify, stored: bytes) -> None:
     server.stored_manifest = stored
     assert outcomes(verify())["manifest.json"] == "changed"
 
 
-def test_a_manifest_written_otherwise_is_the_same(server: FakeForge, verify: Verify) -> None:
+def test_accepts_a_manifest_with_another_format(server: FakeForge, verify: Verify) -> None:
     turned = dict(reversed([*{**server.manifest, "num_rows": 1.0}.items()]))
     server.stored_manifest = json.dumps(turned, indent=8).encode()
     assert verify().ok
 
 
 @pytest.mark.parametrize("more", [{"verified": False}, {"verified": None}, {"verified": "true"}])
-def test_files_that_forge_never_saw_prove_nothing(
+def test_files_that_forge_never_saw_are_not_verified(
     server: FakeForge, verify: Verify, more: dict[str, Any]
 ) -> None:
     server.set_manifest({**server.manifest, **more})
@@ -124,9 +122,7 @@ def test_files_that_forge_never_saw_prove_nothing(
     assert not found.ok
 
 
-def test_extra_files_are_found_in_a_directory(
-    server: FakeForge, client: Forge, tmp_path: Path
-) -> None:
+def test_finds_extra_files_in_a_directory(server: FakeForge, client: Forge, tmp_path: Path) -> None:
     client.artifacts.pull("ds_1", tmp_path)
     (tmp_path / "deep" / "more").write_bytes(b"")
     (tmp_path / ".hidden").write_bytes(b"")
@@ -137,7 +133,7 @@ def test_extra_files_are_found_in_a_directory(
     assert extra == [".hidden", "deep/more"]
 
 
-def test_a_directory_that_is_none_is_refused(client: Forge, tmp_path: Path) -> None:
+def test_refuses_a_missing_directory(client: Forge, tmp_path: Path) -> None:
     with pytest.raises(ForgeError, match="is not a directory"):
         client.artifacts.verify_local("ds_1", tmp_path / "x")
 
@@ -149,9 +145,7 @@ def only_files(answer: Answer) -> Callable[[Request], Answer | None]:
 @pytest.mark.parametrize(
     "answer", [as_error(404, "file_not_found"), as_error(410, "artifact_deleted")]
 )
-def test_what_the_server_says_is_gone_is_missing(
-    server: FakeForge, client: Forge, answer: Answer
-) -> None:
+def test_deleted_files_count_as_missing(server: FakeForge, client: Forge, answer: Answer) -> None:
     server.script = only_files(answer)
     found = client.artifacts.verify("ds_1")
     assert set(outcomes(found).values()) == {"missing"}
@@ -161,15 +155,13 @@ def test_what_the_server_says_is_gone_is_missing(
 @pytest.mark.parametrize(
     "answer", [as_error(403, "invalid_api_key"), as_error(404, "artifact_not_found")]
 )
-def test_other_refusals_are_no_outcome(server: FakeForge, client: Forge, answer: Answer) -> None:
+def test_raises_other_api_errors(server: FakeForge, client: Forge, answer: Answer) -> None:
     server.script = only_files(answer)
     with pytest.raises(ForgeAPIError):
         client.artifacts.verify("ds_1")
 
 
-def test_a_broken_download_is_verified_from_where_it_broke(
-    server: FakeForge, client: Forge
-) -> None:
+def test_verification_resumes_an_interrupted_download(server: FakeForge, client: Forge) -> None:
     def script(request: Request) -> Answer | None:
         if not request.path.endswith("raw.jsonl") or "range" in request.headers:
             return None
@@ -191,7 +183,7 @@ def test_a_broken_download_is_verified_from_where_it_broke(
         {"path": 1},
     ],
 )
-def test_a_manifest_that_makes_no_sense_is_refused(
+def test_refuses_an_invalid_manifest(
     server: FakeForge, client: Forge, change: dict[str, Any]
 ) -> None:
     server.set_manifest({"files": [{**server.manifest["files"][0], **change}], "verified": True})

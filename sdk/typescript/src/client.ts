@@ -1,4 +1,5 @@
 import type { Job, JobRef, WaitOptions } from "./job.ts";
+import { JobTypeMethods } from "./job-type-methods.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { create } from "./request.ts";
 import { ApiKeys, RateCards, Users } from "./resources/accounts.ts";
@@ -12,27 +13,18 @@ import { Service } from "./resources/service.ts";
 import { Workers } from "./resources/workers.ts";
 import type { Artifact, Job as JobAnswer } from "./schema.ts";
 import { type ForgeOptions, type Settings, settingsOf } from "./settings.ts";
-import type {
-  AuditParams,
-  DeployParams,
-  DistillParams,
-  EvaluateParams,
-  GenerateParams,
-  TrainParams,
-} from "./submission.ts";
 import { type TenantEvent, type TenantEventOptions, tenantEvents } from "./tenant-events.ts";
 import { Transport } from "./transport.ts";
 
 /**
- * A tenant's view of Forge.
+ * The client of one tenant.
  *
- * What isn't given is taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else, in Node, from the
- * local stack's stack.json in `FORGE_HOME`, by default `.forge`. Throws ForgeError where there is
- * none of it.
+ * Missing options are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else, in Node, from the
+ * local stack's stack.json in `FORGE_HOME` (default `.forge`). Throws ForgeError if none is found.
  *
- * Submissions take the names of either of the API's field sets; what is left out has its default.
+ * Submissions accept both of the API's field sets. The API's defaults apply to missing fields.
  */
-export class Forge {
+export class Forge extends JobTypeMethods {
   readonly jobs: Jobs;
   readonly pipelines: Pipelines;
   readonly datasets: Datasets;
@@ -48,6 +40,7 @@ export class Forge {
   readonly #transport: Transport;
 
   constructor(options: ForgeOptions = {}) {
+    super();
     this.#settings = settingsOf(options);
     const transport = new Transport(this.#settings);
     this.#transport = transport;
@@ -64,60 +57,30 @@ export class Forge {
     this.service = new Service(transport);
   }
 
-  /** Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`. */
-  async generate(params: GenerateParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("generate", params, options);
-  }
-
-  /** Scores the rows of a dataset. */
-  async audit(params: AuditParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("audit", params, options);
-  }
-
-  /** Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`. */
-  async distill(params: DistillParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("distill", params, options);
-  }
-
-  /** Trains a checkpoint, in 3 epochs if nothing is said. */
-  async train(params: TrainParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("train", { ...params, epochs: params.epochs ?? 3 }, options);
-  }
-
-  /** Scores a checkpoint, given as `checkpoint_id` or `model_id`. */
-  async evaluate(params: EvaluateParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("evaluate", params, options);
-  }
-
-  /** Serves a checkpoint, given as `checkpoint_id` or `model_id`. */
-  async deploy(params: DeployParams, options?: CreateOptions): Promise<Job> {
-    return await this.#submit("deploy", params, options);
-  }
-
-  /** The job as it is now. */
+  /** Reads the current state of the job. */
   async status(job: JobRef, options?: RequestOptions): Promise<Job> {
     return await this.jobs.get(job, options);
   }
 
-  /** The job when it has completed. Rejects with JobFailedError and WaitTimeoutError. */
+  /** Waits until the job has completed. Rejects with JobFailedError and WaitTimeoutError. */
   async wait(job: JobRef, options?: WaitOptions): Promise<Job> {
     return await this.jobs.wait(job, options);
   }
 
-  /** What a job left behind: metadata and URIs. `client.artifacts` has the files. */
+  /** The artifacts of a job: metadata and URIs. `client.artifacts` has their files. */
   async getArtifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
     return await this.jobs.artifacts(job, options);
   }
 
   /**
-   * Everything that happens to your jobs, pipelines, deployments and workers, from now on and through
-   * cuts. It begins with `ready`.
+   * Yields changes of your jobs, pipelines, deployments and workers, from now on. Reconnects after
+   * interruptions. The first event is `ready`.
    */
   events(options: TenantEventOptions = {}): AsyncGenerator<TenantEvent, void, undefined> {
     return tenantEvents(this.#transport, options);
   }
 
-  /** The same client with other limits. */
+  /** A client with other limits. */
   withOptions({ timeoutMs, maxRetries }: Pick<ForgeOptions, "timeoutMs" | "maxRetries">): Forge {
     return new Forge({
       ...this.#settings,
@@ -126,7 +89,11 @@ export class Forge {
     });
   }
 
-  async #submit(type: string, params: object, options?: CreateOptions): Promise<Job> {
+  protected override async submitJob(
+    type: string,
+    params: object,
+    options?: CreateOptions,
+  ): Promise<Job> {
     const request = create(`/api/jobs/${type}`, params);
     return this.jobs.read(await this.#transport.json<JobAnswer>(request, options));
   }

@@ -2,10 +2,10 @@ import { WaitTimeoutError } from "./errors.ts";
 import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
-/** The last question is asked when the time is over, and may take so long, or as long as that time. */
+/** Time limit for the last poll, which happens at the deadline. At most the whole time-out. */
 const LAST_MS = 1_000;
 
-/** The time that a wait for a job or a pipeline has. Both in seconds. */
+/** The deadline of a wait for a job or pipeline. `pollInterval` and `timeout` are in seconds. */
 export class Deadline {
   readonly #id: string;
   readonly #pollMs: number;
@@ -22,38 +22,38 @@ export class Deadline {
     this.#endMs = performance.now() + this.#timeoutMs;
   }
 
-  /** With what the last question has told. Throws WaitTimeoutError. */
+  /** Records the status of the last poll. Throws WaitTimeoutError after the deadline. */
   check(status: string): void {
     this.#status = status;
     if (this.#leftMs() <= 0) throw this.#error();
   }
 
-  /** How long to pause, after so much of the interval was spent. */
+  /** How long to pause if `spentMs` of the poll interval have passed. */
   pauseMs(spentMs = 0): number {
     return Math.max(0, Math.min(this.#pollMs - spentMs, this.#leftMs()));
   }
 
-  /** A question, through all of its tries. Rejects with WaitTimeoutError. */
-  async ask<T>(
-    question: (signal: AbortSignal) => Promise<T>,
+  /** Polls, with retries, until the deadline. Rejects with WaitTimeoutError. */
+  async poll<T>(
+    poll: (signal: AbortSignal) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const limit = this.#limit(signal, Math.max(this.#leftMs(), Math.min(LAST_MS, this.#timeoutMs)));
     try {
-      return await question(limit.signal);
+      return await poll(limit.signal);
     } finally {
       limit.end();
     }
   }
 
-  /** What is listened to; the end of the time ends it. */
+  /** Yields events until the deadline. */
   async *listen<T>(
-    sound: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
+    events: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<T, void, undefined> {
     const limit = this.#limit(signal, this.#leftMs());
     try {
-      yield* sound(limit.signal);
+      yield* events(limit.signal);
     } catch (error) {
       if (!(error instanceof WaitTimeoutError)) throw error;
     } finally {
@@ -65,7 +65,7 @@ export class Deadline {
     return this.#endMs - performance.now();
   }
 
-  /** A signal that is aborted by another, with its reason, or after a time. */
+  /** A signal that is aborted by an outer signal, with its reason, or after a time. */
   #limit(outer: AbortSignal | undefined, ms: number): { signal: AbortSignal; end(): void } {
     outer?.throwIfAborted();
     const controller = new AbortController();
@@ -80,7 +80,7 @@ export class Deadline {
   }
 
   #error(): WaitTimeoutError {
-    const found = this.#status ? `is ${this.#status}` : "could not be asked for";
+    const found = this.#status ? `is ${this.#status}` : "has an unknown status";
     return new WaitTimeoutError(
       `${this.#id} ${found} after ${this.#timeoutMs / 1000} s; it goes on`,
     );

@@ -5,36 +5,36 @@ import type { Transport } from "./transport.ts";
 
 const BEYOND = 416;
 
-/** The bytes of what does not change; a broken connection is taken up where it broke. */
+/** Yields the bytes of an immutable file. Resumes after a lost connection. */
 export async function* download(
   transport: Transport,
   path: string,
   options: RequestOptions = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const patience = transport.patience(options);
+  const retryPolicy = transport.retryPolicy(options);
   let given = 0;
   for (;;) {
     try {
       for await (const chunk of rest(transport, path, given, options)) {
         given += chunk.length;
-        patience.renew();
+        retryPolicy.renew();
         yield chunk;
       }
       return;
     } catch (error) {
-      await transport.pause(error, patience, options.signal);
+      await transport.pause(error, retryPolicy, options.signal);
     }
   }
 }
 
-/** One connection's part of them, from an offset on. Rejects with Passing too. */
+/** The bytes from an offset, over one connection. May reject with TransientFailure. */
 async function* rest(
   transport: Transport,
   path: string,
   offset: number,
   options: RequestOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  // Compressed on the way, offsets would be those of something else.
+  // Compression would change the offsets.
   const headers = { Accept: "*/*", "Accept-Encoding": "identity" };
   const range = offset > 0 ? { Range: `bytes=${offset}-` } : undefined;
   const request = {
@@ -44,12 +44,12 @@ async function* rest(
   };
   const { response, chunks, close } = await transport.open(request, options);
   try {
-    if (response.status === BEYOND) return; // it broke off after the last byte
+    if (response.status === BEYOND) return; // the connection was lost after the last byte
     const start = startOf(response, path);
     if (start > offset) {
-      throw new ForgeHTTPError(`${path}: the answer begins beyond what was asked for`);
+      throw new ForgeHTTPError(`${path}: the response starts after the given offset`);
     }
-    // Who does not know Range begins at the beginning.
+    // A server without support for Range starts at the beginning.
     let skip = offset - start;
     for await (const chunk of chunks) {
       const fresh = chunk.subarray(skip);
@@ -61,10 +61,10 @@ async function* rest(
   }
 }
 
-/** Of a partial answer, the offset of its first byte. */
+/** The offset of the first byte of a partial response. */
 function startOf(response: Response, path: string): number {
   if (response.status !== 206) return 0;
   const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
   if (start) return Number(start);
-  throw new ForgeHTTPError(`${path}: a partial answer does not say which part it is`);
+  throw new ForgeHTTPError(`${path}: a partial response has no valid Content-Range`);
 }

@@ -1,7 +1,7 @@
 import type { Job } from "./job.ts";
 import type { Pipeline } from "./schema.ts";
 
-/** Base of the rest; itself for what is wrong on this side, e.g. a missing key. */
+/** Base class. Thrown directly for errors of the caller, such as a missing key. */
 export class ForgeError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -10,9 +10,9 @@ export class ForgeError extends Error {
 }
 
 /**
- * There was no usable answer: connection, TLS, time-out, not JSON, 5xx after all retries.
+ * No usable response: connection or TLS error, time-out, no JSON, or 5xx after all retries.
  *
- * `status` and `code` are set where there was an answer, and where it was Forge's.
+ * `status` is set if there was a response, `code` if the response was from Forge.
  */
 export class ForgeHTTPError extends ForgeError {
   readonly status: number | undefined;
@@ -31,7 +31,7 @@ export class ForgeHTTPError extends ForgeError {
   }
 }
 
-/** What the API says of a refusal. */
+/** The fields of an error response. */
 export interface Refusal {
   code: string;
   message: string;
@@ -40,14 +40,14 @@ export interface Refusal {
   details?: Record<string, unknown> | undefined;
 }
 
-/** The API answered with an error. `code` is a stable word, `param` the field that is wrong. */
+/** The API returned an error. `code` is stable; `param` names the invalid field. */
 export class ForgeAPIError extends ForgeError {
   readonly status: number;
   readonly code: string;
   readonly param: string | undefined;
   readonly request_id: string | undefined;
   readonly details: Record<string, unknown>;
-  /** What the API says, without code and status. */
+  /** The API's message, without code and status. */
   readonly reason: string;
 
   constructor(status: number, refusal: Refusal) {
@@ -61,28 +61,28 @@ export class ForgeAPIError extends ForgeError {
     this.reason = refusal.message;
   }
 
-  /** Of the class of its status. */
+  /** Creates an error of the class for its status. */
   static of(status: number, refusal: Refusal): ForgeAPIError {
     const Kind = BY_STATUS[status] ?? ForgeAPIError;
     return new Kind(status, refusal);
   }
 }
 
-/** 400: a field is wrong (`param`). */
+/** 400: a field is invalid (`param`). */
 export class BadRequestError extends ForgeAPIError {}
-/** 401: of a proxy in between; Forge itself answers 403 to a wrong key. */
+/** 401: from a proxy. Forge itself returns 403 for an invalid key. */
 export class AuthenticationError extends ForgeAPIError {}
 /** 402: the budget is used up; `details` has the numbers. */
 export class PaymentRequiredError extends ForgeAPIError {}
-/** 403: the key is wrong, or its scope doesn't cover this. */
+/** 403: the key is invalid, or its scope does not allow the request. */
 export class PermissionDeniedError extends ForgeAPIError {}
-/** 404: it never was, or is another tenant's. */
+/** 404: it does not exist, or belongs to another tenant. */
 export class NotFoundError extends ForgeAPIError {}
 /** 405. */
 export class MethodNotAllowedError extends ForgeAPIError {}
-/** 408: the request did not arrive in time, also when it was sent again. */
+/** 408: the request did not arrive in time, even after retries. */
 export class RequestTimeoutError extends ForgeAPIError {}
-/** 409: not in the state that it is in; `code` says which. */
+/** 409: not possible in the current state. `code` has the reason. */
 export class ConflictError extends ForgeAPIError {}
 /** 410: the artifact was deleted. */
 export class GoneError extends ForgeAPIError {}
@@ -94,7 +94,7 @@ export class UnsupportedMediaTypeError extends ForgeAPIError {}
 export class RangeNotSatisfiableError extends ForgeAPIError {}
 /** 422: e.g. an idempotency key that was used for another request. */
 export class UnprocessableEntityError extends ForgeAPIError {}
-/** 429, also after all retries. */
+/** 429, after all retries. */
 export class RateLimitError extends ForgeAPIError {}
 
 const BY_STATUS: Record<number, typeof ForgeAPIError> = {
@@ -114,7 +114,7 @@ const BY_STATUS: Record<number, typeof ForgeAPIError> = {
   429: RateLimitError,
 };
 
-/** A job that was waited for has failed. The message is the worker's. */
+/** The awaited job has failed. The message comes from the worker. */
 export class JobFailedError extends ForgeError {
   readonly job: Job;
 
@@ -124,7 +124,7 @@ export class JobFailedError extends ForgeError {
   }
 }
 
-/** A pipeline that was waited for has failed, or was cancelled. */
+/** The awaited pipeline has failed, or was cancelled. */
 export class PipelineFailedError extends ForgeError {
   readonly pipeline: Pipeline;
 
@@ -134,9 +134,9 @@ export class PipelineFailedError extends ForgeError {
   }
 }
 
-/** The time given to a wait is over. What was waited for goes on. */
+/** The wait has timed out. The job or pipeline continues. */
 export class WaitTimeoutError extends ForgeError {}
-/** The bytes that arrived are not those that the manifest names. */
+/** The received bytes do not match the manifest. */
 export class IntegrityError extends ForgeError {}
-/** The path of a file that must not be written to, or read from, a disk. */
+/** The path of a file is unsafe to read or write on a disk. */
 export class UnsafePathError extends ForgeError {}

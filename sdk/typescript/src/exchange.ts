@@ -2,16 +2,16 @@ import { after } from "./timer.ts";
 
 export interface ExchangeOptions {
   fetch: typeof fetch;
-  /** For so long nothing may happen: before the answer, and between two pieces of it. */
+  /** How long nothing may arrive: before the response, and between two chunks of it. */
   silenceMs: number;
   signal?: AbortSignal | undefined;
-  /** What to throw where the connection failed, or was silent for too long. */
+  /** Creates the error for a connection that failed or timed out. */
   failure: (reason: string, cause: unknown) => Error;
 }
 
 /**
- * One request and its answer. Ends by `close`, which whoever began it must call; by the caller's
- * signal, with the signal's reason; or by silence, as by any other failure of the connection.
+ * One request and its response. The creator must call `close`. Also ends with the caller's signal
+ * (with the signal's reason), and after a time-out (like any other connection failure).
  */
 export class Exchange {
   readonly #controller = new AbortController();
@@ -27,7 +27,7 @@ export class Exchange {
   }
 
   async send(url: string, init: RequestInit): Promise<Response> {
-    // Called as a method of something else, a browser's fetch refuses.
+    // A browser's fetch fails if it is called as a method of another object.
     const { fetch } = this.#options;
     const { signal } = this.#controller;
     return await this.#listen(fetch(url, { ...init, signal, redirect: "manual" }));
@@ -44,21 +44,21 @@ export class Exchange {
     this.#isRead = true;
   }
 
-  /** Something has happened: silence begins anew. */
+  /** Restarts the time-out after activity. */
   alive(): void {
     clearTimeout(this.#timer);
     const { silenceMs } = this.#options;
     this.#timer = after(silenceMs, () => this.#controller.abort(new Silence(silenceMs)));
   }
 
-  /** Leaves nothing open. */
+  /** Closes the connection. Idempotent. */
   close(): void {
     clearTimeout(this.#timer);
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     if (!this.#isRead) this.#controller.abort();
   }
 
-  /** Silence counts only while something is waited for: a reader may take its time. */
+  /** The time-out runs only while waiting for data: the reader may be slow. */
   async #listen<T>(work: Promise<T>): Promise<T> {
     this.alive();
     try {
@@ -76,13 +76,13 @@ export class Exchange {
 
 class Silence extends Error {
   constructor(ms: number) {
-    super(`no answer within ${ms / 1000} s`);
+    super(`no response within ${ms / 1000} s`);
   }
 }
 
-/** fetch says "fetch failed" of everything, and the rest in its error's cause. */
+/** fetch reports every failure as "fetch failed", with the details in the error's cause. */
 function describe(error: unknown): string {
-  // Not instanceof: the global fetch and this module may have other globals.
+  // Not instanceof: fetch may come from another realm with its own globals.
   const { message, cause } = (error ?? {}) as { message?: string; cause?: unknown };
   const { message: reason, code } = (cause ?? {}) as { message?: string; code?: string };
   return reason || code || message || String(error);

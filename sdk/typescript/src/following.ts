@@ -1,79 +1,79 @@
 import { ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
 import { get, type Request } from "./request.ts";
-import { Passing, type Patience } from "./retries.ts";
+import { type RetryPolicy, TransientFailure } from "./retries.ts";
 import { EventDecoder, type ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
-/** How often the server sends something, whatever happens. */
+/** Interval at which the server sends something, even without events. */
 export const KEEP_ALIVE_MS = 15_000;
-/** After that, a connection is taken for dead. */
+/** After this time without data, the connection counts as lost. */
 const SILENCE_MS = 2 * KEEP_ALIVE_MS + 5_000;
-/** For so long a follower goes on trying while nothing answers: a server's restart is shorter. */
+/** How long to retry during an outage. A server's restart takes less time. */
 export const OUTAGE_MS = 300_000;
 const LIVED_MS = 5_000;
 
-/** Stands for the answer that nothing more will come. */
+/** Represents the server's response that the stream has ended. */
 export const GONE: ServerSentEvent = { event: "gone", data: "{}" };
-/** Stands for something that arrived, whatever it was. */
-export const LIFE = Symbol("a sign of life");
+/** Some bytes arrived, whatever they are: the connection is alive. */
+export const ALIVE = Symbol("a sign of life");
 
-/** What is known of a stream of events, from one connection to the next. */
+/** The state of an event stream, kept across connections. */
 export class Following {
   readonly path: string;
   readonly #query: object | undefined;
   #lastEventId: string | undefined;
   #decoder = new EventDecoder();
   #openedMs = 0;
-  /** Something arrived on the present connection. */
-  hasHeard = false;
+  /** Whether the current connection has received data. */
+  hasReceived = false;
 
   constructor(path: string, query?: object) {
     this.path = path;
     this.#query = query;
   }
 
-  /** Begins a connection. */
+  /** The request for a new connection. Resets the state of the last one. */
   request(): Request {
     this.#decoder = new EventDecoder();
     this.#openedMs = performance.now();
-    this.hasHeard = false;
+    this.hasReceived = false;
     const resume = this.#lastEventId && { "Last-Event-ID": this.#lastEventId };
     const headers = { Accept: "text/event-stream", "Accept-Encoding": "identity", ...resume };
     return { ...get(this.path, this.#query), headers };
   }
 
-  /** Whether the server says that nothing more will come. Throws where it isn't a stream. */
+  /** Whether the server says that the stream has ended. Throws if this is not a stream. */
   isOver(response: Response): boolean {
     if (response.status === 204) return true;
     const kind = response.headers.get("content-type") ?? "nothing";
     if (kind.startsWith("text/event-stream")) return false;
-    throw new ForgeHTTPError(`${this.path}: the answer is ${kind}, not events`);
+    throw new ForgeHTTPError(`${this.path}: the response is ${kind}, not an event stream`);
   }
 
   *receive(chunk: Uint8Array): Generator<ServerSentEvent, void, undefined> {
-    this.hasHeard = true;
+    this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // Only after it was taken: who gives up in between, gets it again.
+      // Set after the event was consumed: if the caller stops before, it is sent again.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }
 
-  /** The connection has ended, and the story has not. */
-  cut(patience: Patience): Passing {
-    if (performance.now() - this.#openedMs > LIVED_MS) patience.renew();
-    return new Passing(new ForgeHTTPError(`${this.path}: the stream ends before its end`));
+  /** The failure for a connection that ended before the stream's end. */
+  cut(retryPolicy: RetryPolicy): TransientFailure {
+    if (performance.now() - this.#openedMs > LIVED_MS) retryPolicy.renew();
+    return new TransientFailure(new ForgeHTTPError(`${this.path}: the stream was interrupted`));
   }
 }
 
-/** The events of one connection, and signs of life. Rejects with Passing too. */
+/** Yields the events of one connection, and `ALIVE` per chunk. May reject with TransientFailure. */
 export async function* connect(
   transport: Transport,
   following: Following,
   options: RequestOptions,
   silenceMs = SILENCE_MS,
-): AsyncGenerator<ServerSentEvent | typeof LIFE, void, undefined> {
+): AsyncGenerator<ServerSentEvent | typeof ALIVE, void, undefined> {
   const { signal } = options;
   const opened = await transport.open(following.request(), { signal }, silenceMs);
   try {
@@ -82,7 +82,7 @@ export async function* connect(
       return;
     }
     for await (const chunk of opened.chunks) {
-      yield LIFE;
+      yield ALIVE;
       yield* following.receive(chunk);
     }
   } finally {
@@ -90,24 +90,24 @@ export async function* connect(
   }
 }
 
-/** All events, through cuts; the caller stops after the last. */
+/** Yields all events. Reconnects after interruptions. The caller must stop after the last event. */
 export async function* follow(
   transport: Transport,
   following: Following,
   options: RequestOptions,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
-  const patience = transport.patience(options, OUTAGE_MS);
+  const retryPolicy = transport.retryPolicy(options, OUTAGE_MS);
   for (;;) {
     try {
       for await (const event of connect(transport, following, options)) {
         if (event === GONE) return;
-        if (event === LIFE) continue;
-        patience.renew();
+        if (event === ALIVE) continue;
+        retryPolicy.renew();
         yield event;
       }
-      throw following.cut(patience);
+      throw following.cut(retryPolicy);
     } catch (error) {
-      await transport.pause(error, patience, options.signal);
+      await transport.pause(error, retryPolicy, options.signal);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Forge for TypeScript: `Forge`, and what it returns and throws. */
+/** Forge for TypeScript: `Forge`, its results and its errors. */
 export { Forge } from "./client.ts";
 export type { Pulled } from "./disk/disk.ts";
 export {
@@ -26,6 +26,7 @@ export {
   WaitTimeoutError,
 } from "./errors.ts";
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
+export type * from "./job-params.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
 export type { LogPart, LogRange } from "./log-range.ts";
@@ -86,15 +87,7 @@ export type {
 } from "./schema.ts";
 export type { ForgeOptions } from "./settings.ts";
 export type { ServerSentEvent } from "./sse.ts";
-export type {
-  AuditParams,
-  DeployParams,
-  DistillParams,
-  EvaluateParams,
-  GenerateParams,
-  SubmissionParams,
-  TrainParams,
-} from "./submission.ts";
+export type { SubmissionParams } from "./submission.ts";
 export type { TenantEvent, TenantEventOptions } from "./tenant-events.ts";
 export type { DatasetSource } from "./upload.ts";
 export type { FileCheck, ManifestFile, OnCheck, Verification } from "./verification.ts";

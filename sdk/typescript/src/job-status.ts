@@ -1,15 +1,15 @@
 import type { Job } from "./schema.ts";
 
-/** What a client needs to know of a job's state; `raw_status` has the state itself. */
+/** A job's status, simplified. `raw_status` has the API's status. */
 export type JobStatus = "pending" | "running" | "completed" | "failed";
 
-/** Also of a state that this version does not know: has it ended, it did not complete. */
+/** Maps the API's status. An unknown status of an ended job counts as failed. */
 export function jobStatus(raw: string, hasEnded = false): JobStatus {
   if (raw === "running" || raw === "completed" || raw === "failed") return raw;
   return hasEnded && raw !== "pending" ? "failed" : "pending";
 }
 
-/** A change of a job: of its status, or of its progress. */
+/** A change of a job's status or progress. */
 export interface JobEvent {
   /** `status` or `progress`. */
   event: string;

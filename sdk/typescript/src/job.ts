@@ -2,10 +2,10 @@ import { isFinal, type JobEvent, type JobStatus, jobStatus } from "./job-status.
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import type { Artifact, Job as JobAnswer } from "./schema.ts";
 
-/** A job's fields, as the API names them, but for `status`. */
+/** A job's fields with the API's names, except `status`. */
 export interface JobFields extends Omit<JobAnswer, "status"> {
   status: JobStatus;
-  /** The state as the API names it, e.g. `provisioning_worker`. */
+  /** The API's status, e.g. `provisioning_worker`. */
   raw_status: JobAnswer["status"];
 }
 
@@ -15,24 +15,24 @@ export type JobRef = string | { readonly job_id: string };
 export const idOf = (job: JobRef): string => (typeof job === "string" ? job : job?.job_id);
 
 export interface WaitOptions extends RequestOptions {
-  /** In seconds, where no events arrive; by default 5. */
+  /** Poll interval in seconds, used if no events arrive. Default: 5. */
   pollInterval?: number | undefined;
-  /** In seconds; by default there is no end. */
+  /** In seconds. Default: no time-out. */
   timeout?: number | undefined;
-  /** Is told of each status and progress. */
+  /** Called for each change of status and progress. */
   onEvent?: ((event: JobEvent) => void) | undefined;
 }
 
 export interface LogOptions extends RequestOptions {
-  /** Lines as they come, through further attempts, until nothing more will come. */
+  /** Yields lines as they arrive, also of later attempts, until the log is complete. */
   follow?: boolean | undefined;
-  /** By default the latest. */
+  /** Default: the latest attempt. */
   attempt?: number | undefined;
-  /** Only the end of it. Not with `follow`. */
+  /** Reads only the end of the log. Not with `follow`. */
   tailBytes?: number | undefined;
 }
 
-/** What a job asks of the client that it was read by. */
+/** The client's methods that a job uses. */
 export interface JobActions {
   get(job: JobRef, options?: RequestOptions): Promise<Job>;
   wait(job: JobRef, options?: WaitOptions): Promise<Job>;
@@ -48,7 +48,7 @@ export interface JobActions {
 
 export interface Job extends Readonly<JobFields> {}
 
-/** A job as it was when it was read: `refresh` and `wait` return it as it is then. */
+/** A snapshot of a job. `refresh` and `wait` return a new snapshot. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor sets each of the fields
 export class Job {
   readonly #jobs: JobActions;
@@ -57,32 +57,32 @@ export class Job {
     this.#jobs = jobs;
     const status = jobStatus(answer.status, answer.completed_at != null);
     for (const [name, value] of Object.entries({ ...answer, status, raw_status: answer.status })) {
-      // A later API's field does not take a method's place.
+      // A field of a newer API must not replace a method.
       if (!(name in Job.prototype)) Object.assign(this, { [name]: value });
     }
   }
 
-  /** It has completed or failed, and nothing about it will change. */
+  /** Whether the job has completed or failed. A final job never changes. */
   get isFinal(): boolean {
     return isFinal(this.status);
   }
 
-  /** The job as it is now. */
+  /** Reads the current state of the job. */
   async refresh(options?: RequestOptions): Promise<Job> {
     return await this.#jobs.get(this.job_id, options);
   }
 
-  /** The job when it has completed. Rejects with JobFailedError and WaitTimeoutError. */
+  /** Waits until the job has completed. Rejects with JobFailedError and WaitTimeoutError. */
   async wait(options?: WaitOptions): Promise<Job> {
     return await this.#jobs.wait(this.job_id, options);
   }
 
-  /** Each status and progress, from the first to the last. Goes on after a cut. */
+  /** Yields all changes of status and progress. Reconnects after interruptions. */
   events(options?: RequestOptions): AsyncGenerator<JobEvent, void, undefined> {
     return this.#jobs.events(this.job_id, options);
   }
 
-  /** The log as a text, or, with `follow`, its lines as they come. */
+  /** The log as a string. With `follow`, its lines as they arrive. */
   logs(options: LogOptions & { follow: true }): AsyncGenerator<string, void, undefined>;
   logs(options?: LogOptions & { follow?: false }): Promise<string>;
   logs(options?: LogOptions): Promise<string> | AsyncGenerator<string, void, undefined>;
@@ -90,17 +90,17 @@ export class Job {
     return this.#jobs.logs(this.job_id, options);
   }
 
-  /** Cancels it. Rejects with ConflictError where it is too late. */
+  /** Cancels the job. Rejects with ConflictError if it is too late. */
   async cancel(options?: RequestOptions): Promise<Job> {
     return await this.#jobs.cancel(this.job_id, options);
   }
 
-  /** A new job with the same payload. */
+  /** Submits a new job with the same payload. */
   async retry(options?: CreateOptions): Promise<Job> {
     return await this.#jobs.retry(this.job_id, options);
   }
 
-  /** What it left behind. */
+  /** The artifacts of the job. */
   async artifacts(options?: RequestOptions): Promise<Artifact[]> {
     return await this.#jobs.artifacts(this.job_id, options);
   }

@@ -1,6 +1,6 @@
 import { ForgeError } from "./errors.ts";
 
-/** A body as JSON. Throws ForgeError for what JSON has not, and would silently become something else. */
+/** Encodes a body. Throws ForgeError for values that JSON.stringify would silently change. */
 export function jsonText(body: object): string {
   requireJson(body, "", []);
   return JSON.stringify(body);
@@ -8,7 +8,7 @@ export function jsonText(body: object): string {
 
 function requireJson(value: unknown, at: string, within: readonly object[]): void {
   const reason = within.includes(value as object) ? "contains itself" : faultOf(value);
-  if (reason) throw new ForgeError(`${at || "the body"} ${reason}: it has no form in JSON`);
+  if (reason) throw new ForgeError(`${at || "the body"} ${reason}: JSON can't represent it`);
   if (typeof value !== "object" || value === null || "toJSON" in value) return;
   for (const [name, inner] of Object.entries(value)) {
     const place = Array.isArray(value) ? `${at}[${name}]` : at ? `${at}.${name}` : name;

@@ -7,13 +7,13 @@ import type { Transport } from "./transport.ts";
 const MAX_PAGE = 200;
 
 export interface ListOptions {
-  /** How many entries in all; without it, all that there are. */
+  /** Maximum number of entries in total. Default: all. */
   limit?: number | undefined;
-  /** How many the API is asked for at once, up to 200. */
+  /** Number of entries per request, up to 200. */
   pageSize?: number | undefined;
 }
 
-/** A page of a list, as the API gave it. */
+/** One page of a list. */
 export interface Page<T> {
   items: T[];
   has_more: boolean;
@@ -22,26 +22,26 @@ export interface Page<T> {
 
 export interface ListRequest<T> {
   path: string;
-  /** Of the field that has the entries. */
+  /** Name of the response field with the entries. */
   name: string;
   query: ListOptions & object;
   options: RequestOptions | undefined;
   read?: (entry: unknown) => T;
 }
 
-/** The objects in a field of an answer. Throws ForgeHTTPError where it has none. */
+/** The objects in a field of a response. Throws ForgeHTTPError if it is not a list of objects. */
 export function entriesOf(answer: Record<string, unknown>, name: string, path: string): unknown[] {
   const { [name]: entries } = answer;
   if (!Array.isArray(entries)) {
-    throw new ForgeHTTPError(`${path}: ${name} in the answer is not a list`);
+    throw new ForgeHTTPError(`${path}: ${name} in the response is not a list`);
   }
   if (!entries.every(objectOf)) {
-    throw new ForgeHTTPError(`${path}: ${name} in the answer has what is no object`);
+    throw new ForgeHTTPError(`${path}: ${name} in the response has an entry that is not an object`);
   }
   return entries;
 }
 
-/** Iterate over it with `for await`: pages are fetched as they are needed; each time anew. */
+/** A list for `for await`. Fetches pages on demand. Each iteration starts from the beginning. */
 export class Listing<T> implements AsyncIterable<T> {
   readonly #transport: Transport;
   readonly #request: ListRequest<T>;
@@ -56,7 +56,7 @@ export class Listing<T> implements AsyncIterable<T> {
     for await (const page of this.pages()) yield* page.items;
   }
 
-  /** Page by page. */
+  /** Iterates over pages. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     let left = this.#request.query.limit ?? Number.POSITIVE_INFINITY;
     let after: string | undefined;
@@ -66,12 +66,13 @@ export class Listing<T> implements AsyncIterable<T> {
       yield { ...page, items };
       left -= items.length;
       if (!page.has_more) return;
-      if (page.next_cursor === after) throw new ForgeHTTPError("a page leads to itself");
+      if (page.next_cursor === after)
+        throw new ForgeHTTPError("a next_cursor leads to the same page");
       after = page.next_cursor ?? undefined;
     }
   }
 
-  /** One page: the first, or the one after a `next_cursor`. */
+  /** Reads one page: the first one, or the one after a `next_cursor`. */
   async page(after?: string, most = this.#request.query.limit): Promise<Page<T>> {
     const { path, name, query, options, read = (entry) => entry as T } = this.#request;
     const { limit: _limit, pageSize, ...filters } = query;
@@ -86,12 +87,12 @@ export class Listing<T> implements AsyncIterable<T> {
     const has_more = answer.has_more === true;
     const next_cursor = typeof cursor === "string" && cursor ? cursor : null;
     if (has_more && !next_cursor) {
-      throw new ForgeHTTPError(`${path}: the answer has more, and does not say where`);
+      throw new ForgeHTTPError(`${path}: the response has_more but no next_cursor`);
     }
     return { items: entries.map(read), has_more, next_cursor };
   }
 
-  /** All of them, in memory. */
+  /** Reads all entries into memory. */
   async toArray(): Promise<T[]> {
     const items: T[] = [];
     for await (const item of this) items.push(item);

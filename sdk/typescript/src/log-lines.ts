@@ -1,22 +1,22 @@
 import { dataOf, type ServerSentEvent } from "./sse.ts";
 
-/** Lines out of a log that comes in pieces. */
+/** Splits a streamed log into lines. */
 export class LogLines {
   #rest = "";
   isOver = false;
 
-  /** The lines that an event ends, without their end. Throws ForgeHTTPError. */
+  /** Yields the lines that an event completes, without line ends. Throws ForgeHTTPError. */
   *take(event: ServerSentEvent): Generator<string, void, undefined> {
     if (event.event === "end") this.isOver = true;
     if (event.event !== "log") return;
     const { offset, text } = dataOf(event);
-    if (offset === 0) yield* this.rest(); // another attempt's log begins
+    if (offset === 0) yield* this.rest(); // the log of another attempt begins
     const lines = (this.#rest + String(text ?? "")).split("\n");
     this.#rest = lines.pop() ?? "";
     yield* lines;
   }
 
-  /** What had no end of a line. */
+  /** Yields the last line if it has no line end. */
   *rest(): Generator<string, void, undefined> {
     if (this.#rest) yield this.#rest;
     this.#rest = "";

@@ -6,21 +6,21 @@ import type { Transport } from "./transport.ts";
 const BEYOND = 416;
 
 export interface LogPart {
-  /** Offset of the first byte: 0. */
+  /** Offset of the first byte. Default: 0. */
   start?: number | undefined;
-  /** Offset after the last byte; by default the log's end. */
+  /** Offset after the last byte. Default: the log's end. */
   end?: number | undefined;
-  /** The end of the log, in place of `start` and `end`. */
+  /** Reads the end of the log, instead of `start` and `end`. */
   tailBytes?: number | undefined;
-  /** By default the latest. */
+  /** Default: the latest attempt. */
   attempt?: number | undefined;
 }
 
-/** Bytes of a log. A character may be cut in two at either end. */
+/** Bytes of a log. May begin or end inside a multi-byte character. */
 export interface LogRange {
   /** The offset of the first byte. */
   start: number;
-  /** How long the log is, so far. */
+  /** The current length of the log. */
   total: number;
   bytes: Uint8Array;
 }
@@ -31,10 +31,10 @@ export async function readLogRange(
   part: LogPart,
   options: RequestOptions = {},
 ): Promise<LogRange> {
-  // Compressed on the way, offsets would be those of something else.
+  // Compression would change the offsets.
   const headers = { Accept: "text/plain", "Accept-Encoding": "identity", Range: rangeOf(part) };
   const request = { ...get(path, { attempt: part.attempt }), headers, alsoStatus: BEYOND };
-  const patience = transport.patience(options);
+  const retryPolicy = transport.retryPolicy(options);
   for (;;) {
     try {
       const { response, chunks, close } = await transport.open(request, options);
@@ -44,7 +44,7 @@ export async function readLogRange(
         close();
       }
     } catch (error) {
-      await transport.pause(error, patience, options.signal);
+      await transport.pause(error, retryPolicy, options.signal);
     }
   }
 }
@@ -73,10 +73,10 @@ async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 function placed({ status, headers }: Response, bytes: Uint8Array): LogRange {
-  // Who does not know Range, or of an empty log.
+  // Range is unsupported, or the log is empty.
   if (status === 200) return { start: 0, total: bytes.length, bytes };
   const found = /^bytes (?:\*|(\d+)-\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "");
-  if (!found) throw new ForgeHTTPError("a partial answer does not say which part it is");
+  if (!found) throw new ForgeHTTPError("a partial response has no valid Content-Range");
   const total = Number(found[2]);
   if (status === BEYOND) return { start: total, total, bytes: new Uint8Array() };
   return { start: Number(found[1] ?? 0), total, bytes };

@@ -1,20 +1,20 @@
-/** What each method takes as its last parameter. */
+/** The last parameter of each method. */
 export interface RequestOptions {
-  /** Aborted, the call rejects with the signal's reason. */
+  /** If aborted, the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** In place of the client's, in milliseconds. */
+  /** Overrides the client's value, in milliseconds. */
   timeoutMs?: number | undefined;
-  /** In place of the client's. */
+  /** Overrides the client's value. */
   maxRetries?: number | undefined;
 }
 
-/** The same of a method that makes something. */
+/** The last parameter of a method that creates something. */
 export interface CreateOptions extends RequestOptions {
-  /** The same key and request again: the first one's answer, and nothing is made twice. */
+  /** Repeating a request with the same key returns the first response and creates nothing. */
   idempotencyKey?: string | undefined;
 }
 
-/** A moment: a Date, or a text as the API takes it (ISO 8601). */
+/** A time: a Date, or a string in ISO 8601. */
 export type Moment = Date | string;
 
 /** A time span in buckets of `bucket_s` seconds. */

@@ -1,31 +1,32 @@
-// Paths of files come from outside, and are hostile until they have been through here.
+// Validates paths of files. They come from a server and must not be trusted.
 import { UnsafePathError } from "./errors.ts";
 
 /**
- * The names on the way to a file. Throws UnsafePathError for what may lead out of a folder, here or
- * on another system: a later reader of the folder may use one that knows drives.
+ * Splits a path into names. Throws UnsafePathError if it could lead out of a folder.
+ *
+ * Also checks the rules of other systems, such as drive names: the folder may be used there later.
  */
 export function segmentsOf(path: string): string[] {
   const segments = path.split("/");
   const reason = unsafeCharacter(path) ?? segments.map(unsafeSegment).find(Boolean);
   if (reason)
-    throw new UnsafePathError(`${JSON.stringify(path)} is not the path of a file: ${reason}`);
+    throw new UnsafePathError(`${JSON.stringify(path)} is not a valid file path: ${reason}`);
   return segments;
 }
 
 function unsafeCharacter(path: string): string | undefined {
   if (path.includes("\\")) return "it has a backslash";
-  // Lone surrogates, which JSON can carry, have no form on a disk.
-  return /[\p{Cc}\p{Cs}]/u.test(path) ? "it has a character that is none of a name" : undefined;
+  // JSON can contain lone surrogates, which file systems can't represent.
+  return /[\p{Cc}\p{Cs}]/u.test(path) ? "it has an invalid character" : undefined;
 }
 
 function unsafeSegment(segment: string): string | undefined {
-  if (!segment) return "it is absolute, or a name in it is empty";
-  if (/^[. ]+$/.test(segment)) return "it has a name of dots"; // Windows takes ".. " for ".."
-  return /^[A-Za-z]:/.test(segment) ? "it names a drive" : undefined;
+  if (!segment) return "it is absolute, or has an empty name";
+  if (/^[. ]+$/.test(segment)) return "it has a name of dots"; // Windows treats ".. " as ".."
+  return /^[A-Za-z]:/.test(segment) ? "it has a drive name" : undefined;
 }
 
-/** Throws UnsafePathError where not every disk could hold all of these files together. */
+/** Throws UnsafePathError if some file systems can't store all of these files together. */
 export function requireDistinct(paths: string[]): void {
   const files = new Set<string>();
   const folders = new Set<string>();
@@ -41,13 +42,13 @@ export function requireDistinct(paths: string[]): void {
       if (other !== start) throw new UnsafePathError(`${names} may be the same file`);
       const isFile = length === segments.length - 1;
       if (files.has(key) || (isFile && folders.has(key))) {
-        throw new UnsafePathError(`${JSON.stringify(start)} is there twice`);
+        throw new UnsafePathError(`${JSON.stringify(start)} is listed twice`);
       }
       (isFile ? files : folders).add(key);
     }
   }
 }
 
-/** The same for all names that some file system takes for one. */
+/** A key that is equal for names that a file system may treat as the same. */
 const folded = (path: string): string =>
   path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");

@@ -1,6 +1,6 @@
 import { after } from "./timer.ts";
 
-/** Sleeps; rejects with the signal's reason as soon as it is aborted. */
+/** Sleeps. Rejects with the signal's reason as soon as it is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,5 @@
 export interface Progress {
-  /** The file that is on its way, or has just been found to be here. */
+  /** The file that is being transferred, or was just found on the disk. */
   path: string;
   done_bytes: number;
   total_bytes: number;
@@ -23,7 +23,7 @@ export class Counter {
     this.#onProgress?.({ path, done_bytes: this.#done, total_bytes: this.#total });
   }
 
-  /** Hands content on, and tells of each piece once it has been taken. */
+  /** Yields the content, and reports each chunk after it was consumed. */
   async *count(
     path: string,
     chunks: AsyncIterable<Uint8Array>,

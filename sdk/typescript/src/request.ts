@@ -1,40 +1,44 @@
 import { ForgeError } from "./errors.ts";
 import type { Upload } from "./upload.ts";
 
-/** How to tell whether a try that got no answer did what the next one is refused for. */
-interface Settled {
-  /** Refusals that say that nothing is left to do. */
+/**
+ * Detects that an earlier try, whose response was lost, has already been applied. If a retry is
+ * refused with one of the codes, reads the current state: if the change is ours, the request has
+ * succeeded.
+ */
+interface AppliedCheck {
+  /** Error codes that mean that the change may already be applied. */
   codes: readonly string[];
-  /** Where to look at what was to be changed. */
+  /** The path to read the current state. */
   path: string;
   isOurs(found: unknown): boolean;
 }
 
-/** What is asked of the API, before anything is sent. */
+/** The description of an API request. */
 export interface Request {
   method: string;
   path: string;
   query?: object | undefined;
-  /** Sent as JSON, but for an Upload. */
+  /** Sent as JSON, except for an Upload. */
   body?: object | Upload | undefined;
   headers?: Record<string, string>;
-  /** It is sent with an Idempotency-Key: once made, it may be sent again without harm. */
+  /** Sent with an Idempotency-Key, so that a retry is safe. */
   creates?: boolean;
-  /** False: what may have arrived is not sent again. */
+  /** False: not retried if it may have arrived. */
   isRepeatable?: boolean;
-  settled?: Settled;
-  /** What is an answer beside success. */
+  appliedCheck?: AppliedCheck;
+  /** Additional status code that is not an error. */
   alsoStatus?: number;
-  /** Where an answer may take longer than the client's time-out, in milliseconds. */
+  /** Time-out in milliseconds, if the response may take longer than the client's time-out. */
   answerMs?: number;
 }
 
-/** For an answer that has to be worked out. */
+/** Time-out for responses that take time to compute. */
 export const SLOW_ANSWER_MS = 120_000;
 
 export const get = (path: string, query?: object): Request => ({ method: "GET", path, query });
 
-/** A POST that makes something, once. */
+/** A POST that creates something. Idempotent by its key. */
 export const create = (path: string, body: object): Request => ({
   method: "POST",
   path,
@@ -42,10 +46,10 @@ export const create = (path: string, body: object): Request => ({
   creates: true,
 });
 
-/** A POST that changes what is there. */
+/** A POST that changes something that exists. */
 export const post = (path: string, body: object = {}): Request => ({ method: "POST", path, body });
 
-/** A path with ids: path`/api/jobs/${jobId}`. Throws ForgeError for what can't be an id. */
+/** A path with ids: path`/api/jobs/${jobId}`. Throws ForgeError for an invalid id. */
 export function path(texts: TemplateStringsArray, ...ids: string[]): string {
   return ids.reduce(
     (done, id, n) => done + segment(texts[n] ?? "", id) + texts[n + 1],
@@ -54,14 +58,14 @@ export function path(texts: TemplateStringsArray, ...ids: string[]): string {
 }
 
 function segment(before: string, id: unknown): string {
-  // It becomes part of an address: ".." or "a/b" would be another one.
+  // The id becomes part of the URL, and ".." or "a/b" would change the path.
   if (typeof id === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id;
   const thing = /(?<![a-z-])([a-z-]+)s\/$/.exec(before)?.[1] ?? "thing";
   const article = /^[aeiou]/.test(thing) ? "an" : "a";
   throw new ForgeError(`${JSON.stringify(id)} is not the id of ${article} ${thing}`);
 }
 
-/** Lists are repeated; what is null or undefined is left out. */
+/** Repeats lists, and leaves out null and undefined. */
 export function queryText(query: object = {}): string {
   const items = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(name, each)]])),
@@ -78,7 +82,7 @@ function textOf(name: string, value: unknown): string {
   return value.toISOString();
 }
 
-/** A random text of 32 hexadecimal digits, also where the page came over plain HTTP. */
+/** 32 random hexadecimal digits. Works in insecure contexts (plain HTTP) too. */
 export function randomHex(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,16 +1,16 @@
 import { ForgeAPIError, type ForgeError, ForgeHTTPError } from "./errors.ts";
 
-/** Answers after which the same request may succeed. */
-const PASSING = new Set([408, 429, 500, 502, 503, 504]);
-/** Those that say that nothing was done. */
+/** Status codes after which a retry may succeed. */
+const TRANSIENT_STATUS = new Set([408, 429, 500, 502, 503, 504]);
+/** Status codes that mean that the request had no effect. */
 const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** Who says Retry-After beyond that is not waited for, or, in an outage, asked earlier. */
+/** A longer Retry-After is not waited for. During an outage, the client retries earlier. */
 const MAX_ASKED_MS = 60_000;
 
-/** It may pass: the same request is worth sending again. Else `final` is to be thrown. */
-export class Passing extends Error {
+/** A failure that a retry may fix. Without a retry, `final` is thrown. */
+export class TransientFailure extends Error {
   readonly final: ForgeError;
   readonly retryAfterMs: number;
 
@@ -21,8 +21,8 @@ export class Passing extends Error {
   }
 }
 
-/** Counts failures in a row, and ends after so many, or later: after so long a time of them. */
-export class Patience {
+/** Counts consecutive failures. Stops after `maxRetries`, but not before a minimum time. */
+export class RetryPolicy {
   readonly #maxRetries: number;
   readonly #atLeastMs: number;
   #failures = 0;
@@ -38,8 +38,8 @@ export class Patience {
     this.#sinceMs = undefined;
   }
 
-  /** How long to wait before the next try; throws what is final when there shall be none. */
-  pauseMs({ final, retryAfterMs }: Passing): number {
+  /** Returns how long to wait before the next try. Throws the final error if there is none. */
+  pauseMs({ final, retryAfterMs }: TransientFailure): number {
     const now = performance.now();
     this.#sinceMs ??= now;
     const isOver = now - this.#sinceMs >= this.#atLeastMs;
@@ -47,42 +47,44 @@ export class Patience {
     if ((this.#failures >= this.#maxRetries && isOver) || isTooLong) throw final;
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
-    // Not all who were refused together shall come back together.
+    // Jitter: clients that were refused at the same time must not retry at the same time.
     return Math.max(Math.min(retryAfterMs, MAX_ASKED_MS), longest * (0.5 + Math.random() / 2));
   }
 }
 
-/** What becomes of an answer that says no. */
+/** The error for a failed response. */
 export function failureOfAnswer(
   path: string,
   response: Response,
   body: string,
   isRepeatable: boolean,
-): Passing | ForgeError {
+): TransientFailure | ForgeError {
   const { status } = response;
-  // A browser shows a redirect as status 0. The key is for the API alone.
+  // A redirect (status 0 in browsers) must not send the key to another server.
   if (status < 400) {
     return new ForgeHTTPError(`${path}: HTTP ${status}: redirects are not followed`, { status });
   }
   const refusal = refusalOf(response, body);
   const final = refusal && status < 500 ? refusal : useless(path, status, refusal);
   const isInFlight = status === 409 && refusal?.code === "request_in_flight";
-  const mayPass = PASSING.has(status) || status > 504;
+  const mayPass = TRANSIENT_STATUS.has(status) || status > 504;
   if (isInFlight || (mayPass && (isRepeatable || NOT_HANDLED.has(status)))) {
-    return new Passing(final, retryAfterMs(response));
+    return new TransientFailure(final, retryAfterMs(response));
   }
   return final;
 }
 
 function useless(path: string, status: number, refusal: ForgeAPIError | undefined): ForgeError {
   if (!refusal) {
-    return new ForgeHTTPError(`${path}: HTTP ${status}, and the answer is not Forge's`, { status });
+    return new ForgeHTTPError(`${path}: HTTP ${status}, and the response is not from Forge`, {
+      status,
+    });
   }
   const { code, request_id } = refusal;
   return new ForgeHTTPError(`${path}: ${refusal.message}`, { status, code, request_id });
 }
 
-/** The error that the API answered; none where something else answered. */
+/** The API's error. Undefined if the response is not from the API. */
 function refusalOf(response: Response, body: string): ForgeAPIError | undefined {
   const error = objectOf(objectOf(parseJson(body))?.error);
   if (typeof error?.code !== "string") return undefined;
@@ -95,7 +97,7 @@ function refusalOf(response: Response, body: string): ForgeAPIError | undefined 
   });
 }
 
-/** Undefined for what is not JSON. */
+/** Undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -112,7 +114,7 @@ export const objectOf = (value: unknown): Record<string, unknown> | undefined =>
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** From seconds, or from a date; 0 where it is neither. */
+/** Parses seconds or a date. 0 if it is neither. */
 function retryAfterMs(response: Response): number {
   const value = response.headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}(\.\d{1,9})?$/.test(value)) return Number(value) * 1000;

@@ -4,29 +4,29 @@ import { requireCount, requirePositive } from "./limits.ts";
 import { objectOf, parseJson } from "./retries.ts";
 
 export interface ForgeOptions {
-  /** By default `SERVICE_API_KEY`, else the local stack's. */
+  /** Default: `SERVICE_API_KEY`, else the local stack's. */
   apiKey?: string | undefined;
-  /** By default `SERVICE_BASE_URL`, else the local stack's. */
+  /** Default: `SERVICE_BASE_URL`, else the local stack's. */
   baseUrl?: string | undefined;
-  /** Sends the key as `Authorization: Bearer` in place of `X-Service-Api-Key`: false. */
+  /** Sends the key as `Authorization: Bearer` instead of `X-Service-Api-Key`. Default: false. */
   bearer?: boolean | undefined;
-  /** For so long a server may be silent, in milliseconds: 30,000. */
+  /** How long the server may send nothing, in milliseconds. Default: 30,000. */
   timeoutMs?: number | undefined;
-  /** How often in a row a request is sent again that failed by what may pass: 4. */
+  /** Maximum consecutive retries after transient failures. Default: 4. */
   maxRetries?: number | undefined;
-  /** In place of the global one. */
+  /** Replaces the global fetch. */
   fetch?: typeof fetch | undefined;
-  /** Is told once that this version is older than the server would like; by default console.warn. */
+  /** Called once if this version is older than the server supports. Default: console.warn. */
   onWarning?: ((message: string) => void) | undefined;
 }
 
-/** How to talk to one Forge. */
+/** The connection settings of a client. */
 export type Settings = { readonly [Name in keyof ForgeOptions]-?: NonNullable<ForgeOptions[Name]> };
 
 /**
- * From arguments, environment and the local stack's stack.json, in this order of weight.
+ * Reads options, environment and the local stack's stack.json, in this order.
  *
- * Throws ForgeError, which names the option and never tells the key.
+ * Throws ForgeError, which names the option and never contains the key.
  */
 export function settingsOf(options: ForgeOptions): Settings {
   const { env } = platform;
@@ -36,11 +36,11 @@ export function settingsOf(options: ForgeOptions): Settings {
     return stack[name];
   };
   const ownKey = options.apiKey || env.SERVICE_API_KEY;
-  // A stack.json may be anyone's: it does not say where to send a key that isn't its own.
+  // Security: a stack.json in the working directory must not redirect the user's key.
   const localUrl = () =>
     ownKey && !isLoopback(ofStack("api_url")) ? undefined : ofStack("api_url");
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || localUrl();
-  // The local stack's key is for the local stack alone.
+  // The local stack's key is sent to the local stack only.
   const localKey = () =>
     isSame(baseUrl, ofStack("api_url")) ? ofStack("user_api_key") : undefined;
   const apiKey = ownKey || localKey();
@@ -67,12 +67,12 @@ function isLoopback(value: unknown): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(value).hostname);
 }
 
-/** So that it is told once, also to a client's variants. */
-function once(tell: (message: string) => void): (message: string) => void {
-  let wasTold = false;
+/** Calls the function only once, also for clients made by `withOptions`. */
+function once(warn: (message: string) => void): (message: string) => void {
+  let hasWarned = false;
   return (message) => {
-    if (!wasTold) tell(message);
-    wasTold = true;
+    if (!hasWarned) warn(message);
+    hasWarned = true;
   };
 }
 
@@ -80,18 +80,18 @@ function checkedUrl(value: unknown): string {
   const text = required(value, "baseUrl", "SERVICE_BASE_URL");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isAddress = url && /^https?:$/.test(url.protocol) && /^https?:\/\//i.test(text);
-  // The address stands in messages: nothing secret may be in it.
+  // Error messages contain the address, so it must not contain credentials.
   if (!isAddress || url.username || url.password || /[\s?#]/.test(text)) {
     throw new ForgeError("SERVICE_BASE_URL must be an address such as https://forge.example.com");
   }
   return text.replace(/(?<!\/)\/+$/, "");
 }
 
-/** What is no header's value would be refused by fetch, with the key in the text. */
+/** Checks the key here: fetch's error for an invalid header value would contain it. */
 function checkedKey(value: unknown): string {
   const key = required(value, "apiKey", "SERVICE_API_KEY");
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new ForgeError("SERVICE_API_KEY is not a key: it has spaces or characters beyond ASCII");
+  throw new ForgeError("SERVICE_API_KEY is not a key: it has spaces or non-ASCII characters");
 }
 
 function required(value: unknown, option: string, variable: string): string {

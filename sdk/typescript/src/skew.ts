@@ -2,16 +2,16 @@ import { VERSION } from "./version.ts";
 
 export const CLIENT_HEADER = { "X-Forge-Client": `sdk-typescript/${VERSION}` };
 
-/** Tells that the server would rather have a newer client, where an answer says so. */
+/** Warns if the response says that the server requires a newer client. */
 export function checkVersion(headers: Headers, warn: (message: string) => void): void {
-  const least = headers.get("x-forge-min-client");
-  if (!least || !isOlder(VERSION, least)) return;
+  const minimum = headers.get("x-forge-min-client");
+  if (!minimum || !isOlder(VERSION, minimum)) return;
   const server = headers.get("x-forge-version");
   const whose = server ? `Forge ${server}` : "This Forge";
-  warn(`${whose} asks for @forge/sdk ${least} or newer; this is ${VERSION}.`);
+  warn(`${whose} requires @forge/sdk ${minimum} or newer; this is ${VERSION}.`);
 }
 
-/** Of versions such as 1.12.0; what is none is never newer. */
+/** Compares versions such as 1.12.0. False if either is invalid. */
 function isOlder(version: string, than: string): boolean {
   const [ours, theirs] = [numbersOf(version), numbersOf(than)];
   if (!ours || !theirs) return false;

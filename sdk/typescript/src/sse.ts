@@ -3,21 +3,21 @@ import { objectOf, parseJson } from "./retries.ts";
 
 const MAX_LINE = 16 * 1024 * 1024;
 
-/** An event of a stream, as it was sent. */
+/** A raw event of a stream. */
 export interface ServerSentEvent {
   event: string;
   data: string;
   id?: string | undefined;
 }
 
-/** Throws ForgeHTTPError where the data is no JSON object. */
+/** Throws ForgeHTTPError if the data is not a JSON object. */
 export function dataOf({ event, data }: ServerSentEvent): Record<string, unknown> {
   const object = objectOf(parseJson(data));
   if (object) return object;
   throw new ForgeHTTPError(`the data of an event ${JSON.stringify(event)} is not a JSON object`);
 }
 
-/** Bytes in, events out, by WHATWG's rules. Only \r, \n and both end a line. */
+/** Decodes events by the WHATWG rules. Lines end with \r, \n or both. */
 export class EventDecoder {
   readonly #decoder = new TextDecoder();
   #rest = "";
@@ -32,7 +32,7 @@ export class EventDecoder {
     const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
     this.#rest = lines.pop() + held;
     if (this.#rest.length > MAX_LINE) {
-      throw new ForgeHTTPError("a line of an event stream has no end");
+      throw new ForgeHTTPError("a line of an event stream is too long");
     }
     for (const line of lines) {
       const event = this.#take(line);

@@ -4,11 +4,11 @@ import type { RequestOptions } from "./options.ts";
 import { dataOf } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
-/** Something that changed. */
+/** A change of an object. */
 export interface TenantEvent {
   /**
-   * `job`, `pipeline`, `deployment` or `worker`. `ready`: from here on events arrive; where `resumed` is
-   * false, some may have been missed: read again what you show.
+   * `job`, `pipeline`, `deployment` or `worker`. `ready`: the stream has started; if `resumed` is
+   * false, some events may have been missed, so read the current state again.
    */
   event: string;
   resumed?: boolean;
@@ -16,7 +16,7 @@ export interface TenantEvent {
   pipeline_id?: string | null;
   deployment_id?: string;
   worker_id?: string | null;
-  /** As the API names it. */
+  /** The API's status. */
   status?: string;
   job_type?: string;
   attempts?: number;
@@ -25,13 +25,13 @@ export interface TenantEvent {
 }
 
 export interface TenantEventOptions extends RequestOptions {
-  /** After so many events it stops; by default never. */
+  /** Ends after this number of events. Default: never. */
   limit?: number | undefined;
 }
 
 const MAX_KNOWN = 10_000;
 
-/** Through cuts, without a gap: what a resumed stream sends again is dropped by its id. */
+/** Yields events without gaps. Drops events that a resumed stream sends again, by their id. */
 export async function* tenantEvents(
   transport: Transport,
   { limit = Number.POSITIVE_INFINITY, ...options }: TenantEventOptions,

@@ -6,12 +6,12 @@ import { requireCount, requirePositive } from "./limits.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
-import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
+import { failureOfAnswer, objectOf, parseJson, RetryPolicy, TransientFailure } from "./retries.ts";
 import type { Settings } from "./settings.ts";
 import { CLIENT_HEADER, checkVersion } from "./skew.ts";
 import { Upload } from "./upload.ts";
 
-/** An answer to be read in pieces, by one try. */
+/** An open response, to be read in chunks. */
 export interface Opened {
   response: Response;
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
@@ -28,16 +28,16 @@ export class Transport {
     this.#settings = settings;
   }
 
-  patience({ maxRetries }: RequestOptions = {}, atLeastMs = 0): Patience {
+  retryPolicy({ maxRetries }: RequestOptions = {}, atLeastMs = 0): RetryPolicy {
     if (maxRetries !== undefined) requireCount("maxRetries", maxRetries);
-    return new Patience(maxRetries ?? this.#settings.maxRetries, atLeastMs);
+    return new RetryPolicy(maxRetries ?? this.#settings.maxRetries, atLeastMs);
   }
 
-  /** The answer's JSON object. Rejects with ForgeHTTPError, ForgeAPIError, or a signal's reason. */
+  /** Returns the JSON object. Rejects with ForgeHTTPError, ForgeAPIError or a signal's reason. */
   async json<T extends object>(
     request: Request,
     options: CreateOptions = {},
-    patience?: Patience,
+    retryPolicy?: RetryPolicy,
   ): Promise<T> {
     return await this.#read(
       request,
@@ -45,9 +45,9 @@ export class Transport {
       (text, status) => {
         const answer = objectOf(parseJson(text));
         if (answer) return answer as T;
-        throw new ForgeHTTPError(`${request.path}: the answer is not a JSON object`, { status });
+        throw new ForgeHTTPError(`${request.path}: the response is not a JSON object`, { status });
       },
-      patience,
+      retryPolicy,
     );
   }
 
@@ -55,7 +55,7 @@ export class Transport {
     return await this.#read(request, options, (text) => text);
   }
 
-  /** Tries once; rejects with Passing too. The caller closes it. */
+  /** Opens a response. Does not retry: may reject with TransientFailure. The caller closes it. */
   async open(
     request: Request,
     { signal, timeoutMs }: RequestOptions = {},
@@ -71,7 +71,7 @@ export class Transport {
       failure: (reason, cause) => {
         const address = `${this.#settings.baseUrl}${request.path}`;
         const final = new ForgeHTTPError(`${address}: ${reason}`, {}, { cause });
-        return isRepeatable || platform.wasNotSent(cause) ? new Passing(final) : final;
+        return isRepeatable || platform.wasNotSent(cause) ? new TransientFailure(final) : final;
       },
     });
     try {
@@ -90,17 +90,17 @@ export class Transport {
     }
   }
 
-  /** Pauses before another try; rejects with what is final when there shall be none. */
-  async pause(error: unknown, patience: Patience, signal?: AbortSignal): Promise<void> {
-    if (!(error instanceof Passing)) throw error;
-    await pause(patience.pauseMs(error), signal);
+  /** Pauses before the next try. Rejects with the final error if there is none. */
+  async pause(error: unknown, retryPolicy: RetryPolicy, signal?: AbortSignal): Promise<void> {
+    if (!(error instanceof TransientFailure)) throw error;
+    await pause(retryPolicy.pauseMs(error), signal);
   }
 
   async #read<T>(
     given: Request,
     options: CreateOptions,
     parse: (text: string, status: number) => T,
-    patience = this.patience(options),
+    retryPolicy = this.retryPolicy(options),
   ): Promise<T> {
     const request = ready(given, options);
     for (let isAgain = false; ; isAgain = true) {
@@ -112,12 +112,12 @@ export class Transport {
           opened.close();
         }
       } catch (error) {
-        const { settled } = request;
-        if (isAgain && settled && isRefusal(error, settled.codes)) {
-          const found = await this.#read(get(settled.path), options, parse);
-          if (settled.isOurs(found)) return found;
+        const { appliedCheck } = request;
+        if (isAgain && appliedCheck && isRefusal(error, appliedCheck.codes)) {
+          const found = await this.#read(get(appliedCheck.path), options, parse);
+          if (appliedCheck.isOurs(found)) return found;
         }
-        await this.pause(error, patience, options.signal);
+        await this.pause(error, retryPolicy, options.signal);
       }
     }
   }
@@ -145,17 +145,17 @@ export class Transport {
   }
 }
 
-/** While a body is sent that nothing tells of. */
+/** Additional time for an upload without progress events. */
 const unseenMs = (body: Request["body"]): number => (body instanceof Upload ? body.unseenMs : 0);
 
 const isRefusal = (error: unknown, codes: readonly string[]): boolean =>
   error instanceof ForgeAPIError && codes.includes(error.code);
 
-/** As it is sent, each time: with the one key that keeps a creation from happening twice. */
+/** Adds the idempotency key, which stays the same for all retries. */
 function ready(request: Request, { idempotencyKey }: CreateOptions): Request {
   if (!request.creates) return request;
   const key = idempotencyKey ?? `sdk-${randomHex()}`;
-  // What is no header's value would be refused by fetch, in words of its own.
+  // fetch would refuse an invalid header value with a less clear message.
   if (!/^(?! )[\x20-\x7e]{1,255}(?<! )$/.test(key)) {
     throw new ForgeError("idempotencyKey must be up to 255 printable ASCII characters");
   }

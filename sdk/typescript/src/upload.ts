@@ -2,7 +2,7 @@ import { disk } from "#disk";
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
 
-/** A path (in Node), or the content itself; of a stream all is read before anything is sent. */
+/** A path (in Node) or the content. A stream is read completely before it is sent. */
 export type DatasetSource = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>;
 
 const TYPES: Record<string, string> = {
@@ -18,7 +18,7 @@ export interface DatasetContent {
   contentType: string;
 }
 
-/** Throws ForgeError for what can't be sent. */
+/** Throws ForgeError if the source can't be sent. */
 export async function contentOf(
   source: DatasetSource,
   name: string | undefined,
@@ -38,7 +38,7 @@ async function fileOf(source: DatasetSource): Promise<{ blob: Blob; filename: st
   if (source instanceof Blob) {
     return { blob: source, filename: source instanceof File ? source.name : "" };
   }
-  // To send it again, or to know its checksum beforehand, it must be possible to read it twice.
+  // The content must be readable twice: for the checksum, and for retries.
   if (source instanceof ReadableStream) {
     return { blob: await new Response(source).blob(), filename: "" };
   }
@@ -56,10 +56,10 @@ export async function sha256Of(blob: Blob, signal?: AbortSignal): Promise<string
   }
 }
 
-/** Slower than this, an upload that nothing tells of is taken for dead: 100 kB a second. */
+/** Minimum speed of an upload without progress events (100 kB/s). Slower ones time out. */
 const SLOWEST_BYTES_PER_MS = 100;
 
-/** A body that is read anew each time that it is sent. */
+/** A request body that is read again for each try. */
 export class Upload {
   readonly #blob: Blob;
   readonly #onBytes: (done: number) => void;
@@ -69,12 +69,12 @@ export class Upload {
     this.#onBytes = onBytes;
   }
 
-  /** How long it may take, where nothing tells how far it is; 0 where each piece tells. */
+  /** Time limit if there are no progress events, else 0. */
   get unseenMs(): number {
     return platform.streamsUploads ? 0 : this.#blob.size / SLOWEST_BYTES_PER_MS;
   }
 
-  /** What fetch is given beside the headers; `onAlive` is told of each piece that has gone. */
+  /** Options for fetch, without headers. `onAlive` is called for each sent chunk. */
   init(onAlive: () => void): { headers: Record<string, string>; body: BodyInit; duplex?: "half" } {
     if (!platform.streamsUploads) return { headers: {}, body: this.#blob };
     let done = 0;
@@ -93,7 +93,7 @@ export class Upload {
     };
   }
 
-  /** It has arrived. */
+  /** Reports the upload as complete. */
   end(): void {
     if (!platform.streamsUploads) this.#onBytes(this.#blob.size);
   }

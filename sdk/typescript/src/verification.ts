@@ -18,32 +18,32 @@ export interface FileCheck {
   detail: string | null;
 }
 
-/** Is told of each file as soon as it has been looked at. */
+/** Called after each file's check. */
 export type OnCheck = (check: FileCheck) => void;
 
-/** Whether an artifact's files are those that its manifest names. */
+/** The result of comparing an artifact's files with its manifest. */
 export interface Verification {
   artifact_id: string;
   ok: boolean;
-  /** As the manifest has it; false: its files were never seen by the control plane. */
+  /** As in the manifest. False: the control plane never saw the files. */
   verified: boolean;
   files: FileCheck[];
 }
 
 /**
- * The files that a manifest, or a list of files, names; checked, since they are relied on.
+ * The files in a manifest or a list of files. Validated, because other code relies on them.
  *
  * Throws ForgeHTTPError and UnsafePathError.
  */
 export function filesOf(answer: object): ManifestFile[] {
   const { files = [] } = answer as { files?: unknown };
-  if (!Array.isArray(files)) throw new ForgeHTTPError("files in the answer is not a list");
+  if (!Array.isArray(files)) throw new ForgeHTTPError("files in the response is not a list");
   return files.map(fileOf);
 }
 
 function fileOf(value: unknown): ManifestFile {
   const { path, size_bytes, sha256 } = objectOf(value) ?? {};
-  if (typeof path !== "string") throw new ForgeHTTPError("a file in the answer has no path");
+  if (typeof path !== "string") throw new ForgeHTTPError("a file in the response has no path");
   segmentsOf(path);
   if (typeof size_bytes !== "number" || !Number.isSafeInteger(size_bytes) || size_bytes < 0) {
     throw new ForgeHTTPError(`size_bytes of ${path} is not a size`);
@@ -54,7 +54,7 @@ function fileOf(value: unknown): ManifestFile {
   return { path, size_bytes, sha256 };
 }
 
-/** Hands content on, and compares it with the manifest; no more is taken than the manifest has. */
+/** Yields the content and compares it with the manifest. Stops after the manifest's size. */
 async function* checked(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
@@ -79,17 +79,17 @@ async function* checked(
   return { path: file.path, outcome: "changed", detail };
 }
 
-/** The same; rejects with IntegrityError where it is not what the manifest says. */
+/** Like `checked`, but rejects with IntegrityError if it does not match the manifest. */
 export async function* intact(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { outcome, detail } = yield* checked(file, chunks);
   if (outcome === "ok") return;
-  throw new IntegrityError(`${file.path} is not what its manifest says: ${detail}`);
+  throw new IntegrityError(`${file.path} does not match its manifest: ${detail}`);
 }
 
-/** The same where only the finding matters. */
+/** Like `checked`, but discards the content. */
 export async function checkContent(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
@@ -103,13 +103,13 @@ export async function checkContent(
 
 export interface Checks {
   file(file: ManifestFile): Promise<FileCheck>;
-  /** The text of manifest.json beside the files. */
+  /** The text of manifest.json in the artifact's folder. */
   storedManifest(): Promise<string | undefined>;
-  /** Paths of files that are there and shouldn't be. */
+  /** Paths of files that are not in the manifest. */
   extra(): Promise<string[]>;
 }
 
-/** Rejects with what the checks do, and what `filesOf` throws. */
+/** Rejects with errors of the checks and of `filesOf`. */
 export async function verify(
   artifactId: string,
   manifest: object,
@@ -124,7 +124,7 @@ export async function verify(
   for (const file of filesOf(manifest)) take(await checks.file(file));
   take(manifestCheck(manifest, await checks.storedManifest()));
   for (const path of await checks.extra()) take({ path, outcome: "extra", detail: null });
-  // Nothing but a plain yes is one.
+  // Only a literal true counts.
   const verified = (manifest as { verified?: unknown }).verified === true;
   const ok = verified && files.every(({ outcome }) => outcome === "ok");
   return { artifact_id: artifactId, ok, verified, files };
@@ -137,7 +137,7 @@ function manifestCheck(manifest: object, stored: string | undefined): FileCheck 
   return { path, outcome: "changed", detail: "not the manifest in the registry" };
 }
 
-/** Equality of JSON, whatever the order of fields. */
+/** JSON equality, regardless of the order of fields. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;

@@ -1,38 +1,37 @@
-// Waiting for a job's end: by its events where they arrive, by asking where they don't.
+// Waits for a job's end: by events if they arrive, else by polling.
 //
-// Each round asks for the job, then listens to one connection of its events until the job may have
-// ended. A connection that tells nothing, e.g. through a proxy that holds it back, is as good as a
-// pause between two questions.
+// Each round reads the job, then listens to one event connection until the job may have ended. If a
+// connection delivers nothing (a proxy may buffer it), it is only a pause between two polls.
 import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
-import { connect, Following, GONE, KEEP_ALIVE_MS, LIFE } from "./following.ts";
+import { ALIVE, connect, Following, GONE, KEEP_ALIVE_MS } from "./following.ts";
 import type { Job } from "./job.ts";
 import { jobEvent } from "./job-event.ts";
 import { isFinal, type JobEvent } from "./job-status.ts";
 import type { RequestOptions } from "./options.ts";
-import { Passing } from "./retries.ts";
+import { TransientFailure } from "./retries.ts";
 import type { ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
-/** So many connections in a row may tell nothing before events are only tried now and then. */
-const MAX_DUMB = 2;
-const AGAIN_AFTER = 12;
-/** Connections that waits listen to now, of all clients. */
+/** After this number of consecutive connections without data, a wait mostly polls. */
+const MAX_SILENT = 2;
+const RETRY_EVERY = 12;
+/** Number of open event connections of all waits and clients. */
 let streams = 0;
 
-/** The decisions of one wait, without I/O. */
+/** The logic of one wait, without I/O. */
 export class Watch {
   readonly #following: Following;
   readonly #deadline: Deadline;
   #roundMs = 0;
   #hasListened = false;
-  /** Connections in a row that told nothing at all. */
-  #dumb = 0;
-  /** An event has said so. */
+  /** Number of consecutive connections that delivered nothing. */
+  #silentConnections = 0;
+  /** Whether an event said that the job has ended. */
   #hasEnded = false;
-  /** And the job itself does not, yet: no hurry any more. */
+  /** Whether the job itself did not show this end yet: then poll at the normal interval. */
   #isLate = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
@@ -40,48 +39,49 @@ export class Watch {
     this.#deadline = deadline;
   }
 
-  /** A round, with the job as it is now. Throws WaitTimeoutError. */
+  /** Begins a round with the job's current state. Throws WaitTimeoutError. */
   begin(job: Job): void {
     this.#deadline.check(job.status);
     this.#roundMs = performance.now();
     this.#hasListened = false;
   }
 
-  /** Whether this round is to have a connection. */
+  /** Whether this round uses an event connection. */
   get listens(): boolean {
     return this.#isDue && streams < platform.maxStreams;
   }
 
   get #isDue(): boolean {
-    // Where nothing is to be heard, now and then again.
-    return this.#dumb < MAX_DUMB || this.#dumb % AGAIN_AFTER === 0;
+    // If connections deliver nothing, try only now and then.
+    return this.#silentConnections < MAX_SILENT || this.#silentConnections % RETRY_EVERY === 0;
   }
 
-  /** A connection of this round begins. */
+  /** Begins the connection of this round. */
   listen(): Following {
     this.#hasListened = true;
     return this.#following;
   }
 
-  /** What a connection gave, as a job's event. Throws ForgeHTTPError. */
-  hear(event: ServerSentEvent | typeof LIFE): JobEvent | undefined {
+  /** Converts a received item to a job event, if it is one. Throws ForgeHTTPError. */
+  receive(event: ServerSentEvent | typeof ALIVE): JobEvent | undefined {
     if (event === GONE) this.#hasEnded = true;
-    if (event === GONE || event === LIFE) return undefined;
+    if (event === GONE || event === ALIVE) return undefined;
     const found = jobEvent(event);
     this.#hasEnded = isFinal(found.status);
     return found;
   }
 
   /** Whether it is time for the next round. */
-  get isEnough(): boolean {
+  get isRoundOver(): boolean {
     return this.#hasEnded;
   }
 
-  /** Of a round; for how long to pause before the next. */
+  /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // Without a connection to spare it is not known whether one would tell something.
+    // A round without a free connection says nothing about whether events arrive.
     if (this.#hasListened || !this.#isDue) {
-      this.#dumb = this.#following.hasHeard && this.#hasListened ? 0 : this.#dumb + 1;
+      this.#silentConnections =
+        this.#following.hasReceived && this.#hasListened ? 0 : this.#silentConnections + 1;
     }
     if (this.#hasEnded && !this.#isLate) {
       this.#isLate = true;
@@ -91,7 +91,7 @@ export class Watch {
   }
 }
 
-/** One connection's events. Its failures end it: the next question tells more of them. */
+/** Yields one connection's events. Ends on failures: the next poll reports them. */
 export async function* listen(
   transport: Transport,
   watch: Watch,
@@ -101,12 +101,12 @@ export async function* listen(
   streams += 1;
   try {
     for await (const each of events) {
-      const event = watch.hear(each);
+      const event = watch.receive(each);
       if (event) yield event;
-      if (watch.isEnough) return;
+      if (watch.isRoundOver) return;
     }
   } catch (error) {
-    const isLost = error instanceof Passing || error instanceof ForgeHTTPError;
+    const isLost = error instanceof TransientFailure || error instanceof ForgeHTTPError;
     if (!isLost && !(error instanceof ForgeAPIError)) throw error;
   } finally {
     streams -= 1;

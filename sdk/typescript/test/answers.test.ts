@@ -21,8 +21,8 @@ test.each([
   ["HTML", { body: "<html>" }, "not a JSON object"],
   ["a list", json([]), "not a JSON object"],
   ["a redirect", { status: 302, headers: { Location: "http://elsewhere" } }, "redirects are not"],
-  ["a list without entries", json({ has_more: false }), "jobs in the answer is not a list"],
-])("%s is no answer", async (_, answer, text) => {
+  ["a list without entries", json({ has_more: false }), "jobs in the response is not a list"],
+])("%s is an invalid response", async (_, answer, text) => {
   server.script = () => answer;
   const error = await failureOf(server.client().jobs.list().toArray());
   if (text.startsWith("jobs")) expect(error.message).toContain(text);
@@ -31,7 +31,7 @@ test.each([
 });
 
 test.each([{}, { artifacts: null, attempts: null }, { artifacts: [null], attempts: ["x"] }])(
-  "%j is no list of what a job has",
+  "%j is an invalid list of a job's artifacts or attempts",
   async (answer) => {
     server.script = () => json(answer);
     const { jobs } = server.client();
@@ -40,7 +40,7 @@ test.each([{}, { artifacts: null, attempts: null }, { artifacts: [null], attempt
   },
 );
 
-test("what is no job is no answer, alone or in a list", async () => {
+test("an invalid job is refused, alone or in a list", async () => {
   const { jobs } = server.client();
   for (const wrong of [{}, { job_id: "job_1" }, { job_id: 7, status: "running" }]) {
     server.script = () => json({ ...wrong, jobs: [wrong] });

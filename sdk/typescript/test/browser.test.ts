@@ -1,4 +1,4 @@
-// What a browser has less of, by the flags of its platform.
+// Restrictions of browsers, simulated by the platform's flags.
 import { platform } from "../src/platform/node.ts";
 import { FakeForge, job, json } from "./fake-forge.ts";
 
@@ -17,7 +17,7 @@ const isEvents = ({ path }: { path: string }): boolean => path.endsWith("/events
 
 const IDS = ["a", "b", "c", "d", "e", "f", "g"];
 
-/** Waits for each of the jobs, which never end; how often each was asked for, and listened to. */
+/** Waits for jobs that never end. Returns how often each was polled and listened to. */
 function waitForAll() {
   const asked = new Map<string, number>();
   const streams = new Map<string, number>();
@@ -43,7 +43,7 @@ function waitForAll() {
   return { asked, streams, giveUpOne, giveUp };
 }
 
-test("at most so many waits listen at once; the others ask, and take a free place", async () => {
+test("a limited number of waits listen; the others poll until a connection is free", async () => {
   jest.replaceProperty(platform, "maxStreams", 2);
   const { asked, streams, giveUpOne, giveUp } = waitForAll();
   const others = (): string[] => IDS.filter((id) => !streams.has(id));
@@ -63,7 +63,7 @@ test("in Node all waits listen", async () => {
   await giveUp();
 });
 
-test("an upload that nothing tells of has time by its size", async () => {
+test("the time-out of an upload without progress events depends on its size", async () => {
   jest.replaceProperty(platform, "streamsUploads", false);
   const timers = jest.spyOn(globalThis, "setTimeout");
   server.script = () => json({ dataset_id: "ds_2" }, 201);
@@ -72,13 +72,13 @@ test("an upload that nothing tells of has time by its size", async () => {
   expect(timers.mock.calls.map(([, ms]) => ms)).toContain(310_000);
 });
 
-test("an upload that nothing tells of has the time that was given", async () => {
+test("the time-out of an upload without progress events is at least the given one", async () => {
   jest.replaceProperty(platform, "streamsUploads", false);
   server.script = () => "silent";
   const content = new Blob([new Uint8Array(1_000_000)]);
   const options = { format: "csv", timeoutMs: 50, maxRetries: 0 } as const;
   const upload = server.client().datasets.upload(content, "x", options);
-  await expect(upload).rejects.toThrow("no answer within 0.05 s");
+  await expect(upload).rejects.toThrow("no response within 0.05 s");
 });
 
 async function until(isSo: () => boolean): Promise<void> {

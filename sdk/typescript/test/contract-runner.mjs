@@ -1,6 +1,6 @@
-// Plays scenarios of sdk/contract by this SDK, as built; sdk/python/tests/contract_runner.py is the same
-// there. From stdin: a list of scenarios, each with the address and keys that it is for. To stdout: of
-// each a list with the result or error of each of its steps.
+// Runs scenarios of sdk/contract with the built SDK, like sdk/python/tests/contract_runner.py. Stdin: a
+// list of scenarios, each with its address and keys. Stdout: for each scenario, a list with the result
+// or error of each step.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError } from "../dist/index.js";
 
-/** Options of the SDK's own; the others are the API's fields, by its names. */
+/** Options of the SDK itself. All others are fields of the API, with the API's names. */
 const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
 
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
@@ -33,7 +33,7 @@ async function played({ steps, step_url, keys, base_url, limits = {}, ...given }
       baseUrl: base_url,
       ...("timeout" in limits ? { timeoutMs: limits.timeout * 1000 } : {}),
     });
-    // Who listens in between, or stands there, tells the steps apart.
+    // Marks the start of a step for the recorder or fake server.
     await fetch(step_url, { method: "POST" });
     try {
       const result = await called(clients[who], filledIn(step, variables));
@@ -55,7 +55,7 @@ async function called(client, { call, args = [], options = {} }) {
   return await plain(owner[name](...argumentsOf(args, options)));
 }
 
-/** By place, then those by name, then what is said of the request. */
+/** Positional arguments, then named ones, then request options. */
 function argumentsOf(args, { idempotency_key, ...options }) {
   const named = Object.entries(options).map(([name, value]) => [
     OWN_OPTIONS.includes(name) ? inCamelCase(name) : name,
@@ -85,7 +85,7 @@ function filledIn(step, variables) {
   return JSON.parse(text);
 }
 
-/** As JSON has it; what is iterated over, as a list, and a path as what is there. */
+/** Converts a result to JSON values, iterables to lists, and paths to the file's content. */
 async function plain(given) {
   if (given?.[Symbol.asyncIterator]) {
     const items = [];
@@ -99,18 +99,18 @@ async function plain(given) {
   return value === undefined ? null : JSON.parse(JSON.stringify(value));
 }
 
-/** What a caller can go by. */
+/** The public properties of an error. */
 function described(error) {
   if (!(error instanceof ForgeError)) return { type: "none of Forge's", message: String(error) };
-  const told = { type: error.constructor.name, message: error.message };
+  const report = { type: error.constructor.name, message: error.message };
   if (error instanceof ForgeAPIError) {
     const { status, code, param = null, request_id } = error;
-    return { ...told, status, code, param, request_id };
+    return { ...report, status, code, param, request_id };
   }
   if (error instanceof ForgeHTTPError) {
     const { status = null, code = null } = error;
-    return { ...told, status, code };
+    return { ...report, status, code };
   }
-  if (error instanceof JobFailedError) return { ...told, job: error.job };
-  return told;
+  if (error instanceof JobFailedError) return { ...report, job: error.job };
+  return report;
 }

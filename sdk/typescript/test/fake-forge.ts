@@ -17,16 +17,16 @@ export interface Answer {
   status?: number;
   body?: string | Buffer;
   headers?: Record<string, string>;
-  /** The connection breaks after so many bytes of the body. */
+  /** Number of bytes of the body after which the connection breaks. */
   cutAfter?: number;
   /** The connection stays open after the body. */
   staysOpen?: boolean;
 }
 
-/** Undefined: as the artifact has it. "cut": the connection breaks; "silent": nothing comes. */
+/** Undefined: the default response. "cut": the connection breaks. "silent": no response. */
 export type Script = (asked: Asked) => Answer | "cut" | "silent" | undefined;
 
-/** Serves one artifact, `ds_1`, over real HTTP, with the faults that a test asks for. */
+/** Serves one artifact, `ds_1`, over real HTTP, with scripted faults. */
 export class FakeForge {
   readonly asked: Asked[] = [];
   script: Script = () => undefined;
@@ -36,7 +36,7 @@ export class FakeForge {
     "deep/er/b": Buffer.from("two"),
   };
   manifest: object = manifestOf(this.files);
-  /** Requests whose answer a client has not come to the end of, nor hung up on. */
+  /** Requests whose response the client has neither read completely nor closed. */
   open = 0;
   private readonly server: Server;
 
@@ -68,7 +68,7 @@ export class FakeForge {
     return new Forge({ apiKey: KEY, baseUrl: this.url, ...options });
   }
 
-  /** Answers one after the other; the last again and again. */
+  /** Scripts the responses in order. Repeats the last one. */
   play(...answers: ReturnType<Script>[]): void {
     this.script = () => (answers.length > 1 ? answers.shift() : answers[0]);
   }

@@ -34,7 +34,7 @@ afterEach(async () => {
 const DATASET = { dataset_id: "ds_2", dataset_uri: "forge://artifacts/datasets/ds_2/" };
 const RAW = (): Buffer => server.files["raw.jsonl"] as Buffer;
 
-test("an upload carries name, length and checksum, and is read anew for each try", async () => {
+test("an upload has name, length and checksum, and is read again for each try", async () => {
   const content = Buffer.from("a,b\n1,2\n".repeat(50_000));
   writeFileSync(join(folder, "my data.csv"), content);
   server.play("cut", refusal(503, "down"), json(DATASET, 201));
@@ -80,7 +80,7 @@ test("content may be bytes, a Blob, a File or a stream", async () => {
 });
 
 test.each([true, false])(
-  "a download goes on where it broke (a server that knows Range: %s)",
+  "an interrupted download resumes (server with support for Range: %s)",
   async (knows) => {
     server.knowsRange = knows;
     let cuts = 0;
@@ -102,7 +102,7 @@ test.each([true, false])(
   },
 );
 
-test("bytes that are not the manifest's are thrown away", async () => {
+test("bytes that do not match the manifest are discarded", async () => {
   const wrong = Buffer.from(RAW());
   wrong[5] = (wrong[5] ?? 0) ^ 1;
   const { artifacts } = server.client();
@@ -115,11 +115,11 @@ test("bytes that are not the manifest's are thrown away", async () => {
     expect((await artifacts.verify("ds_1")).ok).toBe(false);
   }
   await expect(artifacts.download("ds_1", "other", join(folder, "x"))).rejects.toThrow(
-    'the manifest of ds_1 names no file "other"',
+    'the manifest of ds_1 has no file "other"',
   );
 });
 
-test("pull fetches what is not there, and verify finds what has changed", async () => {
+test("pull downloads missing files, and verify finds changes", async () => {
   const { artifacts } = server.client();
   const told: Progress[] = [];
   const pulled = await artifacts.pull("ds_1", folder, { onProgress: (each) => told.push(each) });
@@ -164,7 +164,7 @@ test.each([
   expect(existsSync(inner)).toBe(false);
 });
 
-test("two pulls side by side make the same folders", async () => {
+test("two concurrent pulls create the same folders", async () => {
   server.files = { "a/b/c/d/e": Buffer.from("deep") };
   server.manifest = manifestOf(server.files);
   const { artifacts } = server.client();
@@ -173,7 +173,7 @@ test("two pulls side by side make the same folders", async () => {
   expect((await artifacts.verifyLocal("ds_1", join(folder, "inner"))).ok).toBe(true);
 });
 
-test("a file, or a link that leads nowhere, is no folder to write in", async () => {
+test("a file or a dangling link in place of a folder is refused", async () => {
   const { artifacts } = server.client();
   writeFileSync(join(folder, "deep"), "a file");
   await expect(artifacts.pull("ds_1", folder)).rejects.toBeInstanceOf(UnsafePathError);
@@ -183,7 +183,7 @@ test("a file, or a link that leads nowhere, is no folder to write in", async () 
   expect(existsSync(join(folder, "nowhere"))).toBe(false);
 });
 
-test("nothing is written through a link", async () => {
+test("links are not followed for writing", async () => {
   mkdirSync(join(folder, "outside"));
   const inner = join(folder, "inner");
   mkdirSync(inner);

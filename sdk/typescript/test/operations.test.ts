@@ -3,22 +3,31 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Forge } from "../src/client.ts";
+import type { JobTypeMethods } from "../src/job-type-methods.ts";
 import type { Operations } from "../src/schema.ts";
-import type {
-  AuditParams,
-  DeployParams,
-  DistillParams,
-  EvaluateParams,
-  GenerateParams,
-  TrainParams,
-} from "../src/submission.ts";
 import { type Answer, type Asked, FakeForge, json } from "./fake-forge.ts";
 
 interface Operation {
   operationId: string;
   parameters: { name: string; in: string }[];
-  requestBody?: { content: Record<string, { schema: object }> };
+  requestBody?: {
+    content: Record<string, { schema: object; examples?: Record<string, { value: object }> }>;
+  };
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
+}
+
+/** A job type with no call of its own below is submitted by its first example. */
+function examplesOfJobTypes(): typeof CALLS {
+  const submissions = Object.entries(DOCUMENT.paths).flatMap(([path, { post }]) =>
+    post && path === `/api/jobs/${post.operationId}` ? [post] : [],
+  );
+  return Object.fromEntries(
+    submissions.map(({ operationId, requestBody }) => {
+      const { examples = {} } = requestBody?.content["application/json"] ?? {};
+      const body = Object.values(examples)[0]?.value ?? {};
+      return [operationId, (c: Forge) => c[operationId as "train"](body)];
+    }),
+  );
 }
 
 interface Schema {
@@ -37,7 +46,7 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** What workers and Prometheus ask for, and browsers by a ticket. */
+/** Operations for workers, for Prometheus, and for browsers with a ticket. */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",
@@ -61,8 +70,9 @@ const PRICES = {
   deployPerMonth: "0",
 };
 
-/** Each with all that it takes. */
+/** Calls with all parameters. */
 const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
+  ...examplesOfJobTypes(),
   generate: (c) =>
     c.generate({ domain: "law", num_samples: 10, resources: { gpu: 1 }, notes: "n" }),
   audit: (c) => c.audit({ dataset_uri: "s3://b/k", priority: 1, params: { a: 1 } }),
@@ -196,28 +206,31 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("each operation has a call, or is a worker's", () => {
+test("all operations are covered", () => {
   const names = OPERATIONS.map(({ operation }) => operation.operationId).sort();
   expect([...Object.keys(CALLS), ...NOT_FOR_USERS].sort()).toEqual(names);
 });
 
-test.each(Object.entries(CALLS))("%s asks as the document says", async (name, call) => {
-  const first = server.asked.length;
-  server.script = (asked) => answerOf(asked);
-  const result = call(server.client(), folder);
-  if (result instanceof Promise) await result;
-  else for await (const _ of result as AsyncIterable<unknown>);
-  const asked = server.asked.slice(first);
-  const operations = asked.map(operationOf);
-  expect(operations.map(({ operationId }) => operationId)).toContain(name);
-  for (const [n, operation] of operations.entries())
-    requireDocumented(asked[n] as Asked, operation);
-});
+test.each(Object.entries(CALLS))(
+  "%s sends a request that matches the document",
+  async (name, call) => {
+    const first = server.asked.length;
+    server.script = (asked) => answerOf(asked);
+    const result = call(server.client(), folder);
+    if (result instanceof Promise) await result;
+    else for await (const _ of result as AsyncIterable<unknown>);
+    const asked = server.asked.slice(first);
+    const operations = asked.map(operationOf);
+    expect(operations.map(({ operationId }) => operationId)).toContain(name);
+    for (const [n, operation] of operations.entries())
+      requireDocumented(asked[n] as Asked, operation);
+  },
+);
 
-/** Paths that the client keeps to for servers of the release before, which know no others. */
+/** Paths that the client still uses, to support servers of the previous release. */
 const OLDER_PATHS: Record<string, string> = { "/api/audit": "/api/audit-log" };
 
-/** Of several templates the one with the fewest holes. */
+/** Prefers the template with the fewest parameters. */
 function operationOf({ method, path }: Asked): Operation {
   const asked = new URL(path, server.url).pathname;
   const pathname = OLDER_PATHS[asked] ?? asked;
@@ -229,11 +242,11 @@ function operationOf({ method, path }: Asked): Operation {
   return found.operation;
 }
 
-/** `{path}` takes the rest, slashes and all. */
+/** `{path}` matches the rest, including slashes. */
 const patternOf = (template: string): RegExp =>
   new RegExp(`^${template.replace("{path}", ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
 
-/** As empty as the API's answers may be. */
+/** The smallest valid responses of the API. */
 function answerOf(asked: Asked): Answer {
   const operation = operationOf(asked);
   if (["streamJobEvents", "streamEvents"].includes(operation.operationId)) {
@@ -269,12 +282,12 @@ function requireDocumented({ path, headers, body }: Asked, operation: Operation)
   expect([isValid(JSON.parse(String(body))), isValid.errors]).toEqual([true, null]);
 }
 
-/** Whatever the API takes, a submission takes: the compiler looks at this. */
-export const submissions = (bodies: { [Name in keyof Operations]: Operations[Name] }) => ({
-  generate: bodies.generate.body satisfies GenerateParams,
-  audit: bodies.audit.body satisfies AuditParams,
-  distill: bodies.distill.body satisfies DistillParams,
-  train: bodies.train.body satisfies TrainParams,
-  evaluate: bodies.evaluate.body satisfies EvaluateParams,
-  deploy: bodies.deploy.body satisfies DeployParams,
-});
+/** Compile-time check: a submission accepts everything that the API accepts. */
+type IsTaken = {
+  [Type in keyof JobTypeMethods]: Operations[Type]["body"] extends Parameters<
+    JobTypeMethods[Type]
+  >[0]
+    ? true
+    : Type;
+}[keyof JobTypeMethods];
+export const isTaken: [IsTaken] extends [true] ? true : IsTaken = true;

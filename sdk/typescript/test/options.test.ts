@@ -10,27 +10,32 @@ beforeEach(async () => {
 
 afterEach(async () => await server.stop());
 
-test.each([Number.NaN, 0, -1, "5"])("%p is no time, and the option is named", async (wrong) => {
-  const time = wrong as number;
-  const client = server.client();
-  const tells = (option: string) => `${option} must be more than 0`;
-  expect(() => server.client({ timeoutMs: time })).toThrow(tells("timeoutMs"));
-  await expect(client.service.ping({ timeoutMs: time })).rejects.toThrow(tells("timeoutMs"));
-  for (const waits of [client, client.pipelines]) {
-    await expect(waits.wait("x", { timeout: time })).rejects.toThrow(tells("timeout"));
-    await expect(waits.wait("x", { pollInterval: time })).rejects.toThrow(tells("pollInterval"));
-    await expect(waits.wait("x", { timeoutMs: time })).rejects.toThrow(tells("timeoutMs"));
-  }
-  expect(server.asked).toHaveLength(0);
-});
+test.each([Number.NaN, 0, -1, "5"])(
+  "%p is an invalid time, and the error names the option",
+  async (wrong) => {
+    const time = wrong as number;
+    const client = server.client();
+    const messageFor = (option: string) => `${option} must be more than 0`;
+    expect(() => server.client({ timeoutMs: time })).toThrow(messageFor("timeoutMs"));
+    await expect(client.service.ping({ timeoutMs: time })).rejects.toThrow(messageFor("timeoutMs"));
+    for (const waits of [client, client.pipelines]) {
+      await expect(waits.wait("x", { timeout: time })).rejects.toThrow(messageFor("timeout"));
+      await expect(waits.wait("x", { pollInterval: time })).rejects.toThrow(
+        messageFor("pollInterval"),
+      );
+      await expect(waits.wait("x", { timeoutMs: time })).rejects.toThrow(messageFor("timeoutMs"));
+    }
+    expect(server.asked).toHaveLength(0);
+  },
+);
 
-test("maxRetries that is no number would be without an end", async () => {
+test("NaN as maxRetries is refused: it would mean no limit", async () => {
   const { service } = server.client();
   await expect(service.ping({ maxRetries: Number.NaN })).rejects.toThrow("maxRetries must not");
   expect(server.asked).toHaveLength(0);
 });
 
-test.each([2 ** 31, Number.POSITIVE_INFINITY])("%p ms are not over at once", async (ms) => {
+test.each([2 ** 31, Number.POSITIVE_INFINITY])("%p ms do not end immediately", async (ms) => {
   server.script = ({ path }) => (path.includes("jobs") ? job({ status: "completed" }) : undefined);
   const options = { timeoutMs: ms, maxRetries: 0, timeout: ms, pollInterval: ms };
   let answer = (): void => undefined;
@@ -57,7 +62,7 @@ async function aborted(signal: AbortSignal | null | undefined): Promise<never> {
   });
 }
 
-test("what JSON or an address has not is named, and nothing is sent", async () => {
+test("values that JSON or a URL can't represent are named and not sent", async () => {
   const client = server.client();
   const loop: Record<string, unknown> = {};
   loop.again = { loop };
@@ -79,12 +84,12 @@ test("what JSON or an address has not is named, and nothing is sent", async () =
   const dated = client.jobs.list({ created_after: date }).toArray();
   await expect(dated).rejects.toThrow("created_after is an invalid date");
   for (const path of ["a/\ud800", "\udc00b"]) {
-    await expect(client.deployments.ask("d", path)).rejects.toThrow("is not a path below");
+    await expect(client.deployments.ask("d", path)).rejects.toThrow("is not a valid path below");
   }
   expect(server.asked).toHaveLength(0);
 });
 
-test("what JSON has is sent as it is", async () => {
+test("valid JSON values are sent unchanged", async () => {
   server.script = () => job();
   const twice = { a: null, b: "\u00f6", c: [new Date(0), true, -1.5e300] };
   await server.client().train({ model: "m", params: { twice, again: [twice] } });

@@ -1,6 +1,6 @@
-// What the SDK adds to fetch: `status` beside the same request without it, in turns. Prints, as JSON, the
-// milliseconds of each. Address, key and job by SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; how many
-// calls of each by argument.
+// Measures the SDK's overhead over fetch: `status`, alternating with the same request without the SDK.
+// Prints the milliseconds of each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the
+// argument is the number of calls.
 
 import { Forge } from "../dist/index.js";
 
@@ -23,7 +23,7 @@ async function turnMs(call, times) {
   return performance.now() - began;
 }
 
-// Neither is measured before it is compiled.
+// Warm-up, so that both are compiled before the measurement.
 await turnMs(bare, TURN);
 await turnMs(bySdk, TURN);
 let bare_ms = 0;

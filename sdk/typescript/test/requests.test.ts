@@ -35,7 +35,7 @@ const failureOf = async (promise: Promise<unknown>): Promise<Error> =>
     (error: Error) => error,
   );
 
-test("a request carries the key, the client's version, and what was given", async () => {
+test("a request has the key, the client's version and the parameters", async () => {
   server.script = () => job();
   await server.client().train({ model: "m", dataset_id: "d", tags: ["a"], notes: undefined });
   const [{ method, path, headers, body }] = server.asked as [(typeof server.asked)[0]];
@@ -51,7 +51,7 @@ test("a request carries the key, the client's version, and what was given", asyn
   });
 });
 
-test("a job has four statuses, the API's own beside, and fields that are not known yet", async () => {
+test("a job has one of four statuses, the API's status, and unknown fields", async () => {
   const answers = [
     ["provisioning_worker", null, "pending"],
     ["assigned", null, "pending"],
@@ -77,7 +77,7 @@ test.each([
   [404, NotFoundError],
   [409, ConflictError],
   [418, ForgeAPIError],
-])("%d is an error of its own, and not tried again", async (status, kind) => {
+])("%d has its own error class and is not retried", async (status, kind) => {
   server.script = () => refusal(status, "some_code");
   const error = await failureOf(server.client().service.ping());
   expect(error.constructor).toBe(kind);
@@ -87,7 +87,7 @@ test.each([
   expect(server.asked).toHaveLength(1);
 });
 
-test("what may pass is tried again, with one idempotency key and growing pauses", async () => {
+test("transient failures are retried with one idempotency key and increasing pauses", async () => {
   const faults = [refusal(503, "down"), "cut", refusal(409, "request_in_flight")] as const;
   server.play(...faults, { status: 502, body: "<html>" }, job());
   await server.client().audit({ dataset_uri: "s3://b/k" });
@@ -102,7 +102,7 @@ test("what may pass is tried again, with one idempotency key and growing pauses"
   }
 });
 
-test("a key of one's own goes with each try", async () => {
+test("a given idempotency key is sent with each try", async () => {
   server.play("cut", job());
   await server.client().generate({ domain: "law", num_samples: 1 }, { idempotencyKey: "mine" });
   expect(server.asked.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine", "mine"]);
@@ -110,7 +110,7 @@ test("a key of one's own goes with each try", async () => {
   await expect(wrong).rejects.toThrow("idempotencyKey must be");
 });
 
-test("Retry-After is waited for, in seconds or until a date, unless it is too long", async () => {
+test("Retry-After in seconds or as a date is respected, unless it is too long", async () => {
   const date = new Date(Date.now() + 20_000).toUTCString();
   server.play(
     refusal(429, "rate_limited", { "Retry-After": "7" }),
@@ -125,7 +125,7 @@ test("Retry-After is waited for, in seconds or until a date, unless it is too lo
   expect(pauses).toHaveLength(2);
 });
 
-test("after all tries: what was answered last", async () => {
+test("after all tries, the last response is the error", async () => {
   server.script = () => refusal(503, "postgres_away");
   const error = await failureOf(server.client({ maxRetries: 2 }).service.ping());
   expect(error).toBeInstanceOf(ForgeHTTPError);
@@ -135,7 +135,7 @@ test("after all tries: what was answered last", async () => {
   expect(server.asked).toHaveLength(4);
 });
 
-test("what a model was asked is not asked again once it may have arrived", async () => {
+test("a request to a model is not retried if it may have arrived", async () => {
   server.script = () => "cut";
   const ask = () => server.client().deployments.ask("d", "chat/completions", { messages: [] });
   expect(await failureOf(ask())).toBeInstanceOf(ForgeHTTPError);
@@ -145,7 +145,7 @@ test("what a model was asked is not asked again once it may have arrived", async
   expect(server.asked.at(-1)?.path).toBe("/api/deployments/d/v1/chat/completions");
 });
 
-test("nobody there: ForgeHTTPError with the address, for what can't have arrived after retries", async () => {
+test("an unreachable server: retries requests that can't have arrived, then names the address", async () => {
   const { url } = server;
   await server.stop();
   const client = new Forge({ apiKey: KEY, baseUrl: url, maxRetries: 1 });
@@ -156,17 +156,17 @@ test("nobody there: ForgeHTTPError with the address, for what can't have arrived
   server = await new FakeForge().start();
 });
 
-test("a silent server is given up", async () => {
+test("a silent server causes a time-out", async () => {
   server.script = () => "silent";
   const client = server.client({ timeoutMs: 50, maxRetries: 1 });
   const error = await failureOf(client.service.ping());
-  expect(error.message).toContain("no answer within 0.05 s");
+  expect(error.message).toContain("no response within 0.05 s");
   expect(server.asked).toHaveLength(2);
   server.script = () => ({ body: '{"ok"', staysOpen: true });
-  expect((await failureOf(client.service.ping())).message).toContain("no answer within 0.05 s");
+  expect((await failureOf(client.service.ping())).message).toContain("no response within 0.05 s");
 });
 
-test("an aborted signal rejects with its reason, and leaves nothing open", async () => {
+test("an aborted signal rejects with its reason and closes the connection", async () => {
   server.script = () => "silent";
   const reason = new Error("changed my mind");
   const controller = new AbortController();
@@ -180,17 +180,17 @@ test("an aborted signal rejects with its reason, and leaves nothing open", async
   expect(server.asked).toHaveLength(1);
 });
 
-test("ids that would be other addresses are not sent", async () => {
+test("ids that would change the path are not sent", async () => {
   const client = server.client();
   for (const id of ["../admin", "a/b", "", ".", "a?b", 7, undefined]) {
     await expect(client.status(id as string)).rejects.toThrow(/is not the id of a job/);
   }
   await expect(client.artifacts.get("..")).rejects.toThrow('".." is not the id of an artifact');
-  await expect(client.deployments.ask("d", "a/../b")).rejects.toThrow("is not a path");
+  await expect(client.deployments.ask("d", "a/../b")).rejects.toThrow("is not a valid path");
   expect(server.asked).toHaveLength(0);
 });
 
-test("the key is in no error, and no picture of a client", async () => {
+test("errors and printed clients do not contain the key", async () => {
   const client = server.client();
   expect(inspect(client, { depth: 9 })).not.toContain(KEY);
   expect(JSON.stringify(client)).not.toContain(KEY);
@@ -205,7 +205,7 @@ test("the key is in no error, and no picture of a client", async () => {
   }
 });
 
-test("options are checked, and withOptions changes a copy", async () => {
+test("options are validated, and withOptions changes a copy", async () => {
   expect(() => server.client({ timeoutMs: 0 })).toThrow("timeoutMs must be more than 0");
   const client = server.client();
   server.script = () => refusal(503, "down");
@@ -220,22 +220,22 @@ test("the version is the package's", () => {
   expect(VERSION).toBe(version);
 });
 
-test("an older client than the server would like: one warning, and it works", async () => {
+test("an outdated client warns once and works", async () => {
   const answer = json({ ok: true });
   const headers = { "X-Forge-Version": "9.1.0", "X-Forge-Min-Client": "9.0.0" };
   server.script = () => ({ ...answer, headers });
-  const told: string[] = [];
-  const client = server.client({ onWarning: (message) => told.push(message) });
+  const warnings: string[] = [];
+  const client = server.client({ onWarning: (message) => warnings.push(message) });
   for (const each of [client, client, client.withOptions({ maxRetries: 1 })]) {
     expect(await each.service.ping()).toEqual({ ok: true });
   }
-  expect(told).toEqual([expect.stringMatching(/^Forge 9\.1\.0 asks for @forge\/sdk 9\.0\.0/)]);
+  expect(warnings).toEqual([expect.stringMatching(/^Forge 9\.1\.0 requires @forge\/sdk 9\.0\.0/)]);
   server.script = () => ({ ...answer, headers: { "X-Forge-Min-Client": "0.0.9" } });
-  await server.client({ onWarning: (message) => told.push(message) }).service.ping();
-  expect(told).toHaveLength(1);
+  await server.client({ onWarning: (message) => warnings.push(message) }).service.ping();
+  expect(warnings).toHaveLength(1);
 });
 
-test("lists are fetched page by page, as far as they are wanted", async () => {
+test("lists are fetched page by page, on demand", async () => {
   const ids = Array.from({ length: 7 }, (_, n) => ({ job_id: `j${n}`, status: "pending" }));
   server.script = ({ path }) => {
     const query = new URL(path, server.url).searchParams;
@@ -261,7 +261,7 @@ test("lists are fetched page by page, as far as they are wanted", async () => {
   expect(await jobs.list({ limit: 0 }).toArray()).toEqual([]);
   expect(() => jobs.list({ limit: -1 })).toThrow("limit must not be negative");
   server.script = () => json({ jobs: [], has_more: true, next_cursor: "same" });
-  await expect(jobs.list().toArray()).rejects.toThrow("a page leads to itself");
+  await expect(jobs.list().toArray()).rejects.toThrow("leads to the same page");
 });
 
 async function until(isSo: () => boolean): Promise<void> {

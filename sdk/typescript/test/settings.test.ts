@@ -24,7 +24,7 @@ afterAll(() => {
 const stackAt = (api_url: string): void =>
   writeFileSync(join(home, "stack.json"), JSON.stringify({ api_url, user_api_key: KEY }));
 
-test("the local stack's key goes to the local stack alone", async () => {
+test("the local stack's key is sent to the local stack only", async () => {
   const server = await new FakeForge().start();
   try {
     stackAt(server.url);
@@ -41,7 +41,7 @@ test("the local stack's key goes to the local stack alone", async () => {
   }
 });
 
-test("a bearer's key is in Authorization and nowhere else", async () => {
+test("a bearer key is sent in Authorization only", async () => {
   const server = await new FakeForge().start();
   try {
     server.script = () => job();
@@ -66,7 +66,7 @@ test.each([
   ["http://localhost.elsewhere.example", false],
   ["http://localhost@elsewhere.example", false],
   ["http://10.0.0.1:8080", false],
-])("one's own key goes to %s of a stack.json: %s", (address, goes) => {
+])("another key is sent to the address %s of a stack.json: %s", (address, goes) => {
   stackAt(address);
   const clients = [
     () => new Forge({ apiKey: "mine" }),

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { JsSha256 } from "../src/platform/sha256.ts";
 
-test("the browser's SHA-256 is everybody's, however the bytes come", () => {
+test("SHA-256 in JavaScript matches Node's, for any chunks", () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 });
   fc.assert(
     fc.property(pieces, (given) => {
@@ -17,7 +17,7 @@ test("the browser's SHA-256 is everybody's, however the bytes come", () => {
   );
 });
 
-test("at the ends of blocks, too", () => {
+test("lengths around block boundaries", () => {
   for (let length = 0; length < 200; length++) {
     const bytes = new Uint8Array(length).fill(length);
     const hash = new JsSha256();

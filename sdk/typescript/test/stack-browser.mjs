@@ -1,5 +1,5 @@
-// `Forge` against a real stack, as a browser has it: test/e2e/sdk-typescript.test.ts runs it in a
-// Node that takes the condition `browser`. That it names nothing of Node's, the compiler knows.
+// Tests the browser build of `Forge` with a real stack. test/e2e/sdk-typescript.test.ts runs it in Node
+// with the condition `browser`. The compiler checks that the build uses nothing of Node.
 const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey } = process.env;
 await fetch("data:,"); // makes Node's fetch, which begins by a look at the process
 delete globalThis.process;
@@ -32,7 +32,7 @@ for await (const bytes of client.artifacts.readFile(dataset.dataset_id, "raw.jso
 assert(text === DATA, "another content");
 assert((await client.artifacts.verify(dataset.dataset_id)).ok, "not verified");
 const refusal = await client.artifacts.pull(dataset.dataset_id, "x").catch((error) => error);
-assert(refusal instanceof ForgeError && refusal.message.includes("no disk"), String(refusal));
+assert(refusal instanceof ForgeError && refusal.message.includes("have no disk"), String(refusal));
 
 const job = await client.audit({ dataset_uri: dataset.dataset_uri });
 const statuses = [];

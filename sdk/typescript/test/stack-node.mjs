@@ -1,4 +1,4 @@
-// `Forge` against a real stack, in Node; test/e2e/sdk-typescript.test.ts runs it.
+// Tests `Forge` in Node with a real stack. test/e2e/sdk-typescript.test.ts runs it.
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import {

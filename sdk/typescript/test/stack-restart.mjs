@@ -1,4 +1,4 @@
-// Waits and reads while the server goes away; test/e2e/sdk-typescript.test.ts runs it.
+// Waits and reads during a server's restart. test/e2e/sdk-typescript.test.ts runs it.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { Forge } from "@forge/sdk";

@@ -33,7 +33,7 @@ async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-test("events go on where they were cut, without a gap", async () => {
+test("events resume after an interruption without gaps", async () => {
   const first = status(1, "pending") + status(2, "assigned");
   const half = status(3, "running");
   server.play(
@@ -61,7 +61,7 @@ test("events go on where they were cut, without a gap", async () => {
   expect(resumed).toEqual([undefined, "2", "2", "4"]);
 });
 
-test("who breaks off leaves no connection", async () => {
+test("ending the iteration closes the connection", async () => {
   server.script = () => stream(status(1, "pending"), { staysOpen: true });
   for await (const each of server.client().jobs.events("job_1")) {
     expect(each.status).toBe("pending");
@@ -77,17 +77,17 @@ test("who breaks off leaves no connection", async () => {
   await until(() => server.open === 0);
 });
 
-test("a stream that is none, or refused, is an error", async () => {
+test("an invalid or refused stream is an error", async () => {
   server.script = () => json({});
   const { jobs } = server.client();
-  await expect(allOf(jobs.events("job_1"))).rejects.toThrow("not events");
+  await expect(allOf(jobs.events("job_1"))).rejects.toThrow("not an event stream");
   server.script = () => refusal(404, "job_not_found");
   await expect(allOf(jobs.logs("job_1", { follow: true }))).rejects.toThrow("job_not_found");
   server.script = () => ({ status: 204, body: "" });
   expect(await allOf(jobs.events("job_1"))).toEqual([]);
 });
 
-test("lines of a log, in pieces of any kind, through attempts and cuts", async () => {
+test("lines of a log in any chunks, across attempts and interruptions", async () => {
   const log = (id: number, offset: number, text: string) => event(id, "log", { offset, text });
   server.play(
     stream(log(1, 0, "one\ntw") + log(2, 6, "ö\r\nrest")),
@@ -98,7 +98,7 @@ test("lines of a log, in pieces of any kind, through attempts and cuts", async (
   expect(server.asked[0]?.path).toBe("/api/jobs/job_1/logs?follow=true&attempt=2");
 });
 
-test("a log as a text, or its end", async () => {
+test("a log as a string, or its end", async () => {
   server.script = () => ({ body: "ö\n", headers: { "Content-Type": "text/plain" } });
   const { jobs } = server.client();
   expect(await jobs.logs("job_1")).toBe("ö\n");
@@ -107,7 +107,7 @@ test("a log as a text, or its end", async () => {
   await expect(jobs.logs("job_1", { tailBytes: 0 })).rejects.toThrow("tailBytes must be");
 });
 
-test("wait listens, and asks once it has heard of the end", async () => {
+test("wait uses events, and polls after the end event", async () => {
   let state = "running";
   server.script = (asked) => {
     if (!isEvents(asked)) return job({ status: state, result: { a: 1 } });
@@ -122,7 +122,7 @@ test("wait listens, and asks once it has heard of the end", async () => {
   expect(pauses.every((ms) => ms === 0)).toBe(true);
 });
 
-test("where no events arrive, wait asks again and again", async () => {
+test("wait polls if no events arrive", async () => {
   let questions = 0;
   server.script = (asked) => {
     if (isEvents(asked)) return refusal(404, "no_such_route");
@@ -133,11 +133,11 @@ test("where no events arrive, wait asks again and again", async () => {
   expect(pauses).toHaveLength(30);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
   expect(Math.min(...pauses)).toBeGreaterThan(1000);
-  // Twice, and then now and then.
+  // Two event connections, then only now and then.
   expect(server.asked.filter(isEvents)).toHaveLength(4);
 });
 
-test("wait sits through a restart: refused, cut, other errors of a proxy", async () => {
+test("wait survives a restart: refused, interrupted, errors of a proxy", async () => {
   const faults = ["cut", refusal(503, "restarting"), { status: 502, body: "<html>" }] as const;
   let questions = 0;
   server.script = (asked) => {
@@ -149,7 +149,7 @@ test("wait sits through a restart: refused, cut, other errors of a proxy", async
   expect(pauses.length).toBeGreaterThanOrEqual(19);
 });
 
-test("in an outage, who says Retry-After is asked again after a minute at the latest", async () => {
+test("in an outage, a long Retry-After is limited to one minute", async () => {
   const busy = refusal(429, "rate_limited", { "Retry-After": "3600" });
   server.play(busy, job({ status: "completed" }));
   expect((await server.client().wait("job_1")).status).toBe("completed");
@@ -168,7 +168,7 @@ test("a job that fails rejects with the worker's message", async () => {
   });
 });
 
-test("wait has an end", async () => {
+test("wait times out", async () => {
   server.script = (asked) =>
     isEvents(asked)
       ? stream(status(1, "running"), { staysOpen: true })
@@ -181,7 +181,7 @@ test("wait has an end", async () => {
   await expect(client.wait("job_1", { pollInterval: 0 })).rejects.toThrow("pollInterval must be");
 });
 
-test("wait can be given up by a signal, and by what onEvent throws", async () => {
+test("wait ends with a signal, and with an error of onEvent", async () => {
   server.script = (asked) =>
     isEvents(asked)
       ? stream(status(1, "running"), { staysOpen: true })
@@ -200,7 +200,7 @@ test("wait can be given up by a signal, and by what onEvent throws", async () =>
   await until(() => server.open === 0);
 });
 
-test("a pipeline is waited for by asking", async () => {
+test("waiting for a pipeline polls", async () => {
   const states = ["running", "running", "waiting_approval", "completed"];
   server.script = () => json({ pipeline_id: "p", status: states.shift(), completed_at: null });
   const { pipelines } = server.client();
@@ -213,7 +213,7 @@ test("a pipeline is waited for by asking", async () => {
   await expect(pipelines.wait("p")).rejects.toThrow("gate");
 });
 
-test("a model's answer in events, in any pieces", async () => {
+test("a model's response as events, in any chunks", async () => {
   const text =
     'data: {"a":\r\ndata: 1}\r\n\r\n: comment\n\nevent: x\rdata:  two\r\rdata: [DONE]\n\n';
   const answer = stream("");

@@ -23,7 +23,7 @@ const HEARD = {
   staysOpen: true,
 };
 
-/** What a wait of half a second rejects with; it must not take much longer. */
+/** The error of a wait with a time-out of 0.5 s. It must not take much longer. */
 async function timeoutOf(wait: (options: { timeout: number }) => Promise<unknown>) {
   const began = performance.now();
   const error = await wait({ timeout: 0.5 }).then(
@@ -37,27 +37,27 @@ async function timeoutOf(wait: (options: { timeout: number }) => Promise<unknown
 }
 
 test.each([
-  ["nobody is there", "closed"],
-  ["nobody answers", "silent"],
-  ["all is refused for long", "refused"],
-])("a wait keeps its time where %s", async (_, how) => {
+  ["the port is closed", "closed"],
+  ["the server does not respond", "silent"],
+  ["all requests are refused with a long Retry-After", "refused"],
+])("a wait keeps its time-out if %s", async (_, how) => {
   const client = server.client();
   server.script = () => (how === "silent" ? how : refusal(503, "down", { "Retry-After": "3600" }));
   if (how === "closed") await stop();
   const jobs = await timeoutOf((options) => client.wait("job_1", options));
-  expect(jobs).toBe("job_1 could not be asked for after 0.5 s; it goes on");
+  expect(jobs).toBe("job_1 has an unknown status after 0.5 s; it goes on");
   const pipelines = await timeoutOf((options) => client.pipelines.wait("pipe_1", options));
-  expect(pipelines).toBe("pipe_1 could not be asked for after 0.5 s; it goes on");
+  expect(pipelines).toBe("pipe_1 has an unknown status after 0.5 s; it goes on");
 });
 
-test("a wait keeps its time where the server goes away meanwhile, and tells what was", async () => {
+test("a wait keeps its time-out if the server stops, and reports the last status", async () => {
   const client = server.client();
   server.script = (asked) => (isEvents(asked) ? HEARD : job({ status: "running" }));
   const jobs = await timeoutOf((options) => client.wait("job_1", { ...options, onEvent: stop }));
   expect(jobs).toBe("job_1 is running after 0.5 s; it goes on");
 });
 
-test("a wait keeps its time where the events begin late, and then nothing comes", async () => {
+test("a wait keeps its time-out if events begin late and then stop", async () => {
   let questions = 0;
   server.script = (asked) => {
     if (isEvents(asked)) return { ...HEARD, body: ": hello\n\n" };
@@ -68,7 +68,7 @@ test("a wait keeps its time where the events begin late, and then nothing comes"
   expect(jobs).toBe("job_1 is pending after 0.5 s; it goes on");
 });
 
-test("what ends with the time is still seen", async () => {
+test("a job that ends at the deadline is still recognized", async () => {
   let state = "running";
   server.script = (asked) => (isEvents(asked) ? HEARD : job({ status: state }));
   const onEvent = (): void => {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes this machine a Forge worker: `sh bootstrap.sh <step>`, run by Forge over SSH, one step after the
-# other, from the directory that it lies in. A step may be repeated: what is there already is kept.
-# `settings` beside it says what to set up; `environment` is the agent's, and is for its owner only.
+# Sets up this machine as a Forge worker. Forge runs `sh bootstrap.sh <step>` over SSH, one step after the
+# other. Steps are idempotent. Two files in the same directory configure it: `settings` says what to set up,
+# `environment` has the agent's environment variables and is readable by its owner only.
 set -eu
 umask 077
 cd "$(dirname "$0")"
@@ -13,7 +13,7 @@ fail() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 as_root() {
-  # Without the lock: what a package starts may run for ever.
+  # Close the lock's descriptor: a service that a package starts would hold the lock for ever.
   if [ "$(id -u)" = 0 ]; then
     "$@" 9>&-
   elif has sudo; then
@@ -26,10 +26,10 @@ as_root() {
 
 ACCOUNT=forge-agent
 
-# A step that a lost connection left behind may still be at work.
+# A step of a lost connection may still run.
 if has flock; then
   exec 9>lock
-  flock -w 600 9 || fail "another step has been at work for ten minutes"
+  flock -w 600 9 || fail "another step has been running for ten minutes"
 fi
 
 # shellcheck disable=SC1091
@@ -41,9 +41,9 @@ set +a
 
 can_be_root() { [ "$(id -u)" = 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }
 
-# The agent is a service under an account of its own if systemd runs here and this user can be root;
-# else a process of this user. The account can't enter the home of this user, so a service is installed
-# outside of it, and runs by a Python of the system.
+# If systemd runs and this user can become root, the agent is a service with its own account. Otherwise it is
+# a process of this user. The service's account can't enter this user's home, so a service is installed
+# outside of it and uses the system's Python.
 if [ -d /run/systemd/system ] && can_be_root; then
   is_service=true
   python_path=/usr/local/bin:/usr/bin:/bin
@@ -85,7 +85,7 @@ install_packages() {
   fi
 }
 
-# The name of a thing's package: for apt-get, then for dnf.
+# Chooses a package name: package <name for apt-get> <name for dnf>.
 package() {
   if has apt-get; then say "$1"; else say "$2"; fi
 }
@@ -101,7 +101,7 @@ step_script() {
   if $is_service; then
     say "agent: a service of the account $ACCOUNT, in $installation"
   else
-    say "agent: a process of $(id -un), because there is no systemd, or no root without a password"
+    say "agent: a process of $(id -un), because there is no systemd, or root needs a password"
   fi
 }
 
@@ -116,7 +116,7 @@ step_packages() {
   [ -n "$(python_with_venv)" ] || fail "Python 3.11 or newer with venv is needed in $python_path, and could not be installed"
   [ -z "$REPOSITORY" ] || has git || fail "git is needed, and could not be installed"
   if [ "$GPU_COUNT" -gt 0 ]; then install_drivers; fi
-  say "all system packages are there"
+  say "all system packages are installed"
 }
 
 install_drivers() {
@@ -128,9 +128,9 @@ install_drivers() {
       install_packages "$(package nvidia-driver nvidia-driver-cuda)"
     fi
   fi
-  has nvidia-smi || fail "the GPU drivers are not there after their installation"
+  has nvidia-smi || fail "nvidia-smi is missing after the installation of the GPU drivers"
   found=$(nvidia-smi --list-gpus) ||
-    fail "the GPU drivers do not run yet; reboot the machine, then call for the bootstrap again"
+    fail "the GPU drivers are not loaded yet; reboot the machine, then request the bootstrap again"
   count=$(say "$found" | grep -c .) || true
   [ "$count" -ge "$GPU_COUNT" ] || fail "registered with $GPU_COUNT GPUs, but there are $count"
   say "$found"
@@ -145,14 +145,14 @@ step_repository() {
   done
 }
 
-# The server brings agent and handlers of its own release, where it is told of no repository.
+# Without a configured repository, the server sends the agent and handlers of its own release.
 unpack_repository() {
   rm -rf repository.part
   mkdir repository.part
   tar --no-same-owner -xzf compute.tgz -C repository.part
   rm -rf repository
   mv repository.part repository
-  say "as the server brought it, $REPOSITORY_REF"
+  say "sent by the server, $REPOSITORY_REF"
 }
 
 fetch_repository() {
@@ -164,7 +164,7 @@ fetch_repository() {
   git -C repository remote add origin -- "$REPOSITORY"
   git -C repository fetch -q --depth 1 origin "$REPOSITORY_REF"
   fetched=$(git -C repository rev-parse --verify 'FETCH_HEAD^{commit}')
-  # A full commit pins every file. A branch or tag of that name, which would come instead, is refused.
+  # A full commit pins every file. Refuse a branch or tag with that name, which git would fetch instead.
   if is_commit "$REPOSITORY_REF" && [ "$fetched" != "$REPOSITORY_REF" ]; then
     fail "the repository has $fetched for $REPOSITORY_REF"
   fi
@@ -182,7 +182,7 @@ step_requirements() {
 
 open_installation() {
   as_root install -d -m 755 -o "$(id -u)" -g "$(id -g)" "$installation"
-  # In a directory that the operator chose; a bootstrap may have made the one above, for its user only.
+  # In a directory that the operator chose, an earlier bootstrap may have created the parent for its user only.
   if [ "$installation" = "$(pwd)" ]; then as_root chmod go+x ..; fi
 }
 
@@ -192,12 +192,12 @@ install_agent() {
     "$(python_with_venv)" -m venv "$installation/venv"
   fi
   handlers=./repository/compute
-  # Without a GPU the worker does what needs no PyTorch; its build with CUDA is 3 GB to fetch.
+  # Without a GPU the worker runs only jobs that don't need PyTorch, whose CUDA build is a download of 3 GB.
   if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
   wanted="$(revision) $handlers"
   marker=$installation/venv/.forge-installed
   if [ "$(cat "$marker" 2>/dev/null)" = "$wanted" ]; then
-    say "agent and handlers are there"
+    say "agent and handlers are already installed"
     return
   fi
   rm -f "$marker"
@@ -210,7 +210,8 @@ install_agent() {
   say "$wanted" >"$marker"
 }
 
-# Every package by its hash; then our own, built with what is there, so that pip fetches nothing else.
+# Installs every dependency by hash, then our own packages without build isolation, so that pip downloads
+# nothing else.
 install_locked() {
   set -- -r "$locks/build.txt" -r "$locks/runtime.txt"
   case "$handlers" in *train*) set -- "$@" -r "$locks/train.txt" ;; esac
@@ -219,9 +220,9 @@ install_locked() {
     ./repository/compute ./repository/agent
 }
 
-# The key comes by standard input, and is in no process list and no log.
+# Reads the key from standard input, so that it appears in no process list and no log.
 step_agent() {
-  IFS= read -r key || fail "no key came"
+  IFS= read -r key || fail "no key on standard input"
   {
     cat environment
     [ -z "$REPOSITORY" ] || printf 'FORGE_GIT_COMMIT="%s"\n' "$(revision)"
@@ -236,20 +237,20 @@ step_agent() {
   fi
 }
 
-# The unit, and the account, are those of `forge-agent install`.
+# `forge-agent install` creates the unit and the account.
 start_service() {
   unit=forge-agent-$WORKER_ID
-  # -B: files of root in the cache of bytecode could not be removed later.
+  # -B: don't write bytecode, because this user could not remove root's files later.
   help=$("$python" -B -m forge_agent install --help)
   case $help in *--env-file*) ;; *)
     fail "the agent of $(revision) is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;
   esac
-  # By SIGTERM alone, a job under way would be finished first.
+  # After SIGTERM the agent would first finish a running job.
   as_root timeout 10 systemctl stop "$unit.service" 2>/dev/null ||
     as_root systemctl kill --signal=KILL "$unit.service" 2>/dev/null || true
   stop_process
   state=${FORGE_AGENT_STATE:-$installation/state}
-  # Earlier bootstraps kept the state here, and owned by this user.
+  # Earlier releases kept the state here, owned by this user.
   if [ -d state ] && ! [ -e "$state" ]; then as_root mv state "$state"; fi
   as_root "$python" -B -m forge_agent install --name "$unit" --user "$ACCOUNT" \
     --env-file "$(pwd)/agent.env" --state-dir "$state"
@@ -263,10 +264,10 @@ start_service() {
   say "the agent runs as $unit.service"
 }
 
-# One that an earlier bootstrap started.
+# Stops a process that an earlier bootstrap started.
 stop_process() {
   if [ -f agent.pid ] && old=$(cat agent.pid) && grep -q forge_agent "/proc/$old/cmdline" 2>/dev/null; then
-    say "stopping the agent that runs ($old)"
+    say "stopping the running agent ($old)"
     kill "$old"
     for _ in 1 2 3 4 5 6 7 8 9 10; do
       kill -0 "$old" 2>/dev/null || break
@@ -289,7 +290,7 @@ start_process() {
   say "the agent runs as process $pid of $(id -un)"
 }
 
-# What the agent said last, for people who wonder why it is not heard.
+# Prints the end of the agent's log, for an agent that sends no heartbeat.
 step_agent_log() {
   if [ -f agent.log ]; then
     tail -n 20 agent.log

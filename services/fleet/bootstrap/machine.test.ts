@@ -4,7 +4,7 @@ import { filesFor } from "./machine";
 
 const VALUES = ["it's", 'a "b" c', "\\", "ends with \\", "$HOME $(id) `id`", "a\\nb", "ü  ", "#;="];
 
-/** As much of a Context as describes a worker. */
+/** The part of a Context that `filesFor` uses. */
 const ctx = {
   config: {
     http: { publicUrl: "http://forge.example.org" },
@@ -18,14 +18,14 @@ const ctx = {
 
 const worker = { worker_id: "w", gpu_count: 1, tags: ["eu"] };
 
-test("a shell reads every value as it was given", () => {
+test("a shell reads every value unchanged", () => {
   const { environment = "" } = filesFor(ctx, worker);
   const names = VALUES.map((_, n) => `"$VALUE_${n}"`).join(" ");
   const shown = execFileSync("sh", ["-c", `${environment}printf '%s\\0' ${names}`]).toString();
   expect(shown.split("\0").slice(0, -1)).toEqual(VALUES);
 });
 
-test("systemd reads them too: each value is in double quotes, and only what they need is escaped", () => {
+test("values are in double quotes and escape only what systemd requires", () => {
   const { environment = "" } = filesFor(ctx, worker);
   for (const line of environment.trimEnd().split("\n")) {
     expect(line).toMatch(/^[A-Z][A-Z0-9_]*="([^"\\$`]|\\["\\$`])*"$/);

@@ -11,7 +11,7 @@ import { type SshWorkerRow, trustHostKey } from "../bootstraps";
 const read = (name: string): Buffer => readFileSync(join(__dirname, name));
 const SCRIPT = read("bootstrap.sh").toString();
 
-/** Connects to a worker's machine; the key that it shows first is the one that it must show ever after. */
+/** Connects to a worker's machine. Trusts the host key on first use; later connections must show the same key. */
 export async function connect(
   ctx: Context,
   worker: SshWorkerRow,
@@ -35,33 +35,33 @@ export async function connect(
   throw new ConnectionRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
 }
 
-/** Agent and handlers of this server's own release (dev/forge.mjs packs them). */
-const brought = once(() => ({
+/** Agent and handlers of this server's own release. dev/forge.mjs packs them. */
+const bundled = once(() => ({
   archive: read("compute.tgz"),
   revision: read("compute.revision").toString(),
 }));
 
-/** What a step needs beside `filesFor`: without a repository, what stands in its place. */
+/** Further files that a step needs: the bundled archive, if no repository is configured. */
 export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, Buffer> =>
   step === "repository" && ctx.config.bootstrap.repository === undefined
-    ? { "compute.tgz": brought().archive }
+    ? { "compute.tgz": bundled().archive }
     : {};
 
-/** What the machine is told of its worker. */
-export type Described = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
+/** The fields of a worker that the machine needs. */
+export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
 /**
- * The script, and what it is told: as files, so that no value is ever part of a command.
+ * The bootstrap script and its settings. They are passed as files, so that no value becomes part of a command.
  *
- * @param show how values of the operator's environment are shown, where people read them.
+ * @param show transforms the values of the operator's environment, to redact them for people.
  */
 export function filesFor(
   ctx: Context,
-  worker: Described,
+  worker: DescribedWorker,
   show: (value: string) => string = (value) => value,
 ): Record<string, string> {
   const { repository, repositoryRef, environment } = ctx.config.bootstrap;
-  const source = repository ? [repository, repositoryRef] : ["", brought().revision];
+  const source = repository ? [repository, repositoryRef] : ["", bundled().revision];
   const given = Object.entries(environment).map(([name, value]) => [name, show(value)]);
   return {
     "bootstrap.sh": SCRIPT,
@@ -80,10 +80,10 @@ export function filesFor(
   };
 }
 
-/** Puts files into the bootstrap's directory on the machine, each whole or not at all. */
+/** Writes files into the bootstrap directory on the machine. Each file is replaced atomically. */
 export async function upload(
   ctx: Context,
-  worker: Described,
+  worker: DescribedWorker,
   session: SshSession,
   files: Record<string, string | Buffer>,
   onOutput: (text: string) => void,
@@ -93,7 +93,7 @@ export async function upload(
   for (const [name, content] of Object.entries(files)) {
     const file = shellQuote(name);
     const command =
-      // The agent's account passes through the parent.
+      // The agent's account must be able to traverse the parent directory.
       `umask 022 && mkdir -p ${parent} && umask 077 && mkdir -p ${directory} && cd ${directory} && ` +
       `cat >${file}.part && mv ${file}.part ${file}`;
     const code = await session.run(command, { stdin: content, onOutput });
@@ -101,21 +101,22 @@ export async function upload(
   }
 }
 
-/** Steps that the script does; the others are done from here. */
-export const isOfScript = (step: BootstrapStep): boolean => step !== "connect" && step !== "ready";
+/** Whether the script runs this step. The server runs the others. */
+export const isScriptStep = (step: BootstrapStep): boolean =>
+  step !== "connect" && step !== "ready";
 
-/** How one of the script's steps is run there. */
+/** The command that runs a step of the script on the machine. */
 export const commandOf = (
   ctx: Context,
-  worker: Described,
+  worker: DescribedWorker,
   step: BootstrapStep | "agent_log",
 ): string => `sh ${shellQuote(`${directoryOf(ctx, worker)}/bootstrap.sh`)} ${step}`;
 
-/** One for each worker: a machine may be several. */
-const directoryOf = (ctx: Context, worker: Described): string =>
+/** One directory per worker: a machine may host several workers. */
+const directoryOf = (ctx: Context, worker: DescribedWorker): string =>
   `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
-/** A file of variables. A POSIX shell and systemd read the same from double quotes, unlike from single. */
+/** A file of variables. In double quotes, unlike single quotes, a POSIX shell and systemd read values alike. */
 const variableFile = (variables: Record<string, string>): string =>
   Object.entries(variables)
     .map(([name, value]) => `${name}="${value.replaceAll(/["\\$`]/g, "\\$&")}"\n`)

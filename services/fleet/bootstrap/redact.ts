@@ -1,11 +1,11 @@
-/** Passwords in URLs, and the given secrets, blotted out. */
+/** Replaces passwords in URLs and the given secrets with `[redacted]`. */
 export function redact(text: string, secrets: string[]): string {
-  const blotted = text.replaceAll(/(\/\/)[^\s/@]+@/g, "$1[redacted]@");
+  const redacted = text.replaceAll(/(\/\/)[^\s/@]+@/g, "$1[redacted]@");
   return (
     secrets
       .filter((secret) => secret !== "")
-      // Of two that begin alike, the longer one first.
+      // Longest first, because a secret may contain another one.
       .sort((a, b) => b.length - a.length)
-      .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), blotted)
+      .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), redacted)
   );
 }

@@ -8,7 +8,7 @@ interface Props {
   onChoose: (id: string) => void;
 }
 
-/** An artifact from the list, or by its id and Enter. */
+/** Chooses an artifact from the list, or by its id and Enter. */
 export function Choice({ label, id = "", onChoose }: Props) {
   const [text, setText] = useState(id);
   return (

@@ -13,7 +13,7 @@ import { Comparison } from "./comparison";
 
 const route = getRouteApi("/artifacts/compare");
 
-/** Two artifacts side by side: what they were made with, and how they came out. */
+/** Compares two artifacts: their inputs and their results. */
 export function ComparePage() {
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -28,7 +28,7 @@ export function ComparePage() {
   return (
     <Page title="Compare artifacts" above={<Link to="/artifacts">Artifacts</Link>}>
       <div className={styles.choices}>
-        {/* Another id in the address is another text in the field. */}
+        {/* The key resets the field's text when the id in the address changes. */}
         <Choice
           key={`a ${search.a}`}
           label="First artifact"

@@ -129,7 +129,7 @@ function shownValue(value: unknown): string {
 const isFile = (value: unknown): value is { size_bytes: number; sha256: string } =>
   typeof value === "object" && value !== null && "sha256" in value && "size_bytes" in value;
 
-/** Of two numbers, how far the second is from the first. */
+/** The difference from the first number to the second. */
 function changeOf({ a, b, isEqual }: Row): string {
   if (isEqual || typeof a !== "number" || typeof b !== "number") return "";
   const change = b - a;

@@ -27,7 +27,7 @@ test("parameters are compared by their dotted names, and one may be missing", ()
   ]);
 });
 
-test("ids that always differ are no facts; groups without rows are left out", () => {
+test("ids that always differ are left out, and so are empty groups", () => {
   const groups = compareManifests(manifest({}), manifest({ artifact_id: "ckpt_2", lr: 0.2 }));
   expect(groups.map(({ title }) => title)).toEqual(["Facts"]);
   expect(groups[0]?.rows.filter(({ isEqual }) => !isEqual)).toEqual([
@@ -35,7 +35,7 @@ test("ids that always differ are no facts; groups without rows are left out", ()
   ]);
 });
 
-test("names of the tenant are names, whatever they are", () => {
+test("a tenant may use any name", () => {
   const a = { metrics: JSON.parse('{"__proto__": 1, "constructor": 2}') as object };
   expect(rows(a, {}, "Metrics and scores")).toEqual([
     { name: "__proto__", a: 1, b: undefined, isEqual: false },

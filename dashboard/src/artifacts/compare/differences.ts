@@ -2,7 +2,7 @@ import type { Manifest } from "@forge/sdk";
 
 export interface Row {
   name: string;
-  /** Undefined where the artifact has none. */
+  /** Undefined if the artifact has no such field. */
   a: unknown;
   b: unknown;
   isEqual: boolean;
@@ -13,7 +13,7 @@ export interface Group {
   rows: Row[];
 }
 
-/** What tells one artifact from every other, so that it always differs and says nothing. */
+/** Fields that are unique to each artifact: a difference in them says nothing. */
 const OWN = [
   "artifact_id",
   "created_at",
@@ -25,12 +25,12 @@ const OWN = [
 ];
 /** Shown in groups of their own. */
 const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
-/** About the manifest, not about the artifact. */
+/** Fields about the manifest, not about the artifact. */
 const QUIET = ["schema_version", "measured", "contradictions", "verified", "user_id"];
 
 type Values = Record<string, unknown>;
 
-/** Two manifests side by side, in groups; those without a row are left out. */
+/** The fields of two manifests in groups. Empty groups are left out. */
 export function compareManifests(a: Manifest, b: Manifest): Group[] {
   const group = (title: string, valuesOf: (manifest: Manifest) => Values): Group => ({
     title,
@@ -59,7 +59,7 @@ function rowsOf(a: Values, b: Values): Row[] {
   }));
 }
 
-/** Names are the tenant's: "constructor" may be one. */
+/** Reads own properties only: a tenant may use a name such as "constructor". */
 const own = (values: Values, name: string): unknown =>
   Object.hasOwn(values, name) ? values[name] : undefined;
 
@@ -85,7 +85,7 @@ const columnsOf = (manifest: Manifest): Values =>
     ? Object.fromEntries(manifest.schema.columns.map(({ name, dtype }) => [name, dtype]))
     : {};
 
-/** Objects within objects by dotted names. Lists stay whole. */
+/** Flattens nested objects to dotted names. Lists stay whole. */
 function flatten(values: object, without: readonly string[] = []): Values {
   const entries = Object.entries(values).filter(([name]) => !without.includes(name));
   return Object.fromEntries(

@@ -1,15 +1,15 @@
 export interface Span {
   text: string;
-  /** Names of classes, e.g. "red bold". */
+  /** CSS class names, e.g. "red bold". */
   style: string;
 }
 
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-/** Colours and weights; other escape sequences are left out. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what terminals are told by
+/** Colours and weights are applied; other escape sequences are removed. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
 const SEQUENCE = /\u001b\[([0-9;]*)([A-Za-z])/g;
 
-/** The text of a line in pieces of one style each, by its ANSI sequences. */
+/** Splits a line at its ANSI sequences into spans of one style each. */
 export function ansiSpans(line: string): Span[] {
   if (!line.includes("\u001b")) return [{ text: line, style: "" }];
   const spans: Span[] = [];

@@ -18,7 +18,7 @@ function indexOf(text: string, cutAt: number[] = []): LineIndex {
   return index;
 }
 
-/** The lines as an editor shows them: what ends with a newline has no empty line after it. */
+/** The lines as an editor shows them: a final newline starts no empty line. */
 function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -29,7 +29,7 @@ const logs = fc
   .array(fc.constantFrom("a", "Ab", "é", "\n", "\n\n", "🙂", "abc def", " "), { maxLength: 40 })
   .map((parts) => parts.join(""));
 
-test("lines are those of the text, in whatever pieces it arrives", () => {
+test("finds the lines of the text, in whatever pieces it arrives", () => {
   fc.assert(
     fc.property(logs, fc.array(fc.nat(), { maxLength: 5 }), (text, cuts) => {
       const index = indexOf(text, cuts);
@@ -53,17 +53,17 @@ test("a search finds each line that contains the text, once", () => {
   );
 });
 
-test("an expression sees lines without their ends", () => {
+test("a regular expression matches lines without their newlines", () => {
   const index = indexOf("one\n\ntwo\n");
   expect([...searchLines(index, "/^$/").lines]).toEqual([1]);
   expect([...searchLines(index, "/e$/").lines]).toEqual([0]);
 });
 
-test("an expression that is none is an answer, not a failure", () => {
+test("an invalid regular expression is a result, not an exception", () => {
   expect(searchLines(indexOf("a"), "/(/")).toMatchObject({ error: expect.stringContaining("(") });
 });
 
-test("a level keeps its lines, also beside a text or an expression", () => {
+test("a level filters lines, also with a text or a regular expression", () => {
   const index = indexOf("INFO a\nERROR a\nERROR b\n[error] a\nerrors: a\n");
   expect([...searchLines(index, "level:error").lines]).toEqual([1, 2, 3]);
   expect([...searchLines(index, "level:error A").lines]).toEqual([1, 3]);
@@ -80,7 +80,7 @@ test("64 MiB are indexed and searched in seconds", () => {
   const indexed = performance.now();
   expect(searchLines(index, "nothing of this").lines).toHaveLength(0);
   const searched = performance.now();
-  // It takes a tenth of that alone; other tests run meanwhile.
+  // Takes a tenth of this when run alone; other tests run at the same time.
   expect(indexed - before).toBeLessThan(5_000);
   expect(searched - indexed).toBeLessThan(5_000);
 });

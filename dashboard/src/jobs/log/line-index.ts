@@ -1,14 +1,14 @@
 const NEWLINE = 10;
 const GROWTH = 2;
 
-/** Bytes of a log and where its lines begin. It grows at its end. */
+/** The bytes of a log and the offsets of its lines. Append-only. */
 export class LineIndex {
   private bytes: Uint8Array<ArrayBuffer>;
   private starts = new Uint32Array(1024);
-  /** Lines that have begun; the last one may still grow. */
+  /** Lines started so far; the last one may still grow. */
   private begun = 0;
   length = 0;
-  /** In bytes: close to characters, as logs are mostly ASCII. */
+  /** The longest line in bytes: close to characters, as logs are mostly ASCII. */
   longest = 0;
   private readonly decoder = new TextDecoder();
 
@@ -16,7 +16,7 @@ export class LineIndex {
     this.bytes = new Uint8Array(Math.max(1024, capacity));
   }
 
-  /** A newline at the end begins no line. */
+  /** A final newline starts no line. */
   get lines(): number {
     const isOpen = this.length > 0 && this.bytes[this.length - 1] !== NEWLINE;
     return isOpen ? this.begun : Math.max(0, this.begun - 1);
@@ -35,12 +35,12 @@ export class LineIndex {
     this.longest = Math.max(this.longest, this.length - (this.starts[this.begun - 1] ?? 0));
   }
 
-  /** The text of a line, without its end. */
+  /** The text of a line, without its newline. */
   line(index: number): string {
     return this.text(index, index + 1).replace(/\r?\n?$/, "");
   }
 
-  /** Lines `from` to before `to`, with their ends. */
+  /** The lines from `from` to before `to`, with their newlines. */
   text(from: number, to: number): string {
     const start = this.starts[from] ?? this.length;
     const end = to < this.begun ? (this.starts[to] ?? this.length) : this.length;

@@ -6,16 +6,19 @@ import { patternOf } from "./search-lines";
 import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
-/** Browsers end elements at some 17 to 33 million px: beyond this, scrolling is proportional. */
+/**
+ * Browsers limit an element's height to between 17 and 33 million px. Above this, scrolling is
+ * proportional.
+ */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
-/** A short log takes no more room than this. */
+/** The minimum height in lines; a short log takes no more room. */
 const MIN_LINES = 6;
-/** Characters before a line's text: its number. */
+/** Width of the line number, in characters. */
 const GUTTER = 9;
 
 export interface LogPosition {
-  /** Brings a line into the middle. */
+  /** Scrolls a line to the middle. */
   show: (line: number) => void;
   toTop: () => void;
   toEnd: () => void;
@@ -25,7 +28,7 @@ interface Props {
   client: LogClient;
   state: LogState;
   query: string;
-  /** Only these, where they are given. */
+  /** If given, only these lines are shown. */
   only: Uint32Array | undefined;
   marked: number | undefined;
   isFollowing: boolean;
@@ -34,7 +37,7 @@ interface Props {
   position: RefObject<LogPosition | null>;
 }
 
-/** A window onto a log of any length: only the lines in view are decoded and in the document. */
+/** Shows a log of any length: only the visible lines are decoded and in the document. */
 export function LogLines(props: Props) {
   const { client, state, only, isFollowing, onScrolledUp, position } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -60,7 +63,7 @@ export function LogLines(props: Props) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: again whenever there are more lines
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the log has grown
   useLayoutEffect(() => {
     if (isFollowing && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
   }, [isFollowing, count, full]);
@@ -194,7 +197,7 @@ function* matches(text: string, query: string): Generator<[number, number]> {
   }
 }
 
-/** The texts of the rows in view, by line. */
+/** The texts of the visible rows, by line. */
 function useLines(
   client: LogClient,
   state: LogState,
@@ -203,7 +206,7 @@ function useLines(
   to: number,
 ): ReadonlyMap<number, string> {
   const [lines, setLines] = useState<ReadonlyMap<number, string>>(new Map());
-  // biome-ignore lint/correctness/useExhaustiveDependencies: again when the log has grown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the log has grown
   useEffect(() => {
     let isCurrent = true;
     const ranges = only

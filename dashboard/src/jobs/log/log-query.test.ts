@@ -13,7 +13,7 @@ test.each([
   expect(readLogQuery(typed)).toEqual(expected);
 });
 
-test("an attempt that is chosen by other means replaces the one that was typed", () => {
+test("an attempt chosen elsewhere replaces the typed one", () => {
   expect(withoutAttempt("attempt:2 level:error rows")).toBe("level:error rows");
 });
 
@@ -29,7 +29,7 @@ test.each([
 });
 
 test.each(["INFO 0 errors so far", "no error", "TERRORS", "level: info, errors: 0"])(
-  "%s is none",
+  "%s is not an error",
   (line) => {
     expect(levelPattern("error").test(line)).toBe(false);
   },

@@ -1,4 +1,4 @@
-/** The levels that lines are searched by, each with the words that loggers write for it. */
+/** The levels that a search can filter by, each with the words that loggers write for it. */
 const LEVELS = {
   debug: ["DEBUG", "TRACE"],
   info: ["INFO", "NOTICE"],
@@ -12,13 +12,13 @@ export interface LogQuery {
   attempt?: number;
   /** `level:error`: only lines of that level. */
   level?: LogLevel;
-  /** The rest: a text, or `/an expression/`. */
+  /** The rest: a plain text, or `/a regular expression/`. */
   text: string;
 }
 
 const TERM = /(?:^|\s)(level|attempt):(\w+)(?=\s|$)/g;
 
-/** Reads what was typed into the search of a log. A term with a value that is none stays a text. */
+/** Parses the search text of a log. A term with an invalid value is treated as plain text. */
 export function readLogQuery(typed: string): LogQuery {
   const query: LogQuery = { text: typed };
   const rest = typed.replace(TERM, (whole, name: string, value: string) => {
@@ -28,7 +28,7 @@ export function readLogQuery(typed: string): LogQuery {
     else return whole;
     return "";
   });
-  // Spaces around a text alone are part of it.
+  // Spaces count only in a query without terms.
   if (rest !== typed) query.text = rest.trim();
   return query;
 }
@@ -39,8 +39,8 @@ const levelOf = (word: string): LogLevel | undefined =>
   );
 
 /**
- * Matches lines of a level: by its word in capitals, as most loggers write it, or in brackets, or as the value of
- * `level`. A message that only speaks of errors has none.
+ * Matches lines of a level: by the level's word in capitals, as most loggers write it, in brackets,
+ * or as the value of `level`. A message that only mentions errors does not match.
  */
 export function levelPattern(level: LogLevel): RegExp {
   const capitals = LEVELS[level].join("|");
@@ -50,10 +50,10 @@ export function levelPattern(level: LogLevel): RegExp {
   );
 }
 
-/** Of letters in one case only, so that the pattern needs no flag for all of it. */
+/** Matches letters in either case, so that the whole pattern needs no `i` flag. */
 const inAnyCase = (word: string): string =>
   word.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
 
-/** The same search with another attempt, as it is typed. */
+/** The same query without its attempt, as text. */
 export const withoutAttempt = (typed: string): string =>
   typed.replace(TERM, (whole, name: string) => (name === "attempt" ? "" : whole)).trim();

@@ -1,22 +1,25 @@
 import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
-/** What is asked for first: the end, which is what people look at, and with it the length. */
+/**
+ * The first request: the end of the log, which users look at first. The response also has the
+ * length.
+ */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;
 
-/** Fetches a log: the end of it first where it is large, then all of it, then what is appended. */
+/** Fetches a log: the end of a large one first, then all of it, then the appended bytes. */
 export class LogSource {
-  /** The whole log as far as it is here. */
+  /** The log from its start, as far as it is loaded. */
   private whole = new LineIndex(TAIL_BYTES);
   private tail: LineIndex | undefined;
   private total = 0;
   private error: string | null = null;
   private isLive = false;
   private isReading = false;
-  /** Something may have come since the read under way began. */
-  private isAsked = false;
+  /** More bytes may have arrived since the current read began. */
+  private isStale = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -27,7 +30,7 @@ export class LogSource {
     void this.run(() => this.open());
   }
 
-  /** What lines are read from: the end alone, until all is here. */
+  /** Where lines are read from: the tail until the whole log is loaded. */
   get index(): LineIndex {
     return this.tail ?? this.whole;
   }
@@ -35,14 +38,14 @@ export class LogSource {
   setLive(isLive: boolean): void {
     if (isLive === this.isLive) return;
     this.isLive = isLive;
-    // Also when it ends: the last lines may have come since the last read.
+    // Also when the job ends: the last lines may have arrived after the last read.
     this.schedule(0);
   }
 
   private async open(): Promise<void> {
     const end = await this.fetch(`bytes=-${TAIL_BYTES}`);
     const range = rangeOf(end);
-    // No byte is there yet, or the server sends all of it.
+    // The log has no bytes yet, or the server sent all of it.
     if (!range || range.start === 0) {
       this.total = range?.total ?? 0;
       await this.read(end);
@@ -60,13 +63,15 @@ export class LogSource {
     this.changed();
   }
 
-  /** Asks from the last byte that is here: there always is one, so "nothing new" is no error. */
+  /**
+   * Requests from the last loaded byte on. The range is never empty, so "nothing new" is no error.
+   */
   private async readMore(): Promise<void> {
     const from = this.whole.length;
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
-    // After a failure on the way to the end that was here first.
+    // After a failed read of the tail.
     this.tail = undefined;
     if (response.status !== 206 || bytes.length <= 1) return;
     this.whole.append(bytes.subarray(1));
@@ -88,7 +93,7 @@ export class LogSource {
 
   private async run(work: () => Promise<void>): Promise<void> {
     this.isReading = true;
-    this.isAsked = false;
+    this.isStale = false;
     try {
       await work();
       if (this.error !== null) {
@@ -97,7 +102,7 @@ export class LogSource {
       }
       this.isReading = false;
       if (this.isLive) this.schedule(POLL_MS);
-      else if (this.isAsked) this.schedule(0);
+      else if (this.isStale) this.schedule(0);
     } catch (error) {
       this.isReading = false;
       this.error = error instanceof Error ? error.message : String(error);
@@ -106,11 +111,11 @@ export class LogSource {
     }
   }
 
-  /** One read at a time: two would append the same bytes. */
+  /** Runs one read at a time: two would append the same bytes. */
   private schedule(afterMs: number): void {
     clearTimeout(this.timer);
     if (this.isReading) {
-      this.isAsked = true;
+      this.isStale = true;
       return;
     }
     this.timer = setTimeout(() => void this.run(() => this.readMore()), afterMs);
@@ -126,7 +131,7 @@ export class LogSource {
       cache: "no-store",
       credentials: "omit",
     });
-    // A log without a byte has no range.
+    // An empty log has no range.
     if (response.status === RANGE_NOT_SATISFIABLE && totalOf(response) === 0) return new Response();
     if (!response.ok) throw new Error(`the log could not be read (HTTP ${response.status})`);
     return response;
@@ -147,7 +152,7 @@ export class LogSource {
 
 const RANGE_NOT_SATISFIABLE = 416;
 
-/** What of how much an answer has; undefined where it has all. */
+/** The range of a response; undefined if it is complete. */
 function rangeOf(response: Response): { start: number; total: number } | undefined {
   const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "");
   return match ? { start: Number(match[1]), total: Number(match[2]) } : undefined;
@@ -156,7 +161,7 @@ function rangeOf(response: Response): { start: number; total: number } | undefin
 const totalOf = (response: Response): number =>
   Number(/^bytes \*\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? Number.NaN);
 
-/** Without its first line, which is most likely cut. */
+/** Drops the first line, which is most likely cut. */
 function tailIndex(bytes: Uint8Array): LineIndex {
   const index = new LineIndex(bytes.length);
   index.append(bytes.subarray(bytes.indexOf(10) + 1));

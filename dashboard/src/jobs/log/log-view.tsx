@@ -16,19 +16,19 @@ import { useFound, useLog } from "./use-log";
 interface Props {
   jobId: string;
   attempt: number;
-  /** The job has not ended, so more may come. */
+  /** The job has not ended, so more lines may arrive. */
   isLive: boolean;
   query: string;
   line: number | undefined;
-  /** Why there may be no line yet. */
+  /** Shown while there are no lines. */
   emptyText: string;
   onChange: (change: { q?: string; line?: number }) => void;
 }
 
-/** A job's log: followed, searched as a whole, downloaded; smooth at 64 MiB. */
+/** A job's log: live, with search over the whole log and download. Stays responsive at 64 MiB. */
 export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChange }: Props) {
   const { state, client } = useLog(jobId, attempt, isLive);
-  // The attempt is chosen by the caller.
+  // The caller chooses the attempt.
   const searched = withoutAttempt(query);
   const { text } = readLogQuery(searched);
   const found = useFound(client, state, searched);
@@ -73,7 +73,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
             if (event.key !== "Escape") return;
-            // The browser would clear the text.
+            // Otherwise the browser clears the text.
             event.preventDefault();
             event.currentTarget.blur();
           }}

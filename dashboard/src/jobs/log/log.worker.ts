@@ -2,10 +2,10 @@ import { LogSource } from "./log-source";
 import type { FromWorker, LogState, ToWorker } from "./protocol";
 import { searchLines } from "./search-lines";
 
-/** Longer lines are cut in the page; the download has all of them. */
+/** Longer lines are cut in the page. The download has them in full. */
 const MAX_SHOWN = 4_000;
-/** The page is told no more often than this while a log streams in. */
-const TELL_MS = 60;
+/** The minimum time between two messages to the page while a log streams in. */
+const NOTIFY_MS = 60;
 
 const page = globalThis as unknown as {
   onmessage: (event: MessageEvent<ToWorker>) => void;
@@ -14,22 +14,22 @@ const page = globalThis as unknown as {
 
 let source: LogSource | undefined;
 let latest: LogState | undefined;
-let isTelling = false;
+let isScheduled = false;
 
-function tell(state: LogState): void {
+function notify(state: LogState): void {
   latest = state;
-  if (isTelling) return;
-  isTelling = true;
+  if (isScheduled) return;
+  isScheduled = true;
   setTimeout(() => {
-    isTelling = false;
+    isScheduled = false;
     if (latest) page.postMessage({ type: "state", state: latest });
-  }, TELL_MS);
+  }, NOTIFY_MS);
 }
 
 page.onmessage = ({ data }) => {
   switch (data.type) {
     case "open":
-      source = new LogSource(data.url, data.apiKey, tell);
+      source = new LogSource(data.url, data.apiKey, notify);
       return;
     case "live":
       source?.setLive(data.isLive);
@@ -63,7 +63,9 @@ function linesOf(from: number, to: number): string[] {
   return lines;
 }
 
-/** A progress bar writes over its line again and again: a terminal shows what it wrote last. */
+/**
+ * A progress bar overwrites its line again and again: show only its last state, like a terminal.
+ */
 const shown = (line: string): string => cut(line.slice(line.lastIndexOf("\r") + 1));
 
 const cut = (line: string): string =>

@@ -1,26 +1,26 @@
-/** What the page tells the log's worker. */
+/** Messages from the page to the log's worker. */
 export type ToWorker =
   | { type: "open"; url: string; apiKey: string }
-  /** Whether more may come: the job has not ended, and the page is visible. */
+  /** Whether to keep reading: the job has not ended, and the page is visible. */
   | { type: "live"; isLive: boolean }
   | { type: "lines"; id: number; from: number; to: number }
   | { type: "search"; id: number; query: string }
   | { type: "bytes"; id: number };
 
 export interface LogState {
-  /** Lines that can be asked for. */
+  /** Lines that can be requested. */
   lines: number;
-  /** Bytes that are here, and that there are. */
+  /** Loaded bytes and total bytes. */
   loaded: number;
   total: number;
-  /** Only the end is here so far: line 0 is not the log's first. */
+  /** Only the end is loaded so far: line 0 is not the log's first line. */
   isTail: boolean;
-  /** Of the longest line so far, in characters. */
+  /** Length of the longest line so far, in characters. */
   longest: number;
   error: string | null;
 }
 
-/** What the worker tells the page. */
+/** Messages from the worker to the page. */
 export type FromWorker =
   | { type: "state"; state: LogState }
   | { type: "lines"; id: number; from: number; lines: string[] }

@@ -1,18 +1,21 @@
 import type { LineIndex } from "./line-index";
 import { levelPattern, readLogQuery } from "./log-query";
 
-/** Decoded at once: few enough to keep memory small, enough for searching to be fast. */
+/** Lines decoded at a time: few enough to save memory, enough to search fast. */
 const BLOCK_LINES = 4_096;
 const MAX_FOUND = 100_000;
 
 export interface FoundLines {
   lines: Uint32Array;
-  /** There are more than can be listed. */
+  /** There are more matches than the list holds. */
   isCut: boolean;
   error: string | null;
 }
 
-/** The lines of a level, if one is given, that contain a text, whatever its case, or match `/an expression/`. */
+/**
+ * The lines that contain a text (case-insensitive) or match `/a regular expression/`; only of one
+ * level, if the query has one.
+ */
 export function searchLines(index: LineIndex, query: string): FoundLines {
   const { level, text: wanted } = readLogQuery(query);
   let pattern: RegExp | undefined;
@@ -32,7 +35,7 @@ export function searchLines(index: LineIndex, query: string): FoundLines {
       continue;
     }
     const lines = text.split("\n");
-    // The last line's end is followed by an empty text.
+    // Splitting leaves an empty text after the last newline.
     if (lines.at(-1) === "" && text !== "") lines.pop();
     for (const [at, line] of lines.entries()) {
       if (levels && !levels.test(line)) continue;
@@ -43,13 +46,16 @@ export function searchLines(index: LineIndex, query: string): FoundLines {
   return { lines, isCut: found.length > MAX_FOUND, error: null };
 }
 
-/** `/…/` or `/…/i` is an expression, anything else a plain text. */
+/** `/…/` or `/…/i` is a regular expression, anything else a plain text. */
 export function patternOf(query: string): RegExp | undefined {
   const match = /^\/(.+)\/(i?)$/.exec(query);
   return match ? new RegExp(match[1] ?? "", match[2]) : undefined;
 }
 
-/** Goes from match to match and counts the line ends between them: most lines are never looked at alone. */
+/**
+ * Jumps from match to match and counts the newlines in between, so that most lines are never looked
+ * at.
+ */
 function findPlain(text: string, needle: string, firstLine: number, found: number[]): void {
   let line = firstLine;
   let lineEnd = text.indexOf("\n");

@@ -12,7 +12,7 @@ export interface Found {
 
 type Answer<Type> = Extract<FromWorker, { type: Type }>;
 
-/** A log in a worker of its own: reading, searching and indexing it never stops the page. */
+/** A log in its own web worker, so that reading, searching and indexing never block the page. */
 class LogClient {
   private readonly worker = startWorker(workerUrl);
   private readonly waiting = new Map<number, (answer: FromWorker) => void>();
@@ -24,7 +24,7 @@ class LogClient {
       this.waiting.get(data.id)?.(data);
       this.waiting.delete(data.id);
     };
-    this.tell({ type: "open", url, apiKey });
+    this.send({ type: "open", url, apiKey });
   }
 
   lines(from: number, to: number): Promise<Answer<"lines">> {
@@ -40,7 +40,7 @@ class LogClient {
   }
 
   setLive(isLive: boolean): void {
-    this.tell({ type: "live", isLive });
+    this.send({ type: "live", isLive });
   }
 
   close(): void {
@@ -52,18 +52,18 @@ class LogClient {
     const id = this.lastId;
     return new Promise((resolve) => {
       this.waiting.set(id, resolve as (answer: FromWorker) => void);
-      this.tell(question(id));
+      this.send(question(id));
     });
   }
 
-  private tell(message: ToWorker): void {
+  private send(message: ToWorker): void {
     this.worker.postMessage(message);
   }
 }
 
 export type { LogClient };
 
-/** Opens the log of an attempt. @param isLive whether more may come. */
+/** Opens the log of an attempt. @param isLive whether more lines may arrive. */
 export function useLog(jobId: string, attempt: number, isLive: boolean) {
   const { session } = useSigned();
   const [state, setState] = useState<LogState>();
@@ -80,7 +80,7 @@ export function useLog(jobId: string, attempt: number, isLive: boolean) {
   return { state, client };
 }
 
-/** Lines that match, searched again when the log has grown. */
+/** The matching lines. Searches again when the log has grown. */
 export function useFound(
   client: LogClient | undefined,
   state: LogState | undefined,
@@ -92,7 +92,7 @@ export function useFound(
   useEffect(() => {
     latest.current += 1;
     const mine = latest.current;
-    // No line yet: also of another attempt, whose matches are not this one's.
+    // Not loaded yet. The previous matches may be of another attempt.
     if (!client || query === "" || lines === 0) {
       setFound(undefined);
       return;

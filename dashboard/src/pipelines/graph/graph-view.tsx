@@ -12,17 +12,17 @@ import { linksOf } from "./links-of";
 import { StepNode, type StepNodeType } from "./step-node";
 
 const NODE_TYPES = { step: StepNode };
-/** As step-node.module.css has it. */
+/** Must match step-node.module.css. */
 const SIZE = { width: 184, height: 62 };
 const MAX_HEIGHT = 520;
-/** Of a graph in a narrow window, which is read from top to bottom. */
+/** The maximum height of a graph in a narrow window, which is read from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
-/** Smaller, a finger moves and spreads the graph instead of scrolling the page. */
+/** Below this zoom, a touch drag moves the graph instead of scrolling the page. */
 const READABLE_ZOOM = 0.6;
-/** Of the page, at both sides of the graph in a narrow window. */
+/** The page's margins on both sides of the graph in a narrow window. */
 const MARGINS_NARROW = 26;
 
-/** The steps and what they need of each other. A step is chosen by a click or by Enter. */
+/** The steps and their dependencies. A click or Enter selects a step. */
 export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const isNarrow = useIsNarrow();
   const direction = isNarrow ? "TB" : "LR";
@@ -30,7 +30,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const names = steps.map(({ name }) => name);
   const links = linksOf(steps);
   const layout = useLayout({ names, edges: links, direction, size: SIZE });
-  // Those that have ended, run and are expected, as things stand now.
+  // Uses actual times for ended steps and estimates for the others.
   const critical = useMemo(() => criticalPath(spansOf(steps, Date.now())), [steps]);
   if (layout?.positions.length !== steps.length) return <SkeletonLines count={4} />;
   const nodes = steps.map(
@@ -75,11 +75,11 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   );
 }
 
-/** So that all of its width is in view. */
+/** The zoom that shows the graph's full width. */
 const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
-/** The graph is centred: what its buttons need below, it gets above, too. */
+/** The graph is centred: it gets the height of its buttons below it also above it. */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
   isNarrow
     ? Math.min(height * zoom + 2 * PADDING, MAX_HEIGHT_NARROW)

@@ -4,10 +4,10 @@ interface Node {
 }
 
 /**
- * Who needs whom, without what follows from the rest: where deploy needs evaluate, and evaluate train,
- * a line from train to deploy says nothing.
+ * The edges of the graph, without those that follow from others (transitive reduction): if deploy
+ * needs evaluate, and evaluate needs train, there is no edge from train to deploy.
  *
- * @param steps each after what it needs.
+ * @param steps in topological order.
  */
 export function linksOf(steps: readonly Node[]): [from: string, to: string][] {
   const before = new Map<string, Set<string>>();

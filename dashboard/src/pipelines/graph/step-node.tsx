@@ -50,7 +50,7 @@ export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
           {step.gate && <ShieldCheck size={13} aria-label="has a gate" />}
         </span>
         <span className={styles.foot}>
-          {/* The mark says it, and its numbers need the room. */}
+          {/* The mark shows the state; the numbers need the room. */}
           <span className={step.status === "completed" ? "visually-hidden" : styles.state}>
             {aboutOf(step)}
           </span>

@@ -1,26 +1,27 @@
 import type { PipelineSubmission } from "@forge/sdk";
+import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
 import type { JobType } from "../../jobs/search";
 import { checkField } from "../../submit/check-field";
 import type { TemplateName } from "../search";
-import { fieldsLeft, STEP_OPTIONS, TEMPLATE_STEPS, wiredOf } from "./templates";
+import { fieldsLeft, STEP_OPTIONS, wiredOf } from "./templates";
 
 export interface StepDraft {
   isIncluded: boolean;
-  /** Which of the type's payload forms. */
+  /** The index of the payload form of the job type. */
   form: number;
-  /** What stands in the fields, by their names. */
+  /** The text of the fields, by name. */
   values: Readonly<Record<string, string>>;
   gate: string;
   needsApproval: boolean;
 }
 
-/** What stands in the form. Templates share it: what one has typed stays for the other. */
+/** The form's content. Templates share it: input for one stays for the others. */
 export interface Draft {
   name: string;
   tags: string;
   budget: string;
   reuse: boolean;
-  /** A training for each line, as JSON. */
+  /** One training per line, as JSON. */
   sweep: string;
   steps: Readonly<Record<string, StepDraft>>;
 }
@@ -51,13 +52,13 @@ export type TemplateBody = Extract<PipelineSubmission, { template: unknown }>;
 type Body = Record<string, unknown>;
 
 export interface ReadDraft {
-  /** As the API takes it; without the fields that are wrong. */
+  /** The request body, without the invalid fields. */
   body: TemplateBody;
-  /** What is wrong, by place: `params.train.model`, `gate.train`, `sweep`, `budget_usd`, … */
+  /** Messages by place: `params.train.model`, `gate.train`, `sweep`, `budget_usd`, … */
   problems: Readonly<Record<string, string>>;
 }
 
-/** The submission that the form stands for. The server checks everything once more. */
+/** Converts the form to a submission. The server validates everything again. */
 export function readDraft(template: TemplateName, draft: Draft): ReadDraft {
   const problems: Record<string, string> = {};
   const included = includedSteps(template, draft);
@@ -76,7 +77,7 @@ export function readDraft(template: TemplateName, draft: Draft): ReadDraft {
     .split(",")
     .map((tag) => tag.trim())
     .filter(Boolean);
-  const sweep = included.includes("train") ? readSweep(draft.sweep, problems) : [];
+  const sweep = included.includes(SWEEP.varied) ? readSweep(draft.sweep, problems) : [];
   const budget = draft.budget.trim();
   if (budget !== "" && !(Number(budget) >= 0)) problems.budget_usd = "This must be a number.";
   const body: TemplateBody = {
@@ -125,14 +126,14 @@ function readSweep(text: string, problems: Record<string, string>): Body[] {
         return [value as Body];
       }
     } catch {
-      // Said below.
+      // Reported below.
     }
     problems.sweep = `Line ${at + 1} is not a JSON object, such as {"epochs": 3}.`;
     return [];
   });
 }
 
-/** Where the form shows a refusal that names this parameter; undefined: it has no field of its own. */
+/** Where the form shows an error of this parameter; undefined if it has no field. */
 export function placeOf(param: string, body: TemplateBody): string | undefined {
   const [first = "", index = ""] = param.split(".");
   const at = Number(index);

@@ -1,5 +1,6 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
 import { leftField } from "../../submit/left-field";
 import { Button } from "../../ui/button";
 import { Snippet } from "../../ui/copy";
@@ -14,7 +15,7 @@ import { PipelineEstimate } from "./pipeline-estimate";
 import { PipelineOptions } from "./pipeline-options";
 import { type Snippet as Code, snippetsOf } from "./snippets";
 import { StepForm } from "./step-form";
-import { TEMPLATE_STEPS, TEMPLATE_TEXTS } from "./templates";
+import { TEMPLATE_TEXTS } from "./templates";
 import { useNewPipeline } from "./use-new-pipeline";
 import { usePipelineEstimate } from "./use-pipeline-estimate";
 
@@ -27,7 +28,7 @@ export function NewPipelinePage() {
   const estimate = usePipelineEstimate(form.body, form.isComplete);
   const element = useRef<HTMLFormElement>(null);
   const { draft, problemAt, problemCount, isWrong, tries } = form;
-  // What is wrong is where the keyboard is.
+  // Moves the focus to the first invalid field.
   useEffect(() => {
     if (tries === 0 || !isWrong) return;
     element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -66,7 +67,7 @@ export function NewPipelinePage() {
               included={included}
               problemAt={problemAt}
               onChange={(change) => form.changeStep(type, change)}
-              {...(type === "train" && {
+              {...(type === SWEEP.varied && {
                 sweep: { text: draft.sweep, onChange: (sweep) => form.change({ sweep }) },
               })}
             />

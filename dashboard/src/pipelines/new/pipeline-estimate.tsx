@@ -11,7 +11,7 @@ interface Props {
   isOld: boolean;
 }
 
-/** What the pipeline is expected to cost, step by step, before it is submitted. */
+/** The expected cost of the pipeline, step by step, before it is submitted. */
 export function PipelineEstimate({ estimate, error, isOld }: Props) {
   return (
     <EstimateFrame isOld={isOld}>
@@ -64,7 +64,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** What an estimate stands on. */
+/** The basis of an estimate. */
 const BASES: Record<Estimate["steps"][number]["basis"], string> = {
   payload: "the form",
   history: "your jobs",

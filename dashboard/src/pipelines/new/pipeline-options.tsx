@@ -8,7 +8,7 @@ interface Props {
   onChange: (change: Partial<Draft>) => void;
 }
 
-/** What belongs to the pipeline as a whole. */
+/** The options of the pipeline as a whole. */
 export function PipelineOptions({ draft, problemAt, onChange }: Props) {
   return (
     <div className={styles.options}>
@@ -43,7 +43,7 @@ export function PipelineOptions({ draft, problemAt, onChange }: Props) {
       </Field>
       <div className={styles.wide}>
         <Checkbox
-          label="Reuse earlier artifacts where a step would make the same from the same"
+          label="Reuse an earlier artifact if a step has the same inputs"
           checked={draft.reuse}
           onChange={({ target }) => onChange({ reuse: target.checked })}
         />

@@ -7,7 +7,9 @@ export interface Snippet {
   code: string;
 }
 
-/** The same submission without the form. The key is a variable: it is never in a text that people share. */
+/**
+ * The same submission as code. The key is a variable, so that a shared snippet never contains it.
+ */
 export const snippetsOf = (body: TemplateBody, origin: string): Snippet[] => [
   { id: "curl", title: "curl", code: curl(body, origin) },
   { id: "python", title: "Python", code: python(body, origin) },

@@ -1,31 +1,25 @@
 import { useState } from "react";
+import { JOB_TYPE_FACTS } from "../../jobs/declared-types";
 import type { JobType } from "../../jobs/search";
 import { formTitle } from "../../submit/fields";
 import { FormField } from "../../submit/form-field";
 import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";
 import type { StepDraft } from "./draft";
 import styles from "./step-form.module.css";
-import {
-  fieldsLeft,
-  formsToChoose,
-  GATE_EXAMPLES,
-  STEP_OPTIONS,
-  STEP_TEXTS,
-  wiredOf,
-} from "./templates";
+import { fieldsLeft, formsToChoose, STEP_OPTIONS, wiredOf } from "./templates";
 
 interface Props {
   type: JobType;
   step: StepDraft;
   included: readonly JobType[];
-  /** What is wrong at a place, if it is to be shown. */
+  /** The message for a place, if it should be shown. */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;
-  /** Of the training only. */
+  /** Only for the training step. */
   sweep?: { text: string; onChange: (text: string) => void };
 }
 
-/** One step of a template: its fields that no earlier step fills in, its gate, its approval. */
+/** One step of a template: the fields that no earlier step fills in, its gate and its approval. */
 export function StepForm({ type, step, included, problemAt, onChange, sweep }: Props) {
   const wired = wiredOf(type, included);
   const forms = formsToChoose(type, wired);
@@ -45,7 +39,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
           onChange={({ target }) => onChange({ isIncluded: target.checked })}
         />
         <span className={styles.text}>
-          {step.isIncluded ? STEP_TEXTS[type] : "Left out."}
+          {step.isIncluded ? JOB_TYPE_FACTS[type].step : "Left out."}
           {step.isIncluded &&
             wired.from &&
             ` Its ${wired.from.what} comes from ${wired.from.step}.`}
@@ -77,13 +71,13 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
             label="Gate"
             required={false}
             error={problemAt(`gate.${type}`)}
-            hint="What must hold of its result to go on."
+            hint="The condition that its result must meet."
           >
             {(input) => (
               <Input
                 {...input}
                 spellCheck={false}
-                placeholder={GATE_EXAMPLES[type]}
+                placeholder={JOB_TYPE_FACTS[type].gate}
                 value={step.gate}
                 onChange={({ target }) => onChange({ gate: target.value })}
               />
@@ -103,7 +97,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
                   label="Sweep"
                   required={false}
                   error={problemAt("sweep")}
-                  hint="One training for each line of JSON, over the fields above. The best goes on."
+                  hint="One training per line of JSON, which overrides the fields above. The best one continues."
                 >
                   {(input) => (
                     <TextArea
@@ -128,7 +122,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
   );
 }
 
-/** Opens by itself where something in it is wrong. */
+/** Opens by itself if it contains an invalid field. */
 function More({ hasProblem, children }: { hasProblem: boolean; children: React.ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (

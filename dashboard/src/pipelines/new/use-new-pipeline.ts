@@ -8,7 +8,7 @@ import { toast } from "../../ui/toasts";
 import type { TemplateName } from "../search";
 import { type Draft, EMPTY_DRAFT, placeOf, readDraft, type StepDraft, stepOf } from "./draft";
 
-/** The form's content, what is wrong with it, and its submission. */
+/** The form's content, its problems, and its submission. */
 export function useNewPipeline(template: TemplateName) {
   const forge = useForge();
   const navigate = useNavigate();
@@ -30,7 +30,7 @@ export function useNewPipeline(template: TemplateName) {
   const refusedAt = refusal?.param === undefined ? undefined : placeOf(refusal.param, body);
   const change = (next: Partial<Draft>): void => {
     setDraft((before) => ({ ...before, ...next }));
-    // A refusal is about what was sent.
+    // A server error refers to the submitted content, which has changed.
     if (submission.isError) submission.reset();
   };
   return {
@@ -40,7 +40,7 @@ export function useNewPipeline(template: TemplateName) {
     changeStep: (type: JobType, next: Partial<StepDraft>): void =>
       change({ steps: { ...draft.steps, [type]: { ...stepOf(draft, type), ...next } } }),
     leave: (place: string): void => setLeft((before) => new Set([...before, place])),
-    /** A field says what is wrong with it once it was left, or a submission was tried. */
+    /** A field shows its problem after it was left, or after a submission was tried. */
     problemAt: (place: string): string | undefined => {
       if (place === refusedAt) return refusal?.atField;
       return tries > 0 || left.has(place) ? problems[place] : undefined;
@@ -53,7 +53,7 @@ export function useNewPipeline(template: TemplateName) {
     isComplete: Object.keys(problems).length === 0,
     problemCount: tries > 0 ? Object.keys(problems).length : 0,
     isBusy: submission.isPending,
-    /** A refusal that no field shows. */
+    /** A server error that belongs to no field. */
     error: refusedAt === undefined ? submission.error : null,
     isWrong: submission.isError || Object.keys(problems).length > 0,
   };

@@ -5,10 +5,10 @@ import type { TemplateBody } from "./draft";
 
 const TYPING_MS = 350;
 
-/** What the pipeline would cost, a moment after the last change; not asked for while a field is wrong. */
+/** The cost estimate, shortly after the last change. Not requested while a field is invalid. */
 export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
   const forge = useForge();
-  // As a text, so that two equal contents are one.
+  // As text, so that equal contents are equal values.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["pipelines", "estimate", content],
@@ -17,7 +17,7 @@ export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
       forge.pipelines.estimate(JSON.parse(content ?? "{}") as TemplateBody, { signal }),
     placeholderData: (before) => before,
     staleTime: 30_000,
-    // What it is made of changes when jobs end, not with each event of a pipeline.
+    // An estimate changes when jobs end, not with each event of a pipeline.
     meta: { live: false },
   });
   return {

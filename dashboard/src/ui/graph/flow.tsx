@@ -3,11 +3,11 @@ import { Controls, type Edge, type Node, type NodeTypes, ReactFlow } from "@xyfl
 import styles from "./flow.module.css";
 import type { Layout } from "./layout";
 
-/** Between the graph and its frame, in px. */
+/** Space between the graph and its frame, in px. */
 export const PADDING = 24;
-/** Of the strip below the nodes in which the buttons lie, in px: as flow.module.css has it. */
+/** The height of the strip with the buttons below the nodes, in px. Must match flow.module.css. */
 export const CONTROLS_HEIGHT = 52;
-/** With more nodes, only those in view are drawn. */
+/** With more nodes than this, only the visible ones are drawn. */
 const MANY_NODES = 60;
 
 interface Props<Each extends Node> {
@@ -16,23 +16,23 @@ interface Props<Each extends Node> {
   edges: Edge[];
   nodeTypes: NodeTypes;
   layout: Layout;
-  /** Of the frame, in px. */
+  /** The height of the frame, in px. */
   height: number;
   isNarrow: boolean;
-  /** A finger moves the graph instead of scrolling the page. */
+  /** A touch drag moves the graph instead of scrolling the page. */
   isPanned: boolean;
-  /** The node that a graph too large to be read as a whole begins at. */
+  /** The node to show first if the graph is too large to be readable as a whole. */
   focus: string | undefined;
 }
 
-/** Smaller, nothing of a node can be read. */
+/** Below this zoom, nodes are not readable. */
 const MIN_ZOOM = 0.4;
-/** Of a graph that does not begin as a whole. */
+/** The initial zoom of a graph that is too large to show as a whole. */
 const LARGE_ZOOM = 0.8;
-/** Of the window's width, what is not the graph's frame. */
+/** The part of the window's width outside the graph's frame. */
 const BESIDE_PX = { wide: 264, narrow: 26 };
 
-/** Whether it can't be read when all of it is in view. */
+/** Whether the graph is unreadable when all of it is visible. */
 function isTooLarge({
   layout,
   height,
@@ -42,14 +42,14 @@ function isTooLarge({
   return layout.width * MIN_ZOOM > width || layout.height * MIN_ZOOM > height;
 }
 
-/** A graph whose nodes have their places, to look at and to move about in. */
+/** A graph with positioned nodes that can be moved and zoomed. */
 export function Flow<Each extends Node>(props: Props<Each>) {
   const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;
   const isLarge = focus !== undefined && isTooLarge(props);
   return (
     <div className={styles.flow} style={{ height }}>
       <ReactFlow
-        // Another layout is fitted into view again.
+        // A new layout is fitted into view again.
         key={`${isNarrow} ${layout.width} ${layout.height}`}
         nodes={nodes}
         edges={edges}

@@ -1,16 +1,16 @@
-/** What a page and the layout's worker say to each other. */
+/** Messages between a page and the layout worker. */
 export interface LayoutRequest {
   id: number;
   names: string[];
   edges: [from: string, to: string][];
   /** "TB" for narrow windows. */
   direction: "LR" | "TB";
-  /** Of every node, in px. */
+  /** The size of every node, in px. */
   size: { width: number; height: number };
 }
 
 export interface Layout {
-  /** Upper left corners, in the order of the names. */
+  /** The top left corners, in the order of the names. */
   positions: { x: number; y: number }[];
   width: number;
   height: number;

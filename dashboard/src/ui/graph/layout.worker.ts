@@ -25,7 +25,9 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   page.postMessage({ id, layout: { positions, width, height } });
 };
 
-/** Whether the last one of the nodes side by side comes first: dagre minds crossings, not their order. */
+/**
+ * Whether sibling nodes are in reverse order: dagre minimises crossings and ignores their order.
+ */
 function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;
   if (!first) return false;

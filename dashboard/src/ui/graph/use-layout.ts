@@ -5,7 +5,10 @@ import workerUrl from "./layout.worker?worker&url";
 
 type Graph = Omit<LayoutRequest, "id">;
 
-/** Positions of a graph's nodes, worked out in a worker; the last ones until there are new ones. */
+/**
+ * Positions of a graph's nodes, computed in a worker. Returns the previous ones until the new ones
+ * are ready.
+ */
 export function useLayout(graph: Graph): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   const worker = useRef<Worker>(undefined);
@@ -18,7 +21,7 @@ export function useLayout(graph: Graph): Layout | undefined {
     };
     return () => started.terminate();
   }, []);
-  // Polls bring equal graphs again and again.
+  // Compared as text: polls return equal graphs as new objects.
   const text = JSON.stringify(graph);
   useEffect(() => {
     lastId.current += 1;

@@ -1,6 +1,6 @@
-"""Forge for Python: `Forge` and `AsyncForge`, and what they return and raise.
+"""Forge for Python: `Forge` and `AsyncForge`, their results and their errors.
 
-It is imported when the first of its names is asked for: `forge --help` needs no HTTP library.
+The names are imported lazily, so that `forge --help` does not load the HTTP library.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""All that `import forge` offers."""
+"""The public names of the package `forge`."""
 
 from . import models
 from ._version import __version__

@@ -1,4 +1,4 @@
-"""Requests over HTTP, by awaiting. `transport` is the same, by blocking."""
+"""Asynchronous HTTP requests. `transport` is the blocking equivalent."""
 
 from asyncio import sleep, to_thread
 from collections.abc import AsyncIterator, Iterator
@@ -10,7 +10,7 @@ import httpx2
 from .errors import ForgeAPIError
 from .listing import AsyncListing, PageRequest
 from .request import Request
-from .retries import Passing, Patience
+from .retries import RetryPolicy, TransientFailure
 from .upload import Upload
 from .wire import Wire, failure_of, log, result_of
 
@@ -28,26 +28,26 @@ class AsyncTransport:
         await self._client.aclose()
 
     def with_wire(self, wire: Wire) -> "AsyncTransport":
-        """Another way to use the same connections."""
+        """A transport with other settings that shares the connections of this one."""
         return AsyncTransport(wire, self._client)
 
-    async def run(self, request: Request[T], patience: Patience | None = None) -> T:
+    async def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
         """Raises ForgeHTTPError and ForgeAPIError."""
-        patience = patience or self.wire.patience()
+        retry_policy = retry_policy or self.wire.retry_policy()
         request = self.wire.ready(request)
         is_again = False
         while True:
             try:
-                return result_of(request, await self._send(request, patience.try_s()))
-            except Passing as passing:
-                await self.pause(patience.pause_s(passing), passing)
+                return result_of(request, await self._send(request, retry_policy.try_s()))
+            except TransientFailure as failure:
+                await self.pause(retry_policy.pause_s(failure), failure)
                 is_again = True
             except ForgeAPIError as refusal:
-                settled = request.settled
-                if not settled or not is_again or refusal.code not in settled.codes:
+                applied_check = request.applied_check
+                if not applied_check or not is_again or refusal.code not in applied_check.codes:
                     raise
-                found = await self.run(settled.look)
-                if not settled.is_ours(found):
+                found = await self.run(applied_check.look)
+                if not applied_check.is_ours(found):
                     raise
                 return found
 
@@ -67,7 +67,7 @@ class AsyncTransport:
     async def open(
         self, request: Request[Any], read_timeout_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        """An answer to be read in pieces; tried once. Raises Passing too."""
+        """Opens a response for streaming. Does not retry: may raise TransientFailure."""
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         try:
             async with self._client.stream(request.method, request.path, **options) as response:
@@ -78,13 +78,13 @@ class AsyncTransport:
         except httpx2.RequestError as error:
             raise self.wire.failure_of_connection(request, error) from error
 
-    async def pause(self, seconds: float, passing: Passing | None = None) -> None:
-        if passing:
-            log.info("once more in %.1f s: %s", seconds, passing)
+    async def pause(self, seconds: float, failure: TransientFailure | None = None) -> None:
+        if failure:
+            log.info("retrying in %.1f s: %s", seconds, failure)
         await sleep(seconds)
 
 
 async def _read_in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """A disk would hold up the event loop."""
+    """Reads a file in a thread, because disk access would block the event loop."""
     while piece := await to_thread(next, pieces, b""):
         yield piece

@@ -31,15 +31,14 @@ from .wire import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_S, Wire
 
 
 class Forge(Submissions[Sync, Job]):
-    """A tenant's view of Forge. Use it as a context manager, or close it.
+    """The client of one tenant. Use it as a context manager, or close it. Thread-safe.
 
-    What isn't given is taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
-    stack's stack.json in `FORGE_HOME`, by default `.forge`. Raises ForgeError where there is none
-    of it. May be used from several threads at once.
+    Missing arguments are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
+    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if none is found.
 
-    `timeout` is in seconds, of each step of a request; `max_retries` how often in a row a request
-    is sent again that failed by what may pass; `bearer` sends the key as `Authorization: Bearer`
-    in place of `X-Service-Api-Key`.
+    `timeout` applies to each step of a request, in seconds. `max_retries` limits consecutive
+    retries after transient failures. `bearer` sends the key as `Authorization: Bearer` instead of
+    `X-Service-Api-Key`.
     """
 
     def __init__(
@@ -76,23 +75,23 @@ class Forge(Submissions[Sync, Job]):
         *,
         progress: bool = True,
     ) -> Job:
-        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError.
+        """Waits until a job has completed. Raises JobFailedError and WaitTimeoutError.
 
-        In a terminal a line shows how it stands, but for `progress=False`.
+        Shows a progress line in a terminal, unless `progress=False`.
         """
         return self.jobs.wait(job_id, poll_interval, timeout, on_event, progress=progress)
 
     def events(self, *, limit: int | None = None) -> Generator[TenantEvent, None, None]:
-        """Everything that happens to your jobs, pipelines, deployments and workers.
+        """Yields changes of your jobs, pipelines, deployments and workers, from now on.
 
-        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        Reconnects after interruptions. The first event is `ready`. Ends after `limit` events.
         """
         return tenant_events(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
     ) -> Forge:
-        """The same client with other limits; it uses, and closes, the same connections."""
+        """A client with other limits. It shares the connections: closing one closes both."""
         transport: Transport = self._transport
         other = Forge.__new__(type(self))
         other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
@@ -109,7 +108,7 @@ class Forge(Submissions[Sync, Job]):
 
     @property
     def base_url(self) -> str:
-        """Where Forge is."""
+        """The address of Forge."""
         transport: Transport = self._transport
         return transport.wire.settings.base_url
 
@@ -118,9 +117,9 @@ class Forge(Submissions[Sync, Job]):
 
 
 class AsyncForge(Submissions[Async, AsyncJob]):
-    """`Forge` to be awaited, with the same methods. For one event loop.
+    """The asynchronous `Forge`, with the same methods. For one event loop.
 
-    Use it by `async with`, or await its `close`.
+    Use it with `async with`, or await `close`.
     """
 
     def __init__(
@@ -156,20 +155,20 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         timeout: float | None = None,
         on_event: OnEvent | None = None,
     ) -> AsyncJob:
-        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
+        """Waits until a job has completed. Raises JobFailedError and WaitTimeoutError."""
         return await self.jobs.wait(job_id, poll_interval, timeout, on_event)
 
     def events(self, *, limit: int | None = None) -> AsyncGenerator[TenantEvent, None]:
-        """Everything that happens to your jobs, pipelines, deployments and workers.
+        """Yields changes of your jobs, pipelines, deployments and workers, from now on.
 
-        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        Reconnects after interruptions. The first event is `ready`. Ends after `limit` events.
         """
         return tenant_events_async(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
     ) -> AsyncForge:
-        """The same client with other limits; it uses, and closes, the same connections."""
+        """A client with other limits. It shares the connections: closing one closes both."""
         transport: AsyncTransport = self._transport
         other = AsyncForge.__new__(type(self))
         other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
@@ -186,7 +185,7 @@ class AsyncForge(Submissions[Async, AsyncJob]):
 
     @property
     def base_url(self) -> str:
-        """Where Forge is."""
+        """The address of Forge."""
         transport: AsyncTransport = self._transport
         return transport.wire.settings.base_url
 

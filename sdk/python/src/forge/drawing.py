@@ -1,4 +1,4 @@
-"""What live lines look like. Imports rich: for terminals only."""
+"""Renders progress lines. Imports rich, so import this for terminals only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BAR_WIDTH = 20
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Colours in a terminal only, and not where NO_COLOR is set."""
+    """Uses colours only in a terminal, and not if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return Console(stderr=stderr, color_system=None)
     return Console(stderr=stderr)
@@ -33,7 +33,7 @@ def console(*, stderr: bool = False) -> Console:
 def job_line(
     name: str, status: str, progress: float | None, elapsed_s: float, reason: str | None
 ) -> RenderableType:
-    """Status, bar and time; beneath it, why it waits. What is too long for a line is cut."""
+    """Status, bar and time, with the pending reason below. Truncates long lines."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

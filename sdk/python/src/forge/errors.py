@@ -1,4 +1,4 @@
-"""All that this package raises about Forge is a ForgeError."""
+"""The errors of this package. All are subclasses of ForgeError."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class ForgeError(Exception):
-    """Base of the rest; itself for what is wrong on this side, e.g. a missing key."""
+    """Base class. Raised directly for errors of the caller, such as a missing key."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its attributes: exceptions that cross processes are otherwise made by their message.
+        # Pickles the attributes. By default, an exception is rebuilt from its message only.
         return _revive, (type(self), self.args, self.__dict__)
 
 
@@ -25,9 +25,9 @@ def _revive(kind: type[ForgeError], args: tuple[Any, ...], state: dict[str, Any]
 
 
 class ForgeHTTPError(ForgeError):
-    """There was no usable answer: connection, TLS, time-out, not JSON, 5xx after all retries.
+    """No usable response: connection or TLS error, time-out, no JSON, or 5xx after all retries.
 
-    `status` and `code` are set where there was an answer, and where it was Forge's.
+    `status` is set if there was a response, `code` if the response was from Forge.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ForgeHTTPError(ForgeError):
 
 
 class ForgeAPIError(ForgeError):
-    """The API answered with an error. `code` is a stable word, `param` the field that is wrong."""
+    """The API returned an error. `code` is stable; `param` names the invalid field."""
 
     def __init__(
         self,
@@ -73,17 +73,17 @@ class ForgeAPIError(ForgeError):
         request_id: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> ForgeAPIError:
-        """Of the class of its status."""
+        """Creates an error of the class for its status."""
         kind = _BY_STATUS.get(status, ForgeAPIError)
         return kind(status, code, message, param, request_id, details)
 
 
 class BadRequestError(ForgeAPIError):
-    """400: a field is wrong (`param`)."""
+    """400: a field is invalid (`param`)."""
 
 
 class AuthenticationError(ForgeAPIError):
-    """401: of a proxy in between; Forge itself answers 403 to a wrong key."""
+    """401: from a proxy. Forge itself returns 403 for an invalid key."""
 
 
 class PaymentRequiredError(ForgeAPIError):
@@ -91,11 +91,11 @@ class PaymentRequiredError(ForgeAPIError):
 
 
 class PermissionDeniedError(ForgeAPIError):
-    """403: the key is wrong, or its scope doesn't cover this."""
+    """403: the key is invalid, or its scope does not allow the request."""
 
 
 class NotFoundError(ForgeAPIError):
-    """404: it never was, or is another tenant's."""
+    """404: it does not exist, or belongs to another tenant."""
 
 
 class MethodNotAllowedError(ForgeAPIError):
@@ -103,11 +103,11 @@ class MethodNotAllowedError(ForgeAPIError):
 
 
 class RequestTimeoutError(ForgeAPIError):
-    """408: the request did not arrive in time, also when it was sent again."""
+    """408: the request did not arrive in time, even after retries."""
 
 
 class ConflictError(ForgeAPIError):
-    """409: not in the state that it is in; `code` says which."""
+    """409: not possible in the current state. `code` has the reason."""
 
 
 class GoneError(ForgeAPIError):
@@ -131,7 +131,7 @@ class UnprocessableEntityError(ForgeAPIError):
 
 
 class RateLimitError(ForgeAPIError):
-    """429, also after all retries."""
+    """429, after all retries."""
 
 
 _BY_STATUS: dict[int, type[ForgeAPIError]] = {
@@ -153,7 +153,7 @@ _BY_STATUS: dict[int, type[ForgeAPIError]] = {
 
 
 class JobFailedError(ForgeError):
-    """A job that was waited for has failed. The message is the worker's."""
+    """The awaited job has failed. The message comes from the worker."""
 
     def __init__(self, job: BaseJob) -> None:
         super().__init__(job.error or f"{job.job_id} has failed")
@@ -161,7 +161,7 @@ class JobFailedError(ForgeError):
 
 
 class PipelineFailedError(ForgeError):
-    """A pipeline that was waited for has failed, or was cancelled."""
+    """The awaited pipeline has failed, or was cancelled."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         super().__init__(pipeline.error or f"{pipeline.pipeline_id} is {pipeline.status}")
@@ -169,12 +169,12 @@ class PipelineFailedError(ForgeError):
 
 
 class WaitTimeoutError(ForgeError, TimeoutError):
-    """The time given to a wait is over. What was waited for goes on."""
+    """The wait has timed out. The job or pipeline continues."""
 
 
 class IntegrityError(ForgeError):
-    """The bytes that arrived are not those that the manifest names."""
+    """The received bytes do not match the manifest."""
 
 
 class UnsafePathError(ForgeError):
-    """The path of a file that must not be written to, or read from, a disk."""
+    """The path of a file is unsafe to read or write on a disk."""

@@ -1,4 +1,4 @@
-"""A stream of events through cuts: each connection goes on after the last event that arrived."""
+"""Follows an event stream. After an interruption, it resumes from the last received event."""
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, closing
@@ -10,72 +10,74 @@ import httpx2
 from .async_transport import AsyncTransport
 from .errors import ForgeHTTPError
 from .request import Request
-from .retries import Passing, Patience
+from .retries import RetryPolicy, TransientFailure
 from .sse import EventDecoder, ServerSentEvent
 from .transport import Transport
 
 KEEP_ALIVE_S = 15.0
-"""How often the server sends something, whatever happens."""
+"""Interval at which the server sends something, even without events."""
 SILENCE_S = 2 * KEEP_ALIVE_S + 5
-"""After that, the connection is taken for dead."""
+"""After this time without data, the connection counts as lost."""
 OUTAGE_S = 300.0
-"""For so long a follower goes on trying while nothing answers: a server's restart is shorter."""
+"""How long to retry during an outage. A server's restart takes less time."""
 _LIVED_S = 5.0
 GONE = ServerSentEvent("gone", "{}")
-"""Stands for the answer that nothing more will come."""
+"""Represents the server's response that the stream has ended."""
 
 
 class Following:
-    """What is known of a stream, from one connection to the next."""
+    """The state of a stream, kept across connections."""
 
     def __init__(self, path: str, query: dict[str, Any], last_event_id: str | None = None) -> None:
         self.path = path
         self._query = query
         self.last_event_id = last_event_id
-        self.has_heard = False
-        """Something arrived on the present connection."""
+        self.has_received = False
+        """Whether the current connection has received data."""
         self._decoder = EventDecoder()
         self._opened_s = 0.0
 
     def request(self) -> Request[None]:
-        """Begins a connection."""
+        """The request for a new connection. Resets the state of the last one."""
         self._decoder = EventDecoder()
         self._opened_s = monotonic()
-        self.has_heard = False
+        self.has_received = False
         headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
         if self.last_event_id:
             headers["Last-Event-ID"] = self.last_event_id
         return Request("GET", self.path, lambda _: None, self._query, headers=headers)
 
     def is_over(self, response: httpx2.Response) -> bool:
-        """Whether the server says that nothing more will come. Raises where it isn't a stream."""
+        """Whether the server says that the stream has ended. Raises if this is not a stream."""
         if response.status_code == 204:
             return True
         kind = response.headers.get("content-type", "")
         if not kind.startswith("text/event-stream"):
-            raise ForgeHTTPError(f"{self.path}: the answer is {kind or 'nothing'}, not events")
+            raise ForgeHTTPError(
+                f"{self.path}: the response is {kind or 'empty'}, not an event stream"
+            )
         return False
 
     def receive(self, chunk: bytes) -> Iterator[ServerSentEvent]:
-        self.has_heard = True
+        self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # Only after it was taken: who gives up in between, gets it again.
+            # Set after the event was consumed: if the caller stops before, it is sent again.
             self.last_event_id = event.id or self.last_event_id
 
-    def cut(self, patience: Patience) -> Passing:
-        """The connection has ended, and the story has not."""
+    def cut(self, retry_policy: RetryPolicy) -> TransientFailure:
+        """The failure for a connection that ended before the stream's end."""
         if monotonic() - self._opened_s > _LIVED_S:
-            patience.renew()
-        return Passing(ForgeHTTPError(f"{self.path}: the stream ends before its end"))
+            retry_policy.reset()
+        return TransientFailure(ForgeHTTPError(f"{self.path}: the stream was interrupted"))
 
 
 def connect(
     transport: Transport, following: Following, silence_s: float = SILENCE_S
 ) -> Generator[ServerSentEvent | None, None, None]:
-    """The events of one connection; None for each sign of life. Raises Passing too.
+    """Yields the events of one connection, and None for each received chunk.
 
-    `GONE` says that nothing more will come.
+    Yields `GONE` if the stream has ended. May raise TransientFailure.
     """
     with transport.open(following.request(), silence_s) as response:
         if following.is_over(response):
@@ -89,7 +91,7 @@ def connect(
 async def connect_async(
     transport: AsyncTransport, following: Following, silence_s: float = SILENCE_S
 ) -> AsyncGenerator[ServerSentEvent | None, None]:
-    """The same, by awaiting."""
+    """The asynchronous equivalent."""
     async with transport.open(following.request(), silence_s) as response:
         if following.is_over(response):
             yield GONE
@@ -101,8 +103,11 @@ async def connect_async(
 
 
 def follow(transport: Transport, following: Following) -> Generator[ServerSentEvent, None, None]:
-    """All events, through cuts; the caller stops after the last. Raises ForgeError."""
-    patience = transport.wire.patience(OUTAGE_S)
+    """Yields all events. Reconnects after interruptions. The caller must stop after the last event.
+
+    Raises ForgeError.
+    """
+    retry_policy = transport.wire.retry_policy(OUTAGE_S)
     while True:
         try:
             with closing(connect(transport, following)) as events:
@@ -110,18 +115,18 @@ def follow(transport: Transport, following: Following) -> Generator[ServerSentEv
                     if event is GONE:
                         return
                     if event:
-                        patience.renew()
+                        retry_policy.reset()
                         yield event
-            raise following.cut(patience)
-        except Passing as passing:
-            transport.pause(patience.pause_s(passing), passing)
+            raise following.cut(retry_policy)
+        except TransientFailure as failure:
+            transport.pause(retry_policy.pause_s(failure), failure)
 
 
 async def follow_async(
     transport: AsyncTransport, following: Following
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """The same, by awaiting."""
-    patience = transport.wire.patience(OUTAGE_S)
+    """The asynchronous equivalent."""
+    retry_policy = transport.wire.retry_policy(OUTAGE_S)
     while True:
         try:
             async with aclosing(connect_async(transport, following)) as events:
@@ -129,8 +134,8 @@ async def follow_async(
                     if event is GONE:
                         return
                     if event:
-                        patience.renew()
+                        retry_policy.reset()
                         yield event
-            raise following.cut(patience)
-        except Passing as passing:
-            await transport.pause(patience.pause_s(passing), passing)
+            raise following.cut(retry_policy)
+        except TransientFailure as failure:
+            await transport.pause(retry_policy.pause_s(failure), failure)

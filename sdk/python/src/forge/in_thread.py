@@ -1,11 +1,11 @@
-"""File work for the async client: disks and checksums would hold up its event loop."""
+"""Runs file operations in threads: disk access and checksums would block the event loop."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-from .retries import Passing
+from .retries import TransientFailure
 from .transport import Transport
 from .wire import Wire
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class _Cancelled(BaseException):
-    """Ends the work in a thread whose result nobody waits for any more."""
+    """Ends the thread's work after the waiting task was cancelled."""
 
 
 class _StoppableTransport(Transport):
-    """Ends with the next piece of a file once it is told to."""
+    """Stops at the next chunk of a file after `stopped` is set."""
 
     def __init__(self, wire: Wire, stopped: threading.Event) -> None:
         super().__init__(wire)
@@ -29,7 +29,7 @@ class _StoppableTransport(Transport):
             self.check()
             yield chunk
 
-    def pause(self, seconds: float, passing: Passing | None = None) -> None:
+    def pause(self, seconds: float, failure: TransientFailure | None = None) -> None:
         self.check()
         if self._stopped.wait(seconds):
             self.check()
@@ -40,7 +40,7 @@ class _StoppableTransport(Transport):
 
 
 class FileWork:
-    """Runs blocking work with connections of its own, and lets a cancelled task end it."""
+    """Runs blocking work with separate connections. Cancelling the task ends the work."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -48,17 +48,17 @@ class FileWork:
     async def run(
         self,
         work: Callable[[Transport, Callable[[T], None]], R],
-        tell: Callable[[T], None] | None,
+        on_progress: Callable[[T], None] | None,
     ) -> R:
-        """`tell` is called in the event loop, as everything else of the caller's."""
+        """`on_progress` is called in the event loop, not in the thread."""
         loop = asyncio.get_running_loop()
         stopped = threading.Event()
 
-        def pass_on(news: T) -> None:
+        def pass_on(value: T) -> None:
             if stopped.is_set():
                 raise _Cancelled
-            if tell:
-                loop.call_soon_threadsafe(tell, news)
+            if on_progress:
+                loop.call_soon_threadsafe(on_progress, value)
 
         def in_thread() -> R:
             transport = _StoppableTransport(self._wire, stopped)
@@ -72,8 +72,8 @@ class FileWork:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             stopped.set()
-            # Not before its last file is closed: the caller may remove the directory.
+            # Wait until the thread has closed its files: the caller may remove the directory.
             await asyncio.wait([task])
             if not task.cancelled():
-                task.exception()  # it has been looked at
+                task.exception()  # marks the exception as retrieved
             raise

@@ -1,4 +1,4 @@
-"""A job, with what one does with it."""
+"""Jobs with their methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 class _Attached(BaseJob):
     _jobs: Any = PrivateAttr(default=None)
-    """The client's, which it was read by."""
+    """A job with a reference to the client that read it."""
 
     def attach(self, jobs: object) -> Self:
         self._jobs = jobs
@@ -27,31 +27,31 @@ class _Attached(BaseJob):
 
     def _client(self) -> object:
         if self._jobs is None:
-            raise ForgeError(f"{self.job_id} belongs to no client: use client.jobs")
+            raise ForgeError(f"{self.job_id} is not attached to a client; use client.jobs")
         return self._jobs
 
     def __eq__(self, other: object) -> bool:
-        # Whichever client read it.
+        # Ignores which client read it.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:
         return hash(self.job_id)
 
     def __getstate__(self) -> dict[Any, Any]:
-        # A client, with its key and connections, does not go with a job to another process.
+        # Leaves out the client: its key and connections must not be pickled.
         state = super().__getstate__()
         return {**state, "__pydantic_private__": {"_jobs": None}}
 
 
 class Job(_Attached):
-    """A job as it was when it was read: `refresh` and `wait` return it as it is then."""
+    """A snapshot of a job. `refresh` and `wait` return a new snapshot."""
 
     if TYPE_CHECKING:
 
         def _client(self) -> Jobs: ...
 
     def refresh(self) -> Job:
-        """The job as it is now."""
+        """Reads the current state of the job."""
         return self._client().get(self.job_id)
 
     def wait(
@@ -62,14 +62,14 @@ class Job(_Attached):
         *,
         progress: bool = True,
     ) -> Job:
-        """The job when it has completed. Raises JobFailedError and WaitTimeoutError.
+        """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError.
 
-        In a terminal a line shows how it stands, but for `progress=False`.
+        Shows a progress line in a terminal, unless `progress=False`.
         """
         return self._client().wait(self.job_id, poll_interval, timeout, on_event, progress=progress)
 
     def events(self) -> Iterator[JobEvent]:
-        """Each status and progress, from the first to the last. Goes on after a cut."""
+        """Yields all changes of status and progress. Reconnects after interruptions."""
         return self._client().events(self.job_id)
 
     @overload
@@ -85,37 +85,37 @@ class Job(_Attached):
     def logs(
         self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
     ) -> str | Iterator[str]:
-        """The log as a text, or, with `follow`, its lines as they come."""
+        """The log as a string. With `follow`, yields its lines as they arrive."""
         if follow:
             return self._client().logs(self.job_id, follow=True, attempt=attempt)
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
 
     def cancel(self) -> Job:
-        """Cancels it. Raises ConflictError where it is too late."""
+        """Cancels the job. Raises ConflictError if it is too late."""
         return self._client().cancel(self.job_id)
 
     def retry(self, *, idempotency_key: str | None = None) -> Job:
-        """A new job with the same payload."""
+        """Submits a new job with the same payload."""
         return self._client().retry(self.job_id, idempotency_key=idempotency_key)
 
     def get_artifacts(self) -> list[Artifact]:
-        """What it left behind."""
+        """The artifacts of the job."""
         return self._client().artifacts(self.job_id)
 
     def get_attempts(self) -> list[Attempt]:
-        """Each try to run it."""
+        """The attempts of the job."""
         return self._client().attempts(self.job_id)
 
 
 class AsyncJob(_Attached):
-    """A job as it was when it was read: `refresh` and `wait` return it as it is then."""
+    """A snapshot of a job. `refresh` and `wait` return a new snapshot."""
 
     if TYPE_CHECKING:
 
         def _client(self) -> AsyncJobs: ...
 
     async def refresh(self) -> AsyncJob:
-        """The job as it is now."""
+        """Reads the current state of the job."""
         return await self._client().get(self.job_id)
 
     async def wait(
@@ -124,11 +124,11 @@ class AsyncJob(_Attached):
         timeout: float | None = None,
         on_event: Callable[[JobEvent], None] | None = None,
     ) -> AsyncJob:
-        """The job when it has completed. Raises JobFailedError and WaitTimeoutError."""
+        """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError."""
         return await self._client().wait(self.job_id, poll_interval, timeout, on_event)
 
     def events(self) -> AsyncIterator[JobEvent]:
-        """Each status and progress, from the first to the last. Goes on after a cut."""
+        """Yields all changes of status and progress. Reconnects after interruptions."""
         return self._client().events(self.job_id)
 
     @overload
@@ -144,23 +144,23 @@ class AsyncJob(_Attached):
     def logs(
         self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
-        """The log as a text, to await, or, with `follow`, its lines as they come."""
+        """Awaitable: the log as a string. With `follow`, an async iterator of its lines."""
         if follow:
             return self._client().logs(self.job_id, follow=True, attempt=attempt)
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
 
     async def cancel(self) -> AsyncJob:
-        """Cancels it. Raises ConflictError where it is too late."""
+        """Cancels the job. Raises ConflictError if it is too late."""
         return await self._client().cancel(self.job_id)
 
     async def retry(self, *, idempotency_key: str | None = None) -> AsyncJob:
-        """A new job with the same payload."""
+        """Submits a new job with the same payload."""
         return await self._client().retry(self.job_id, idempotency_key=idempotency_key)
 
     async def get_artifacts(self) -> list[Artifact]:
-        """What it left behind."""
+        """The artifacts of the job."""
         return await self._client().artifacts(self.job_id)
 
     async def get_attempts(self) -> list[Attempt]:
-        """Each try to run it."""
+        """The attempts of the job."""
         return await self._client().attempts(self.job_id)

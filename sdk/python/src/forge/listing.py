@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Paginated lists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 MAX_PAGE = 200
 _SHOWN = 20
-"""So many entries of a list a notebook shows."""
+"""Number of entries that a notebook shows."""
 
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """A page of a list, as the API gave it."""
+    """One page of a list."""
 
     items: tuple[T, ...]
     has_more: bool
@@ -31,11 +31,11 @@ class Page(Generic[T]):
 class PageRequest(Generic[T]):
     path: str
     name: str
-    """Of the field that has the entries."""
+    """Name of the response field with the entries."""
     parse: Callable[[Any], T]
     query: Mapping[str, Any]
     limit: int | None = None
-    """At most so many entries in all."""
+    """Maximum number of entries in total."""
     page_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -52,16 +52,16 @@ class PageRequest(Generic[T]):
     def _parse_page(self, answer: Mapping[str, Any]) -> Page[T]:
         entries = answer.get(self.name)
         if not isinstance(entries, list):
-            raise ForgeHTTPError(f"{self.path}: {self.name} in the answer is not a list")
+            raise ForgeHTTPError(f"{self.path}: {self.name} in the response is not a list")
         cursor = answer.get("next_cursor")
         has_more = answer.get("has_more") is True
         if has_more and not (isinstance(cursor, str) and cursor):
-            raise ForgeHTTPError(f"{self.path}: the answer has more, and does not say where")
+            raise ForgeHTTPError(f"{self.path}: the response has_more but no next_cursor")
         return Page(tuple(self.parse(entry) for entry in entries), has_more, cursor)
 
 
-class _Course(Generic[T]):
-    """How far one iteration has come."""
+class _Iteration(Generic[T]):
+    """The state of one iteration."""
 
     def __init__(self, pages: PageRequest[T]) -> None:
         self._pages = pages
@@ -77,14 +77,14 @@ class _Course(Generic[T]):
             page = Page(page.items[: self._left], page.has_more, page.next_cursor)
             self._left -= len(page.items)
         if page.has_more and page.next_cursor == self._after:
-            raise ForgeHTTPError("a page leads to itself")
+            raise ForgeHTTPError("a next_cursor leads to the same page")
         self._after = page.next_cursor
         self.is_over = not page.has_more or self._left == 0
         return page
 
 
 class Listing(Generic[T]):
-    """Iterate over it: pages are fetched as they are needed. Each iteration begins anew."""
+    """An iterable list. Fetches pages on demand. Each iteration starts from the beginning."""
 
     def __init__(self, run: Callable[[Request[Page[T]]], Page[T]], pages: PageRequest[T]) -> None:
         self._run = run
@@ -95,16 +95,16 @@ class Listing(Generic[T]):
             yield from page.items
 
     def pages(self) -> Iterator[Page[T]]:
-        """Page by page."""
-        course = _Course(self._pages)
-        while not course.is_over:
-            yield course.take(self._run(course.request()))
+        """Iterates over pages."""
+        iteration = _Iteration(self._pages)
+        while not iteration.is_over:
+            yield iteration.take(self._run(iteration.request()))
 
     def __repr__(self) -> str:
-        return f"<{self._pages.name}: iterate over it, or make a list of it>"
+        return f"<{self._pages.name}: iterate over it, or use list()>"
 
     def _repr_html_(self) -> str:
-        """The first of them as a table, for notebooks."""
+        """Shows the first entries as a table in notebooks."""
         try:
             page = next(self.pages(), None)
         except ForgeError as error:
@@ -116,7 +116,7 @@ class Listing(Generic[T]):
 
 
 class AsyncListing(Generic[T]):
-    """Iterate over it with `async for`: pages are fetched as they are needed."""
+    """A list for `async for`. Fetches pages on demand."""
 
     def __init__(self, run: Callable[[Request[Page[T]]], Any], pages: PageRequest[T]) -> None:
         self._run = run
@@ -128,10 +128,10 @@ class AsyncListing(Generic[T]):
                 yield item
 
     async def pages(self) -> AsyncIterator[Page[T]]:
-        """Page by page."""
-        course = _Course(self._pages)
-        while not course.is_over:
-            yield course.take(await self._run(course.request()))
+        """Iterates over pages."""
+        iteration = _Iteration(self._pages)
+        while not iteration.is_over:
+            yield iteration.take(await self._run(iteration.request()))
 
     def __repr__(self) -> str:
         return f"<{self._pages.name}: iterate over it with `async for`>"

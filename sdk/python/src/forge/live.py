@@ -1,4 +1,4 @@
-"""A line for each wait, in a terminal: how it stands, how far it is, and for how long it takes."""
+"""Progress lines for waits in a terminal: status, progress and duration."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from .models import BaseJob, JobEvent
 
-_ASK_EVERY_S = 2.0
-"""Why a job waits is in no event."""
+_POLL_INTERVAL_S = 2.0
+"""Events don't contain the pending reason, so the job is polled for it."""
 
 
 def is_shown(wanted: bool) -> bool:
-    """Whether lines can be drawn, and are wanted: `FORGE_PROGRESS=0` says no."""
+    """Whether to draw lines: wanted, possible here, and not disabled by `FORGE_PROGRESS=0`."""
     return (
         wanted
         and os.environ.get("FORGE_PROGRESS") != "0"
@@ -35,7 +35,7 @@ def is_shown(wanted: bool) -> bool:
 
 
 class JobLine:
-    """What is known of one job that is waited for."""
+    """The progress line of one awaited job."""
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
@@ -44,22 +44,22 @@ class JobLine:
         self._progress: float | None = None
         self._since_s = monotonic()
 
-    def see(self, job: BaseJob) -> None:
-        """The job as it was read."""
+    def update(self, job: BaseJob) -> None:
+        """Updates the line from a snapshot of the job."""
         if self._job is None and job.created_at:
             age_s = (datetime.now(timezone.utc) - job.created_at).total_seconds()
             self._since_s = monotonic() - max(0.0, age_s)
         self._job = job
         self._status, self._progress = job.raw_status, job.progress
 
-    def hear(self, event: JobEvent) -> None:
+    def record(self, event: JobEvent) -> None:
         self._status = event.raw_status or self._status
         if event.status or event.progress is not None:
             self._progress = event.progress
 
     @property
     def waits(self) -> bool:
-        """Not begun: why, may change without an event."""
+        """Whether the job is pending. Its reason may change without an event."""
         return self._status in ("pending", "provisioning_worker")
 
     def __rich__(self) -> RenderableType:
@@ -77,7 +77,7 @@ class JobLine:
 
 
 class _Board:
-    """The lines of all waits of this process: a terminal has one place for them."""
+    """All progress lines of this process, because a terminal has only one live area."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,9 +120,9 @@ board = _Board()
 
 @contextmanager
 def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
-    """A line for the time of a wait, where one can be drawn.
+    """Shows a progress line during a wait, if possible.
 
-    `read` reads the job, without patience; it is called from another thread while the job waits.
+    `read` reads the job without retries. It is called from another thread while the job is pending.
     """
     line = JobLine(job_id)
     if not is_shown(progress):
@@ -131,14 +131,14 @@ def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Ite
     ended = threading.Event()
 
     def ask() -> None:
-        while not ended.wait(_ASK_EVERY_S):
+        while not ended.wait(_POLL_INTERVAL_S):
             if line.waits:
                 try:
                     job = read()
                 except (ForgeError, RuntimeError):
-                    continue  # the wait itself tells of it, or has ended and closed its client
+                    continue  # the wait reports it, or has ended and closed its client
                 if line.waits:
-                    line.see(job)
+                    line.update(job)
 
     asking = threading.Thread(target=ask, name=f"forge-{job_id}", daemon=True)
     with board.show(line):
@@ -150,7 +150,7 @@ def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Ite
 
 
 def say(text: str) -> None:
-    """A line to the terminal that stays."""
+    """Prints a permanent line to the terminal."""
     from . import drawing
 
     drawing.console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Lines out of a log that comes in pieces."""
+"""Splits a streamed log into lines."""
 
 from collections.abc import Iterator
 
@@ -11,20 +11,20 @@ class LogLines:
         self.is_over = False
 
     def take(self, event: ServerSentEvent) -> Iterator[str]:
-        """The lines that an event ends, without their end. Raises ForgeHTTPError."""
+        """Yields the lines that an event completes, without line ends. Raises ForgeHTTPError."""
         if event.event == "end":
             self.is_over = True
         if event.event != "log":
             return
         data = event.json()
-        if data.get("offset") == 0:  # another attempt's log begins
+        if data.get("offset") == 0:  # the log of another attempt begins
             yield from self.rest()
-        # Not splitlines: what a program writes has only this end of a line.
+        # Not splitlines, which also splits at other characters.
         *lines, self._rest = (self._rest + str(data.get("text", ""))).split("\n")
         yield from lines
 
     def rest(self) -> Iterator[str]:
-        """What had no end of a line."""
+        """Yields the last line if it has no line end."""
         if self._rest:
             yield self._rest
         self._rest = ""

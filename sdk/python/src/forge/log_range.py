@@ -1,4 +1,4 @@
-"""A part of a job's log."""
+"""A byte range of a job's log."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BEYOND = 416
 
 @dataclass(frozen=True)
 class LogRange:
-    """Bytes of a log. A character may be cut in two at either end."""
+    """Bytes of a log. May begin or end inside a multi-byte character."""
 
     start: int
     """The offset of the first byte."""
     total: int
-    """How long the log is, so far."""
+    """The current length of the log."""
     content: bytes
 
     @property
@@ -28,14 +28,14 @@ class LogRange:
 
     @classmethod
     def of(cls, response: httpx2.Response) -> LogRange:
-        """Raises ForgeHTTPError where the answer does not say which part it is."""
+        """Raises ForgeHTTPError if the response has no valid Content-Range."""
         content = response.content
-        if response.status_code == 200:  # who does not know Range, or of an empty log
+        if response.status_code == 200:  # Range is unsupported, or the log is empty
             return cls(0, len(content), content)
         given = response.headers.get("content-range", "")
         found = re.fullmatch(r"bytes (?:\*|(\d+)-\d+)/(\d+)", given)
         if not found:
-            raise ForgeHTTPError("a partial answer does not say which part it is")
+            raise ForgeHTTPError("a partial response has no valid Content-Range")
         total = int(found[2])
         if response.status_code == BEYOND:
             return cls(total, total, b"")

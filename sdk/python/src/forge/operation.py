@@ -1,9 +1,8 @@
-"""One method, two clients.
+"""Defines each method once for both clients.
 
-A resource's method says what to send and how to read the answer, and returns that as a Request.
-These decorators turn it into a method that does it: on a resource of `Forge` it blocks and returns
-the result, on one of `AsyncForge` it returns something to await. What is known of its parameters
-and result, to a person and to a type checker, stays.
+A resource's method builds a Request: what to send and how to parse the response. These decorators
+turn it into a method that sends the request. On a resource of `Forge`, it blocks and returns the
+result; on a resource of `AsyncForge`, it returns an awaitable. Signatures and types are preserved.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ class Resource(Generic[M]):
     """A part of a client, e.g. `client.jobs`."""
 
     _transport: Any
-    """A Transport where M is Sync, an AsyncTransport where it is Async."""
+    """A Transport if M is Sync, an AsyncTransport if M is Async."""
 
     def __init__(self, transport: object) -> None:
         self._transport = transport
 
 
 class operation(Generic[P, T]):
-    """One request, one result."""
+    """A method with one request and one result."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Request[T]]) -> None:
         self._build = build
@@ -69,7 +68,7 @@ class operation(Generic[P, T]):
 
 
 class listing(Generic[P, T]):
-    """A list that comes in pages, and is iterated over as one."""
+    """A method that returns a paginated list as one iterable."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], PageRequest[T]]) -> None:
         self._build = build
@@ -96,6 +95,6 @@ class listing(Generic[P, T]):
 
 
 def _without_self(build: Callable[..., Any]) -> inspect.Signature:
-    """So that help() shows the parameters that a caller gives."""
+    """The signature for help(), without `self`."""
     whole = inspect.signature(build)
     return whole.replace(parameters=list(whole.parameters.values())[1:])

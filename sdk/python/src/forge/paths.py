@@ -1,4 +1,4 @@
-"""Paths of files come from outside, and are hostile until they have been through here."""
+"""Validates paths of files. They come from a server and must not be trusted."""
 
 import re
 import stat
@@ -10,38 +10,38 @@ from .errors import UnsafePathError
 
 
 def segments_of(path: str) -> tuple[str, ...]:
-    """The names on the way to a file. Raises UnsafePathError for what may lead out of a folder,
+    """Splits a path into names. Raises UnsafePathError if it could lead out of a folder.
 
-    here or on another system: a later reader of the folder may use one that knows drives.
+    Also checks the rules of other systems, such as drive names: the folder may be used there later.
     """
     segments = tuple(path.split("/"))
     reason = _unsafe_character(path) or next(filter(None, map(_unsafe_segment, segments)), None)
     if reason:
-        raise UnsafePathError(f"{path!r} is not the path of a file: {reason}")
+        raise UnsafePathError(f"{path!r} is not a valid file path: {reason}")
     return segments
 
 
 def _unsafe_character(path: str) -> str | None:
     if "\\" in path:
         return "it has a backslash"
-    # Lone surrogates, which JSON can carry, have no form on a disk.
+    # JSON can contain lone surrogates, which file systems can't represent.
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in path):
-        return "it has a character that is none of a name"
+        return "it has an invalid character"
     return None
 
 
 def _unsafe_segment(segment: str) -> str | None:
     if not segment:
-        return "it is absolute, or a name in it is empty"
-    if not segment.strip(". "):  # Windows takes ".. " for ".."
+        return "it is absolute, or has an empty name"
+    if not segment.strip(". "):  # Windows treats ".. " as ".."
         return "it has a name of dots"
     if re.match(r"[A-Za-z]:", segment):
-        return "it names a drive"
+        return "it has a drive name"
     return None
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raises UnsafePathError where not every disk could hold all of these files together."""
+    """Raises UnsafePathError if some file systems can't store all of these files together."""
     files: set[str] = set()
     folders: set[str] = set()
     spelling: dict[str, str] = {}
@@ -54,19 +54,19 @@ def require_distinct(paths: Iterable[str]) -> None:
                 raise UnsafePathError(f"{start!r} and {spelling[folded]!r} may be the same file")
             is_file = length == len(segments)
             if folded in files or (is_file and folded in folders):
-                raise UnsafePathError(f"{start!r} is there twice")
+                raise UnsafePathError(f"{start!r} is listed twice")
             (files if is_file else folders).add(folded)
 
 
 def _folded(path: str) -> str:
-    """The same for all names that some file system takes for one."""
+    """A key that is equal for names that a file system may treat as the same."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def prepare(root: Path, path: str) -> Path:
-    """Where to write a file below a root; its folders are made.
+    """Returns where to write a file below a root. Creates its folders.
 
-    Raises UnsafePathError, also where a symbolic link is in the way: it may lead out of the root.
+    Raises UnsafePathError, also if a folder of the path is a symbolic link: it may lead out of the root.
     """
     *folders, name = segments_of(path)
     place = root
@@ -74,15 +74,15 @@ def prepare(root: Path, path: str) -> Path:
         place = place / folder
         place.mkdir(exist_ok=True)
         if not stat.S_ISDIR(place.lstat().st_mode):
-            raise UnsafePathError(f"{place} is a symbolic link: nothing is written through it")
+            raise UnsafePathError(f"{place} is a symbolic link; not writing through it")
     target = place / name
     if target.is_symlink():
-        raise UnsafePathError(f"{target} is a symbolic link: nothing is written in its place")
+        raise UnsafePathError(f"{target} is a symbolic link; not replacing it")
     return target
 
 
 def find(root: Path, path: str) -> Path | None:
-    """A file below a root, or None; what is reached by a symbolic link is not below it.
+    """Finds a file below a root. None if it does not exist, or a symbolic link leads to it.
 
     Raises UnsafePathError.
     """

@@ -1,4 +1,4 @@
-"""An artifact's files onto this machine's disk: under their name only when they are right."""
+"""Downloads an artifact's files. A file gets its final name only after verification."""
 
 import json
 import secrets
@@ -14,13 +14,13 @@ from .models import MANIFEST_FILE, ArtifactFile, files_of
 from .verification import Outcome, check_content, check_local
 
 Content = Callable[[str], Generator[bytes, None, None]]
-"""The bytes of a file, by its path."""
+"""Returns the bytes of a file by its path."""
 
 
 @dataclass(frozen=True)
 class Progress:
     path: str
-    """The file that is on its way, or has just been found to be here."""
+    """The file that is being transferred, or was just found on the disk."""
     done_bytes: int
     total_bytes: int
 
@@ -33,18 +33,18 @@ class Pulled:
     directory: Path
     fetched: tuple[str, ...]
     kept: tuple[str, ...]
-    """Files that were right already."""
+    """Files that were already correct on the disk."""
     verified: bool
-    """As the manifest has it; False: there are files that the control plane never saw."""
+    """As in the manifest. False: the control plane never saw some of the files."""
 
 
 def pull(
     manifest: Mapping[str, Any], content: Content, root: Path, on_progress: OnProgress | None
 ) -> Pulled:
-    """Fetches what is not there yet, and the manifest last.
+    """Downloads missing files, then writes the manifest.
 
-    Raises IntegrityError, UnsafePathError (before anything is written, but for links that are in
-    the way), OSError, and what `content` raises.
+    Raises IntegrityError, UnsafePathError (before anything is written, except for links on the
+    disk), OSError, and errors of `content`.
     """
     files = files_of(manifest)
     paths.require_distinct([MANIFEST_FILE, *(file.path for file in files)])
@@ -75,15 +75,15 @@ def pull(
 
 
 def save(file: ArtifactFile, chunks: Iterable[bytes], target: Path) -> None:
-    """Writes a file as it arrives. Raises IntegrityError, and then leaves nothing behind."""
+    """Writes a file while it arrives. Raises IntegrityError, and then removes the partial file."""
     with _replacing(target) as output:
         check = check_content(file, _written(chunks, output))
         if check.outcome is not Outcome.OK:
-            raise IntegrityError(f"{file.path} is not what its manifest says: {check.detail}")
+            raise IntegrityError(f"{file.path} does not match its manifest: {check.detail}")
 
 
 def save_unchecked(chunks: Iterable[bytes], target: Path) -> Path:
-    """Writes what no manifest names, under its name only when all has arrived."""
+    """Writes data without a checksum. The file gets its name after all data has arrived."""
     with _replacing(target) as output:
         for chunk in chunks:
             output.write(chunk)
@@ -92,8 +92,8 @@ def save_unchecked(chunks: Iterable[bytes], target: Path) -> Path:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which then takes its name; nothing of it stays after an exception."""
-    # Made anew, and by a name that nobody knows: two pulls side by side don't write into one file.
+    """A temporary file that is renamed to the target, or removed after an exception."""
+    # A random name, so that concurrent pulls don't write to the same file.
     partial = target.with_name(f".forge-{secrets.token_hex(8)}.part")
     try:
         with partial.open("xb") as output:
@@ -112,7 +112,7 @@ def _written(chunks: Iterable[bytes], output: BinaryIO) -> Iterator[bytes]:
 def counted(
     chunks: Iterable[bytes], path: str, advance: Callable[[str, int], None]
 ) -> Iterator[bytes]:
-    """Tells of each piece once it has been taken."""
+    """Reports each chunk after it was consumed."""
     for chunk in chunks:
         yield chunk
         advance(path, len(chunk))

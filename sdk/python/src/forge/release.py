@@ -1,4 +1,4 @@
-"""Releases: this client's, and the oldest one that the server still serves as it expects."""
+"""This client's release, and the minimum that the server supports."""
 
 import re
 import warnings
@@ -11,29 +11,29 @@ CLIENT_HEADER = {"X-Forge-Client": f"sdk-python/{__version__}"}
 
 
 class OutdatedClientWarning(UserWarning):
-    """The server expects a later release of this client."""
+    """The server requires a newer release of this client."""
 
 
-def heed_minimum(headers: Mapping[str, str]) -> None:
-    """Warns where the answer says that this client is too old; once for each such minimum."""
+def warn_if_outdated(headers: Mapping[str, str]) -> None:
+    """Warns if the response says that this client is too old. Warns once per minimum version."""
     minimum = headers.get("x-forge-min-client")
     if minimum:
-        _heed(minimum)
+        _warn_once(minimum)
 
 
 @lru_cache(maxsize=16)
-def _heed(minimum: str) -> None:
+def _warn_once(minimum: str) -> None:
     if is_older(__version__, minimum):
         warnings.warn(
-            f"forge-sdk {__version__} is older than this server expects: renew it to {minimum} or"
-            " later (pip install --upgrade forge-sdk)",
+            f"forge-sdk {__version__} is older than this server supports: upgrade it to"
+            f" {minimum} or later (pip install --upgrade forge-sdk)",
             OutdatedClientWarning,
             stacklevel=3,
         )
 
 
 def is_older(version: str, minimum: str) -> bool:
-    """By major, minor and patch. False where either is not a version of that form."""
+    """Compares major, minor and patch. False if either is not such a version."""
     numbers = [re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", each) for each in (version, minimum)]
     ours, theirs = ([int(n) for n in found.groups()] if found else None for found in numbers)
     return ours is not None and theirs is not None and ours < theirs

@@ -1,4 +1,4 @@
-"""What is asked of the API, before anything is sent: the same for both clients."""
+"""Descriptions of API requests, shared by both clients."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settled(Generic[T]):
-    """How to tell whether a try that got no answer did what the next one is refused for."""
+class AppliedCheck(Generic[T]):
+    """Detects that an earlier try, whose response was lost, has already been applied.
+
+    If a retry is refused with one of the codes, reads the current state: if the change is ours,
+    the request has succeeded.
+    """
 
     codes: Set[str]
-    """Refusals that say that nothing is left to do."""
+    """Error codes that mean that the change may already be applied."""
     look: Request[T]
     is_ours: Callable[[T], bool]
 
@@ -31,28 +35,28 @@ class Request(Generic[T]):
     method: str
     path: str
     parse: Callable[[Any], T]
-    """Makes the result of the answer's JSON."""
+    """Converts the response's JSON to the result."""
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    """Sent as JSON, but for an Upload."""
+    """Sent as JSON, except for an Upload."""
     headers: Mapping[str, str] = field(default_factory=dict)
     creates: bool = False
-    """It is sent with an Idempotency-Key: once made, it may be sent again without harm."""
+    """Sent with an Idempotency-Key, so that a retry is safe."""
     idempotency_key: str | None = None
     is_repeatable: bool = True
-    """False: what may have arrived is not sent again."""
+    """False: not retried if it may have arrived."""
     is_text: bool = False
-    """The answer is text, not JSON."""
+    """The response is text, not JSON."""
     is_whole: bool = False
-    """`parse` gets the whole answer, with its headers."""
+    """`parse` gets the whole response, with its headers."""
     also: Set[int] = frozenset()
-    """What is an answer beside success."""
+    """Additional status codes that are not errors."""
     read_timeout_s: float | None = None
-    """Where an answer may take longer than usual."""
-    settled: Settled[T] | None = None
+    """Set if the response may take longer than usual."""
+    applied_check: AppliedCheck[T] | None = None
 
     def slow(self) -> Request[T]:
-        """The same, where the answer has to be worked out."""
+        """The same request with a longer time-out, for responses that take time to compute."""
         return replace(self, read_timeout_s=120.0)
 
 
@@ -63,7 +67,7 @@ def get(path: str, parse: Callable[[Any], T], **query: object) -> Request[T]:
 def create(
     path: str, parse: Callable[[Any], T], body: Mapping[str, Any], idempotency_key: str | None
 ) -> Request[T]:
-    """A POST that makes something, once."""
+    """A POST that creates something. Idempotent by its key."""
     return Request(
         "POST",
         path,
@@ -75,22 +79,22 @@ def create(
 
 
 def post(path: str, parse: Callable[[Any], T], **body: object) -> Request[T]:
-    """A POST that changes what is there. Fields that are None are not sent."""
+    """A POST that changes something that exists. Leaves out fields that are None."""
     return Request("POST", path, parse, body=without_none(body))
 
 
 def without_none(fields: Mapping[str, Any]) -> Json:
-    """Only what was given: what is left out has the API's own default."""
+    """Leaves out None values, so that the API's defaults apply."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def path_of(template: str, *ids: object) -> str:
-    """`path_of("/api/jobs/{}", job_id)`. Raises ForgeError for what can't be an id."""
+    """`path_of("/api/jobs/{}", job_id)`. Raises ForgeError for an invalid id."""
     return template.format(*(_segment(template, each) for each in ids))
 
 
 def _segment(template: str, value: object) -> str:
-    # It becomes part of an address: ".." or "a/b" would be another one.
+    # The id becomes part of the URL, and ".." or "a/b" would change the path.
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", value):
         thing = re.findall(r"([a-z-]+)s/\{\}", template)[0]
         article = "an" if thing[0] in "aeiou" else "a"
@@ -99,7 +103,7 @@ def _segment(template: str, value: object) -> str:
 
 
 def query_items(query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Lists are repeated; times are ISO 8601; what is None is left out."""
+    """Repeats lists, formats times as ISO 8601, and leaves out None."""
     items: list[tuple[str, str]] = []
     for name, value in query.items():
         values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
@@ -116,12 +120,12 @@ def _as_text(value: object) -> str:
 
 
 def time_text(value: datetime | str) -> str:
-    """A moment as the API takes it; a text goes as it is.
+    """Formats a time for the API. Strings are not changed.
 
-    Raises ForgeError for a time without a zone: the API's are UTC, a notebook's often are not.
+    Raises ForgeError for a time without a time zone: the API uses UTC, the caller may not.
     """
     if isinstance(value, str):
         return value
     if value.tzinfo is None:
-        raise ForgeError(f"{value!r} has no time zone: use datetime.now(timezone.utc) or similar")
+        raise ForgeError(f"{value!r} has no time zone; use datetime.now(timezone.utc) or similar")
     return value.isoformat()

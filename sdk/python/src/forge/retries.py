@@ -1,4 +1,4 @@
-"""Which failures may pass, how long to wait for it, and what is raised in the end."""
+"""Decides which failures are transient, how long to wait, and which error to raise finally."""
 
 import json
 import random
@@ -11,27 +11,27 @@ import httpx2
 
 from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError
 
-_PASSING_STATUS = {408, 429, 500, 502, 503, 504}
+_TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
 _NOT_HANDLED_STATUS = {408, 429, 503}
-"""Answers that say that nothing was done."""
+"""Responses that mean that the request had no effect."""
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
-"""Who says Retry-After beyond that is not waited for."""
+"""A longer Retry-After is not waited for."""
 
 
 def parse_json(content: bytes | str) -> object:
-    """None for what is not JSON."""
+    """None if the content is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
 
 
-class Passing(Exception):
-    """It may pass: the same request is worth sending again. Else `final` is to be raised."""
+class TransientFailure(Exception):
+    """A failure that a retry may fix. Without a retry, `final` is raised."""
 
     def __init__(self, final: ForgeError, retry_after_s: float | None = None) -> None:
         super().__init__(str(final))
@@ -40,7 +40,7 @@ class Passing(Exception):
 
 
 class Deadline:
-    """The end of the time that is given to a wait for something."""
+    """The deadline of a wait for a job or pipeline."""
 
     def __init__(self, thing_id: str, timeout: float | None) -> None:
         if timeout is not None and not timeout >= 0:
@@ -49,13 +49,13 @@ class Deadline:
         self._timeout = timeout
         self._end_s = None if timeout is None else monotonic() + timeout
         self.status: str | None = None
-        """As it was last heard."""
+        """The last known status."""
 
     def left_s(self) -> float:
         return float("inf") if self._end_s is None else self._end_s - monotonic()
 
     def check(self) -> None:
-        """Raises WaitTimeoutError once it is over."""
+        """Raises WaitTimeoutError after the deadline."""
         if self.left_s() <= 0:
             status = self.status or "not known to have ended"
             raise WaitTimeoutError(
@@ -63,10 +63,10 @@ class Deadline:
             )
 
 
-class Patience:
-    """Counts failures in a row, and ends after so many, or later: after so many seconds of them.
+class RetryPolicy:
+    """Counts consecutive failures. Stops after `max_retries`, but not before `at_least_s` seconds.
 
-    A deadline ends it, too, by its own error.
+    Also stops at a deadline, with the deadline's error.
     """
 
     def __init__(
@@ -78,32 +78,32 @@ class Patience:
         self._failures = 0
         self._since_s: float | None = None
 
-    def renew(self) -> None:
+    def reset(self) -> None:
         self._failures = 0
         self._since_s = None
 
-    def pause_s(self, passing: Passing) -> float:
-        """How long to wait before the next try; raises what is final when there shall be none."""
+    def pause_s(self, failure: TransientFailure) -> float:
+        """Returns how long to wait before the next try. Raises the final error if there is none."""
         if self._deadline:
             self._deadline.check()
         now_s = monotonic()
         if self._since_s is None:
             self._since_s = now_s
-        asked_s = passing.retry_after_s or 0.0
+        asked_s = failure.retry_after_s or 0.0
         is_over = now_s - self._since_s >= self._at_least_s
-        # Who sits through an outage asks once more meanwhile, whatever he was told.
+        # During an outage, retry earlier than a long Retry-After says.
         is_too_long = asked_s > _MAX_ASKED_S and self._at_least_s == 0
         if (self._failures >= self._max_retries and is_over) or is_too_long:
-            raise passing.final from passing.__cause__
+            raise failure.final from failure.__cause__
         asked_s = min(asked_s, _MAX_ASKED_S)
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._failures, 10))
         self._failures += 1
-        # Not all who were refused together shall come back together.
+        # Jitter: clients that were refused at the same time must not retry at the same time.
         pause_s = max(asked_s, pause_s * random.uniform(0.5, 1.0))
         return min(pause_s, max(0.0, self._deadline.left_s())) if self._deadline else pause_s
 
     def try_s(self) -> float | None:
-        """For how long one try may take, where there is a deadline: a second at least."""
+        """Time limit for one try if there is a deadline: at least one second."""
         if self._deadline is None or self._deadline.left_s() == float("inf"):
             return None
         return max(_SHORTEST_TRY_S, self._deadline.left_s())
@@ -112,38 +112,38 @@ class Patience:
 def failure_of_connection(
     address: str, error: httpx2.RequestError, *, is_repeatable: bool
 ) -> Exception:
-    """What becomes of a request that got no answer, or a part of one."""
+    """The error for a request without a complete response."""
     text = f"{address}: {type(error).__name__}: {error}"
     final = ForgeHTTPError(text)
     if is_repeatable or isinstance(error, _NOT_SENT):
-        return Passing(final)
+        return TransientFailure(final)
     return final
 
 
 def failure_of_answer(path: str, response: httpx2.Response, *, is_repeatable: bool) -> Exception:
-    """What becomes of an answer that says no. Its body must have been read."""
+    """The error for a failed response. Its body must have been read."""
     status = response.status_code
     if response.is_redirect:
-        # The key is for the API alone.
+        # A redirect must not send the key to another server.
         return ForgeHTTPError(f"{path}: HTTP {status}: redirects are not followed", status)
     refusal = _refusal(response)
-    final = refusal if refusal and status < 500 else _useless(path, status, refusal)
-    is_passing = status in _PASSING_STATUS or status > 504
+    final = refusal if refusal and status < 500 else _unusable_answer(path, status, refusal)
+    is_transient = status in _TRANSIENT_STATUS or status > 504
     if refusal and (status, refusal.code) == (409, "request_in_flight"):
-        return Passing(final, _retry_after_s(response))
-    if is_passing and (is_repeatable or status in _NOT_HANDLED_STATUS):
-        return Passing(final, _retry_after_s(response))
+        return TransientFailure(final, _retry_after_s(response))
+    if is_transient and (is_repeatable or status in _NOT_HANDLED_STATUS):
+        return TransientFailure(final, _retry_after_s(response))
     return final
 
 
-def _useless(path: str, status: int, refusal: ForgeAPIError | None) -> ForgeHTTPError:
+def _unusable_answer(path: str, status: int, refusal: ForgeAPIError | None) -> ForgeHTTPError:
     if refusal:
         return ForgeHTTPError(f"{path}: {refusal}", status, refusal.code, refusal.request_id)
-    return ForgeHTTPError(f"{path}: HTTP {status}, and the answer is not Forge's", status)
+    return ForgeHTTPError(f"{path}: HTTP {status}, and the response is not from Forge", status)
 
 
 def _refusal(response: httpx2.Response) -> ForgeAPIError | None:
-    """The error that the API answered; None where something else answered."""
+    """The API's error. None if the response is not from the API."""
     answer = parse_json(response.content)
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict) or not isinstance(error.get("code"), str):
@@ -164,13 +164,13 @@ def _text(value: object) -> str | None:
 
 
 def _retry_after_s(response: httpx2.Response) -> float | None:
-    """Seconds, or a date; None where it is neither."""
+    """Parses seconds or a date. None if it is neither."""
     value = response.headers.get("retry-after", "").strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
         return float(value)
     try:
         when = parsedate_to_datetime(value)
-    except (TypeError, ValueError):  # Python 3.10 raises either
+    except (TypeError, ValueError):  # Python 3.10 may raise either one
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=timezone.utc)

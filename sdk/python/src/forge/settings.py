@@ -1,4 +1,4 @@
-"""Where the API is, and the key to it."""
+"""The address of the API and the key."""
 
 import json
 import re
@@ -19,25 +19,25 @@ class Settings:
 
     @classmethod
     def load(cls, api_key: str | None, base_url: str | None, env: Mapping[str, str]) -> "Settings":
-        """Reads arguments, environment and the local stack's stack.json, in this order of weight.
+        """Reads arguments, environment and the local stack's stack.json, in this order.
 
-        Raises ForgeError, which names the variable and never tells the key.
+        Raises ForgeError, which names the variable and never contains the key.
         """
         stack = _read_stack_file(env)
         key = api_key or env.get("SERVICE_API_KEY")
         local_url = stack.get("api_url")
         if key and local_url and not _is_of_this_machine(local_url):
-            # Whoever wrote a file into the working directory shall not get a key from elsewhere.
+            # Security: a stack.json in the working directory must not redirect the user's key.
             local_url = None
         url = base_url or env.get("SERVICE_BASE_URL") or local_url
-        # And the local stack's key is for the local stack alone.
+        # The local stack's key is sent to the local stack only.
         if not key and url and url.rstrip("/") == (local_url or "").rstrip("/"):
             key = stack.get("user_api_key")
         for name, value in (("SERVICE_BASE_URL", url), ("SERVICE_API_KEY", key)):
             if not value:
                 why = f"no local stack runs: there is no {_stack_file(env)}"
                 if stack:
-                    why = "the local stack's is for its own address alone"
+                    why = "the local stack's is used for its own address only"
                 raise ForgeError(f"{name} is not set, and {why}")
         return cls(_checked_url(url or ""), _checked_key(key or ""))
 
@@ -55,7 +55,7 @@ def _stack_file(env: Mapping[str, str]) -> Path:
 
 
 def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The texts in FORGE_HOME/stack.json; empty where no stack runs."""
+    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
     try:
         content = json.loads(_stack_file(env).read_text())
     except (OSError, ValueError):
@@ -72,14 +72,14 @@ def _checked_url(text: str) -> str:
     except (httpx2.InvalidURL, UnicodeError):
         url = httpx2.URL()
     is_address = url.scheme in ("http", "https") and url.host
-    # The address stands in messages: nothing secret may be in it.
+    # Error messages contain the address, so it must not contain credentials.
     if not is_address or url.userinfo or url.query or url.fragment or re.search(r"\s", text):
         raise ForgeError("SERVICE_BASE_URL must be an address such as https://forge.example.com")
     return text.rstrip("/")
 
 
 def _checked_key(key: str) -> str:
-    """What is no header's value would else be refused by the HTTP library, with it in the text."""
+    """Checks the key here: the HTTP library's error for an invalid header would contain it."""
     if not re.fullmatch(r"[\x21-\x7e]+", key):
-        raise ForgeError("SERVICE_API_KEY is not a key: it has spaces or characters beyond ASCII")
+        raise ForgeError("SERVICE_API_KEY is not a key: it has spaces or non-ASCII characters")
     return key

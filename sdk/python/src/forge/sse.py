@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in, events out."""
+"""Decodes server-sent events."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class ServerSentEvent:
     id: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """Raises ForgeHTTPError where the data is no JSON object."""
+        """Raises ForgeHTTPError if the data is not a JSON object."""
         data = parse_json(self.data)
         if not isinstance(data, dict):
             raise ForgeHTTPError(f"the data of an event {self.event!r} is not a JSON object")
@@ -26,7 +26,7 @@ class ServerSentEvent:
 
 
 class EventDecoder:
-    """By WHATWG's rules, but for the byte order mark. Only \\r, \\n and both end a line."""
+    """Implements the WHATWG rules, except the byte order mark. Lines end with \\r, \\n or both."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -41,7 +41,7 @@ class EventDecoder:
         *lines, rest = re.split(rb"\r\n|\n|\r", content[: len(content) - len(held)])
         self._rest = rest + held
         if len(self._rest) > _MAX_EVENT_BYTES:
-            raise ForgeHTTPError("a line of an event stream has no end")
+            raise ForgeHTTPError("a line of an event stream is too long")
         for line in lines:
             event = self._take(line.decode("utf-8", "replace"))
             if event:

@@ -1,4 +1,4 @@
-"""What a submission may carry beside its payload."""
+"""Options of a submission, in addition to its payload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .request import Json, without_none
 
 
 class Resources(TypedDict, total=False):
-    """What a worker must have."""
+    """Requirements for the worker."""
 
     gpu: int
     gpu_type: str
@@ -27,24 +27,24 @@ class SubmissionOptions(TypedDict, total=False):
     priority: int | None
     """From -100 to 100."""
     tags: Sequence[str] | None
-    """Labels to find it by."""
+    """Labels to find the job by."""
     params: Mapping[str, Any] | None
-    """Handed to the worker as they are, e.g. `{"lr": 1e-4}`."""
+    """Passed to the worker unchanged, e.g. `{"lr": 1e-4}`."""
     notes: str | None
     timeout_s: int | None
     """Of one attempt."""
     max_attempts: int | None
     idempotency_key: str | None
-    """The same key and submission again: the first one's answer, and no second job."""
+    """Repeating a submission with the same key returns the first response, without a second job."""
 
 
 def body_of(payload: Mapping[str, Any], options: SubmissionOptions) -> Json:
-    """What was given of both. Raises TypeError for an option that is none."""
+    """Merges both, without None. Raises TypeError for an unknown option."""
     unknown = options.keys() - SubmissionOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     fields = {name: value for name, value in options.items() if name != "idempotency_key"}
     tags = fields.get("tags")
     if isinstance(tags, str):
-        raise TypeError("tags is a list of texts, not a text")
+        raise TypeError("tags must be a list of strings, not a string")
     return without_none({**payload, **fields})

@@ -1,4 +1,4 @@
-"""Everything that happens to a tenant's things, as it comes."""
+"""The stream of a tenant's events."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Generator
@@ -17,7 +17,7 @@ _KNOWN = 10_000
 
 
 class _Reader:
-    """Drops what has arrived before: a resumed stream sends some events again."""
+    """Drops duplicates: a resumed stream sends some events again."""
 
     def __init__(self, limit: int | None) -> None:
         if limit is not None and limit < 0:
@@ -40,7 +40,7 @@ class _Reader:
         try:
             event = TenantEvent.model_validate({**sent.json(), "event": sent.event})
         except ValidationError:
-            raise ForgeHTTPError("/api/events: an event is not what it should be") from None
+            raise ForgeHTTPError("/api/events: an event is invalid") from None
         if self._left is not None:
             self._left -= 1
         return event
@@ -49,7 +49,7 @@ class _Reader:
 def tenant_events(
     transport: Transport, limit: int | None = None
 ) -> Generator[TenantEvent, None, None]:
-    """Through cuts, without a gap; `limit` is after how many it stops."""
+    """Yields events without gaps. Reconnects after interruptions. Ends after `limit` events."""
     reader = _Reader(limit)
     if reader.is_over:
         return
@@ -64,7 +64,7 @@ def tenant_events(
 async def tenant_events_async(
     transport: AsyncTransport, limit: int | None = None
 ) -> AsyncGenerator[TenantEvent, None]:
-    """The same, by awaiting."""
+    """The asynchronous equivalent."""
     reader = _Reader(limit)
     if reader.is_over:
         return

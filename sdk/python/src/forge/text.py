@@ -1,29 +1,29 @@
-"""Words for people."""
+"""Formats values as text."""
 
 import re
 from datetime import datetime
 
-_OBEYED = re.compile(
+_CONTROL = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but the tab, those that turn the direction of writing, and half characters."""
+"""Control characters except tab, characters that change the text direction, and surrogates."""
 
 
 def shown(text: str) -> str:
-    """Text from outside, without what a terminal would obey."""
+    """Escapes control characters in untrusted text, so that it is safe for a terminal."""
     return "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in text
     )
 
 
 def legible(line: str) -> str:
-    """A line of a program's or a model's own, as a terminal would leave it, which obeys nothing.
+    """A line of a program's or model's output, safe for a terminal.
 
-    Unlike `shown` it leaves any kind of space and emoji as they are.
+    Unlike `shown`, it keeps all kinds of spaces and emoji. Applies carriage returns.
     """
-    # A bar of progress: what was written over it last.
+    # A progress bar rewrites its line: keep the last version.
     last = next((part for part in reversed(line.split("\r")) if part), "")
-    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], last)
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], last)
 
 
 def duration(seconds: float) -> str:
@@ -34,19 +34,19 @@ def duration(seconds: float) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """In the reader's own time, to the minute; empty where there is none."""
+    """Local time to the minute. Empty for None."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
 
 
 def usd(amount: float | None) -> str:
-    """To the cent, or further where it is less than one."""
+    """Rounded to the cent, or with more digits for less than a cent."""
     if amount is None:
         return ""
     return f"${amount:.2f}" if amount == 0 or abs(amount) >= 0.01 else f"${amount:.6f}".rstrip("0")
 
 
 def size(count: int | None) -> str:
-    """`512 bytes`, `1.5 kB`, `20 GB`; empty where it is not known."""
+    """`512 bytes`, `1.5 kB`, `20 GB`. Empty for None."""
     if count is None:
         return ""
     if count < 1000:

@@ -1,4 +1,4 @@
-"""Requests over HTTP, by blocking. `async_transport` is the same, by awaiting."""
+"""Blocking HTTP requests. `async_transport` is the asynchronous equivalent."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import httpx2
 from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
 from .request import Request
-from .retries import Passing, Patience
+from .retries import RetryPolicy, TransientFailure
 from .wire import BEYOND, Wire, failure_of, log, range_headers, result_of, start_of
 
 T = TypeVar("T")
@@ -27,26 +27,26 @@ class Transport:
         self._client.close()
 
     def with_wire(self, wire: Wire) -> "Transport":
-        """Another way to use the same connections."""
+        """A transport with other settings that shares the connections of this one."""
         return Transport(wire, self._client)
 
-    def run(self, request: Request[T], patience: Patience | None = None) -> T:
+    def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
         """Raises ForgeHTTPError and ForgeAPIError."""
-        patience = patience or self.wire.patience()
+        retry_policy = retry_policy or self.wire.retry_policy()
         request = self.wire.ready(request)
         is_again = False
         while True:
             try:
-                return result_of(request, self._send(request, patience.try_s()))
-            except Passing as passing:
-                self.pause(patience.pause_s(passing), passing)
+                return result_of(request, self._send(request, retry_policy.try_s()))
+            except TransientFailure as failure:
+                self.pause(retry_policy.pause_s(failure), failure)
                 is_again = True
             except ForgeAPIError as refusal:
-                settled = request.settled
-                if not settled or not is_again or refusal.code not in settled.codes:
+                applied_check = request.applied_check
+                if not applied_check or not is_again or refusal.code not in applied_check.codes:
                     raise
-                found = self.run(settled.look)
-                if not settled.is_ours(found):
+                found = self.run(applied_check.look)
+                if not applied_check.is_ours(found):
                     raise
                 return found
 
@@ -64,7 +64,7 @@ class Transport:
     def open(
         self, request: Request[Any], read_timeout_s: float | None = None
     ) -> Iterator[httpx2.Response]:
-        """An answer to be read in pieces; tried once. Raises Passing too."""
+        """Opens a response for streaming. Does not retry: may raise TransientFailure."""
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         try:
             with self._client.stream(request.method, request.path, **options) as response:
@@ -76,11 +76,11 @@ class Transport:
             raise self.wire.failure_of_connection(request, error) from error
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
-        """The bytes of a file that does not change; a broken connection is taken up where it broke.
+        """Yields the bytes of an immutable file. Resumes after a lost connection.
 
         Raises ForgeHTTPError and ForgeAPIError.
         """
-        patience = self.wire.patience()
+        retry_policy = self.wire.retry_policy()
         given = 0
         while True:
             also = {BEYOND} if given else set()
@@ -89,27 +89,29 @@ class Transport:
             try:
                 with self.open(request) as response:
                     if response.status_code == BEYOND:
-                        return  # it broke off after the last byte
+                        return  # the connection was lost after the last byte
                     if start_of(response) > given:
-                        raise ForgeHTTPError(f"{path}: the answer begins beyond what was asked for")
-                    # Who does not know Range begins at the beginning.
+                        raise ForgeHTTPError(
+                            f"{path}: the response starts after the requested offset"
+                        )
+                    # A server without support for Range starts at the beginning.
                     skip = given - start_of(response)
                     for chunk in response.iter_bytes():
                         fresh = chunk[skip:] if skip else chunk
                         skip = max(0, skip - len(chunk))
                         if fresh:
                             given += len(fresh)
-                            patience.renew()
+                            retry_policy.reset()
                             yield fresh
                 return
-            except Passing as passing:
-                self.pause(patience.pause_s(passing), passing)
+            except TransientFailure as failure:
+                self.pause(retry_policy.pause_s(failure), failure)
 
     def read(self, path: str) -> bytes:
-        """All bytes of a small file."""
+        """Reads a small file."""
         return b"".join(self.stream(path))
 
-    def pause(self, seconds: float, passing: Passing | None = None) -> None:
-        if passing:
-            log.info("once more in %.1f s: %s", seconds, passing)
+    def pause(self, seconds: float, failure: TransientFailure | None = None) -> None:
+        if failure:
+            log.info("retrying in %.1f s: %s", seconds, failure)
         sleep(seconds)

@@ -1,4 +1,4 @@
-"""A dataset's file on its way up."""
+"""Uploads a dataset's file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .request import Request
 
 _PIECE_BYTES = 256 * 1024
 _ANSWER_S = 300.0
-"""After the last byte the rows are counted, and written to the store."""
+"""Time-out for the response: after the last byte, the server counts and stores the rows."""
 
 _TYPES = {
     "parquet": "application/vnd.apache.parquet",
@@ -30,7 +30,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Upload:
-    """A body that is read anew each time that it is sent."""
+    """A request body that is read again for each try."""
 
     file: DatasetFile
     on_progress: OnProgress | None
@@ -57,7 +57,7 @@ class DatasetFile:
     def of(
         cls, source: Path | str | bytes | BinaryIO, name: str | None, format: str | None
     ) -> DatasetFile:
-        """Raises ForgeError for what can't be sent, and OSError."""
+        """Raises ForgeError if the source can't be sent, and OSError."""
         if isinstance(source, (str, os.PathLike)):
             source = Path(source)
             filename, size, start = source.name, source.stat().st_size, 0
@@ -111,7 +111,7 @@ class DatasetFile:
 
 
 def _extent_of(file: BinaryIO) -> tuple[int, int]:
-    """How much of a file is to come, and where that begins."""
+    """Returns the number of remaining bytes of a file, and its current position."""
     try:
         start = file.tell()
         end = file.seek(0, os.SEEK_END)

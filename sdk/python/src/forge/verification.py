@@ -1,4 +1,4 @@
-"""Whether an artifact's files are those that its manifest names."""
+"""Compares an artifact's files with its manifest."""
 
 import hashlib
 import os
@@ -35,14 +35,14 @@ class FileCheck:
 
 
 OnCheck = Callable[[FileCheck], None]
-"""Is told of each file as soon as it has been looked at."""
+"""Called after each file's check."""
 
 
 @dataclass(frozen=True)
 class Verification:
     artifact_id: str
     verified: bool
-    """As the manifest has it; False: its files were never seen by the control plane."""
+    """As in the manifest. False: the control plane never saw the files."""
     checks: tuple[FileCheck, ...]
 
     @property
@@ -69,7 +69,7 @@ def verify(
     extra: Callable[[], Iterable[str]],
     on_check: OnCheck | None,
 ) -> Verification:
-    """Raises what the functions raise, and what `files_of` does."""
+    """Raises the errors of the given functions and of `files_of`."""
 
     def checks() -> Iterator[FileCheck]:
         yield from map(check_file, files_of(manifest))
@@ -82,12 +82,12 @@ def verify(
         found.append(check)
         if on_check:
             on_check(check)
-    # Nothing but a plain yes is one.
+    # Only a literal true counts.
     return Verification(artifact_id, manifest.get("verified") is True, tuple(found))
 
 
 def check_content(file: ArtifactFile, chunks: Iterable[bytes]) -> FileCheck:
-    """Compares what arrives with the manifest; no more is taken than the manifest has."""
+    """Compares received bytes with the manifest. Stops after the manifest's size."""
     digest, size = hashlib.sha256(), 0
     for chunk in chunks:
         size += len(chunk)
@@ -105,7 +105,7 @@ def check_content(file: ArtifactFile, chunks: Iterable[bytes]) -> FileCheck:
 
 
 def check_local(root: Path, file: ArtifactFile) -> FileCheck:
-    """The same for a file below a root. Raises OSError and UnsafePathError."""
+    """Compares a file below a root with the manifest. Raises OSError and UnsafePathError."""
     place = paths.find(root, file.path)
     if place is None:
         return FileCheck(file.path, Outcome.MISSING)
@@ -120,7 +120,7 @@ def check_local(root: Path, file: ArtifactFile) -> FileCheck:
 def verify_local(
     artifact_id: str, manifest: Mapping[str, Any], root: Path, on_check: OnCheck | None
 ) -> Verification:
-    """Raises ForgeError where there is no such folder, OSError, and UnsafePathError."""
+    """Raises ForgeError if the folder does not exist, OSError and UnsafePathError."""
     if not root.is_dir():
         raise ForgeError(f"{root} is not a directory")
     known = {file.path for file in files_of(manifest)} | {MANIFEST_FILE}
@@ -140,7 +140,7 @@ def verify_local(
 
 
 def _files_below(root: Path) -> set[str]:
-    """All but folders; a link to a folder is none."""
+    """All paths except folders. Includes links to folders."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -165,7 +165,7 @@ def _check_manifest(manifest: Mapping[str, Any], stored: bytes | None) -> FileCh
 
 
 def _is_same(a: object, b: object) -> bool:
-    """Equality of JSON: 1 is 1.0, but unlike in Python not true."""
+    """JSON equality: 1 equals 1.0, but unlike in Python, 1 does not equal true."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):

@@ -1,8 +1,7 @@
-"""Waiting for a job's end: by its events where they arrive, by asking where they don't.
+"""Waits for a job's end: by events if they arrive, else by polling.
 
-Each round asks for the job, then listens to one connection of its events until the job may have
-ended. A connection that tells nothing, e.g. through a proxy that holds it back, is as good as a
-pause between two questions.
+Each round reads the job, then listens to one event connection until the job may have ended. If a
+connection delivers nothing (a proxy may buffer it), it is only a pause between two polls.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -16,18 +15,18 @@ from .errors import ForgeAPIError, ForgeError, ForgeHTTPError
 from .following import GONE, KEEP_ALIVE_S, Following, connect, connect_async
 from .models import BaseJob, JobEvent
 from .request import path_of
-from .retries import Deadline, Passing
+from .retries import Deadline, TransientFailure
 from .sse import ServerSentEvent
 from .transport import Transport
 from .wire import log
 
 _SILENCE_S = KEEP_ALIVE_S + 5
-_MAX_DUMB = 2
+_MAX_SILENT = 2
 _AGAIN_AFTER = 12
 
 
 class Watch:
-    """The decisions of one wait, without I/O."""
+    """The logic of one wait, without I/O."""
 
     def __init__(self, job_id: str, poll_interval: float, timeout: float | None) -> None:
         if not poll_interval > 0:
@@ -35,33 +34,35 @@ class Watch:
         self._poll_interval = poll_interval
         self.deadline = Deadline(job_id, timeout)
         self._round_s = 0.0
-        self._dumb = 0
-        """Connections in a row that told nothing at all."""
+        self._silent_connections = 0
+        """Number of consecutive connections that delivered nothing."""
         self._silence_s = _SILENCE_S
         self._has_ended = False
-        """An event has said so."""
+        """Whether an event said that the job has ended."""
         self._is_late = False
-        """And the job itself does not, yet: no hurry any more."""
+        """Whether the job itself did not show this end yet: then poll at the normal interval."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
-        """A round, with the job as it is now. Raises WaitTimeoutError."""
+        """Begins a round with the job's current state. Raises WaitTimeoutError."""
         self.deadline.status = str(job.status)
         self.deadline.check()
         self._round_s = monotonic()
 
     @property
     def listens(self) -> bool:
-        # Where nothing is to be heard, now and then again.
-        return self._dumb < _MAX_DUMB or self._dumb % _AGAIN_AFTER == 0
+        # If connections deliver nothing, try only now and then.
+        return (
+            self._silent_connections < _MAX_SILENT or self._silent_connections % _AGAIN_AFTER == 0
+        )
 
     def silence_s(self) -> float:
-        """For how long to listen to nothing."""
+        """Time-out of a connection without data."""
         self._silence_s = max(0.05, min(_SILENCE_S, self.deadline.left_s()))
         return self._silence_s
 
-    def hear(self, event: ServerSentEvent | None) -> JobEvent | None:
-        """What a connection gave, as a job's event. None: a sign of life. Raises ForgeHTTPError."""
+    def receive(self, event: ServerSentEvent | None) -> JobEvent | None:
+        """Converts a received item to a job event. None if it is not one. Raises ForgeHTTPError."""
         self._has_ended = self._has_ended or event is GONE
         if event is None or event is GONE:
             return None
@@ -69,14 +70,16 @@ class Watch:
         self._has_ended = found.status is not None and found.status.is_final
         return found
 
-    def is_enough(self) -> bool:
+    def is_round_over(self) -> bool:
         """Whether it is time for the next round."""
-        # Else the connection might stay silent for longer than there is time.
+        # The connection could be silent beyond the deadline.
         return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:
-        """Of a round; for how long to pause before the next."""
-        self._dumb = 0 if self.following.has_heard and self.listens else self._dumb + 1
+        """Ends a round. Returns how long to pause before the next one."""
+        self._silent_connections = (
+            0 if self.following.has_received and self.listens else self._silent_connections + 1
+        )
         if self._has_ended and not self._is_late:
             self._is_late = True
             return 0.0
@@ -89,34 +92,34 @@ def job_event(event: ServerSentEvent) -> JobEvent:
     try:
         return JobEvent.model_validate({**event.json(), "event": event.event})
     except ValidationError:
-        raise ForgeHTTPError("an event of a job is not what it should be") from None
+        raise ForgeHTTPError("an event of a job is invalid") from None
 
 
 def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None]:
-    """One connection's events. Its failures end it: the next question tells more of them."""
+    """Yields one connection's events. Ends on failures: the next poll reports them."""
     try:
         connection = connect(transport, watch.following, watch.silence_s())
         with closing(connection) as events:
             for each in events:
-                event = watch.hear(each)
+                event = watch.receive(each)
                 if event:
                     yield event
-                if watch.is_enough():
+                if watch.is_round_over():
                     return
-    except (Passing, ForgeHTTPError, ForgeAPIError) as error:
-        log.debug("asking instead of listening: %s", error)
+    except (TransientFailure, ForgeHTTPError, ForgeAPIError) as error:
+        log.debug("polling, because the event stream failed: %s", error)
 
 
 async def listen_async(transport: AsyncTransport, watch: Watch) -> AsyncGenerator[JobEvent, None]:
-    """The same, by awaiting."""
+    """The asynchronous equivalent."""
     try:
         connection = connect_async(transport, watch.following, watch.silence_s())
         async with aclosing(connection) as events:
             async for each in events:
-                event = watch.hear(each)
+                event = watch.receive(each)
                 if event:
                     yield event
-                if watch.is_enough():
+                if watch.is_round_over():
                     return
-    except (Passing, ForgeHTTPError, ForgeAPIError) as error:
-        log.debug("asking instead of listening: %s", error)
+    except (TransientFailure, ForgeHTTPError, ForgeAPIError) as error:
+        log.debug("polling, because the event stream failed: %s", error)

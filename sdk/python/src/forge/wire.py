@@ -1,4 +1,4 @@
-"""What both transports do alike, without I/O: requests into HTTP, answers into results."""
+"""The shared part of both transports, without I/O: builds requests, parses responses."""
 
 import json
 import logging
@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from ._version import __version__
 from .errors import ForgeError, ForgeHTTPError
-from .release import CLIENT_HEADER, heed_minimum
+from .release import CLIENT_HEADER, warn_if_outdated
 from .request import Request, query_items
-from .retries import Deadline, Patience, failure_of_answer, failure_of_connection, parse_json
+from .retries import Deadline, RetryPolicy, failure_of_answer, failure_of_connection, parse_json
 from .settings import Settings
 from .upload import Upload
 
@@ -28,21 +28,21 @@ BEYOND = 416
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 4
 _CONNECT_TIMEOUT_S = 10.0
-_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Trusts no certificate at all."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """How to talk to one Forge."""
+    """The connection settings of a client."""
 
     settings: Settings
     timeout_s: float = DEFAULT_TIMEOUT_S
-    """Of each step of a request: connecting, sending and receiving a piece."""
+    """Seconds per step of a request: connecting, sending and receiving a chunk."""
     max_retries: int = DEFAULT_MAX_RETRIES
-    """In a row; a transfer that got further starts anew."""
+    """Consecutive retries. Progress of a transfer resets the count."""
     bearer: bool = False
-    """The key goes into `Authorization: Bearer`, not `X-Service-Api-Key`."""
+    """Sends the key as `Authorization: Bearer` instead of `X-Service-Api-Key`."""
 
     def client_options(self) -> dict[str, Any]:
         return {
@@ -54,18 +54,20 @@ class Wire:
                 **self._key_header(),
             },
             "follow_redirects": False,
-            # Who waits listens on a connection of his own; the server knows how many are too many.
+            # No limit: each wait uses its own connection, and the server has a limit.
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-            # Reading the machine's certificates takes longer than a request, and http needs none.
-            "verify": _NOBODY if self.settings.base_url.startswith("http:") else True,
+            # Plain http needs no certificates, and loading them takes longer than a request.
+            "verify": _NO_CERTIFICATES if self.settings.base_url.startswith("http:") else True,
         }
 
     def _key_header(self) -> dict[str, str]:
         key = self.settings.api_key
         return {"Authorization": f"Bearer {key}"} if self.bearer else {"X-Service-Api-Key": key}
 
-    def patience(self, at_least_s: float = 0.0, deadline: Deadline | None = None) -> Patience:
-        return Patience(self.max_retries, at_least_s, deadline)
+    def retry_policy(
+        self, at_least_s: float = 0.0, deadline: Deadline | None = None
+    ) -> RetryPolicy:
+        return RetryPolicy(self.max_retries, at_least_s, deadline)
 
     def timeout(
         self, read_s: float | None = None, at_most_s: float | None = None
@@ -78,11 +80,11 @@ class Wire:
         )
 
     def ready(self, request: Request[T]) -> Request[T]:
-        """As it is sent, each time: with the one key that keeps a creation from happening twice."""
+        """Adds the idempotency key, which stays the same for all retries."""
         if not request.creates:
             return request
         key = request.idempotency_key or f"sdk-{secrets.token_hex(16)}"
-        # What is no header's value would be refused by the HTTP library, in words of its own.
+        # The HTTP library would refuse an invalid header value with a less clear message.
         if not key.isascii() or not key.isprintable() or len(key) > 255 or key != key.strip():
             raise ForgeError("idempotency_key must be up to 255 printable ASCII characters")
         headers = {**request.headers, "Idempotency-Key": key}
@@ -110,18 +112,18 @@ class Wire:
 
 
 def _json_of(body: object) -> bytes:
-    """Raises ForgeError for what JSON can't say: NaN, a surrogate, a set."""
+    """Raises ForgeError for values that JSON can't represent: NaN, surrogates, sets."""
     try:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode()
     except UnicodeEncodeError:
-        raise ForgeError("this can't be sent as JSON: a text in it is not valid UTF-8") from None
+        raise ForgeError("the body can't be sent as JSON: a string is not valid UTF-8") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise ForgeError(f"this can't be sent as JSON: {error}") from None
+        raise ForgeError(f"the body can't be sent as JSON: {error}") from None
 
 
 def result_of(request: Request[T], response: httpx2.Response) -> T:
-    """Raises ForgeHTTPError, ForgeAPIError, and Passing for what is worth another try."""
+    """Raises ForgeHTTPError, ForgeAPIError, and TransientFailure if a retry may help."""
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
     if not response.is_success and response.status_code not in request.also:
         raise failure_of(request, response)
@@ -130,23 +132,23 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
     content = response.text if request.is_text else parse_json(response.content)
     if not isinstance(content, str if request.is_text else dict):
         raise ForgeHTTPError(
-            f"{request.path}: the answer is not a JSON object", response.status_code
+            f"{request.path}: the response is not a JSON object", response.status_code
         )
     try:
         result = request.parse(content)
     except (KeyError, TypeError, AttributeError):
         raise ForgeHTTPError(
-            f"{request.path}: the answer is not what it should be", response.status_code
+            f"{request.path}: the response is invalid", response.status_code
         ) from None
     except ValidationError as error:
-        # Not the error's own text: it quotes the answer, which may hold a key.
+        # Not the error's own text: it quotes the response, which may contain a key.
         fields = ", ".join(
             f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}"
             for each in error.errors(include_input=False, include_url=False)[:3]
         )
-        text = f"{request.path}: the answer is not what it should be: {fields}"
+        text = f"{request.path}: the response is invalid: {fields}"
         raise ForgeHTTPError(text, response.status_code) from None
-    heed_minimum(response.headers)
+    warn_if_outdated(response.headers)
     return result
 
 
@@ -155,17 +157,17 @@ def failure_of(request: Request[Any], response: httpx2.Response) -> Exception:
 
 
 def start_of(response: httpx2.Response) -> int:
-    """Of a partial answer, the offset of its first byte."""
+    """The offset of the first byte of a partial response."""
     if response.status_code != 206:
         return 0
     unit, _, rest = response.headers.get("content-range", "").partition(" ")
     first = rest.partition("-")[0]
     if unit != "bytes" or not first.isascii() or not first.isdigit():
-        raise ForgeHTTPError("a partial answer does not say which part it is")
+        raise ForgeHTTPError("a partial response has no valid Content-Range")
     return int(first)
 
 
 def range_headers(offset: int) -> Mapping[str, str]:
-    # Compressed on the way, offsets would be those of something else.
+    # Compression would change the offsets.
     headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
     return {**headers, "Range": f"bytes={offset}-"} if offset else headers

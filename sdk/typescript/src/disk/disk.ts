@@ -1,24 +1,24 @@
 import type { OnProgress } from "../progress.ts";
 import type { OnCheck, Verification } from "../verification.ts";
 
-/** The bytes of an artifact's file, by its path. */
+/** Returns the bytes of an artifact's file by its path. */
 type Content = (path: string) => AsyncIterable<Uint8Array>;
 
 export interface Pulled {
   directory: string;
   fetched: string[];
   kept: string[];
-  /** As the manifest has it; false: there are files that the control plane never saw. */
+  /** As in the manifest. False: the control plane never saw some of the files. */
   verified: boolean;
 }
 
-/** What is done with files on a disk. */
+/** File operations on a disk. */
 export interface Disk {
-  /** A file to be read, and its name. */
+  /** Opens a file for reading, and returns its name. */
   open(path: string): Promise<{ blob: Blob; filename: string }>;
-  /** Writes a file, which takes its name only when all has arrived. */
+  /** Writes a file. It gets its name after all data has arrived. */
   save(target: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
-  /** Fetches what is not there yet, and the manifest last. */
+  /** Downloads missing files, then writes the manifest. */
   pull(
     manifest: object,
     content: Content,

@@ -6,29 +6,29 @@ import { segmentsOf } from "../paths.ts";
 import { checkContent, type FileCheck, type ManifestFile } from "../verification.ts";
 
 /**
- * Where to write a file below a root; its folders are made.
+ * Returns where to write a file below a root. Creates its folders.
  *
- * Rejects with UnsafePathError, also where a symbolic link is in the way: it may lead out of the root.
+ * Rejects with UnsafePathError, also for a symbolic link on the way: it may lead out of the root.
  */
 export async function prepare(root: string, path: string): Promise<string> {
   const segments = segmentsOf(path);
   let place = root;
   for (const folder of segments.slice(0, -1)) {
     place = join(place, folder);
-    // Another may make it meanwhile: recursive, that is no error.
+    // `recursive`: no error if another process creates the folder at the same time.
     if (!(await statOf(place))) await mkdir(place, { recursive: true });
     if (!(await statOf(place))?.isDirectory()) {
-      throw new UnsafePathError(`${place} is no folder: nothing is written through it`);
+      throw new UnsafePathError(`${place} is not a folder; not writing through it`);
     }
   }
   const target = join(place, segments.at(-1) ?? "");
   if ((await statOf(target))?.isSymbolicLink()) {
-    throw new UnsafePathError(`${target} is a symbolic link: nothing is written in its place`);
+    throw new UnsafePathError(`${target} is a symbolic link; not replacing it`);
   }
   return target;
 }
 
-/** A file below a root, if it is there; what is reached by a symbolic link is not below it. */
+/** Finds a file below a root. Undefined if it does not exist, or a symbolic link leads to it. */
 export async function find(root: string, path: string): Promise<string | undefined> {
   const segments = segmentsOf(path);
   let place = root;
@@ -52,7 +52,7 @@ export async function checkLocal(root: string, file: ManifestFile): Promise<File
   return await checkContent(file, createReadStream(place));
 }
 
-/** All but folders; a link to a folder is none. */
+/** All paths except folders. Includes links to folders. */
 export async function filesBelow(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   return entries
@@ -60,7 +60,7 @@ export async function filesBelow(root: string): Promise<string[]> {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
-/** Of the thing itself, not of what a link leads to. */
+/** Does not follow links. */
 async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);

@@ -11,13 +11,13 @@ import { checkLocal, filesBelow, find, prepare } from "./folder.ts";
 
 export const disk: Disk = {
   async open(path) {
-    // Says which file is not there, as openAsBlob does not.
+    // Unlike openAsBlob, the error of stat names the missing file.
     if (!(await stat(path)).isFile()) throw new ForgeError(`${path} is not a file`);
     return { blob: await openAsBlob(path), filename: basename(path) };
   },
 
   async save(target, chunks) {
-    // Made anew, by a name that nobody knows: two writers side by side don't write into one file.
+    // A random name, so that concurrent writers don't write to the same file.
     const partial = join(dirname(target), `.forge-${randomBytes(8).toString("hex")}.part`);
     try {
       const output = await open(partial, "wx");

@@ -7,5 +7,5 @@ export const platform: Platform = {
   createHash: () => new JsSha256(),
   streamsUploads: false,
   maxStreams: 2,
-  wasNotSent: () => false, // fetch does not say why it failed
+  wasNotSent: () => false, // a browser's fetch gives no reason
 };

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Platform } from "./platform.ts";
 
-/** Errors of fetch's causes that come before anything is sent. */
+/** Error codes in fetch's cause that mean that nothing was sent. */
 const NOT_SENT = new Set([
   "EAI_AGAIN",
   "ECONNREFUSED",
@@ -30,7 +30,7 @@ export const platform: Platform = {
   maxStreams: Number.POSITIVE_INFINITY,
   wasNotSent(error) {
     const { cause } = (error ?? {}) as { cause?: { code?: unknown; errors?: unknown[] } };
-    // Of a name with several addresses, each has failed.
+    // With several addresses, each one has its own error.
     const all = (cause?.errors ?? [cause]) as { code?: unknown }[];
     return all.length > 0 && all.every((each) => NOT_SENT.has(String(each?.code)));
   },

@@ -1,21 +1,21 @@
-/** What Node has and a browser has not, or the other way round. */
+/** Differences between Node and browsers. */
 export interface Platform {
   /** Environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The text of a local stack's stack.json, if there is one. */
   readStackFile(): string | undefined;
   createHash(): Sha256;
-  /** Whether a request body can be a stream; else it goes in one piece, and nothing tells how far it is. */
+  /** Whether a request body can be a stream. If not, uploads have no progress events. */
   readonly streamsUploads: boolean;
-  /** How many waits may listen at once: a browser has six connections to a host for everything. */
+  /** Maximum number of event streams of waits: a browser has six connections per host in total. */
   readonly maxStreams: number;
-  /** Whether a failure of fetch says that nothing was sent. */
+  /** Whether a failure of fetch means that nothing was sent. */
   wasNotSent(error: unknown): boolean;
 }
 
-/** SHA-256 of bytes as they come. */
+/** Incremental SHA-256. */
 export interface Sha256 {
   update(bytes: Uint8Array): void;
-  /** Ends it; in hexadecimal digits. */
+  /** Finishes the hash and returns it in hexadecimal. */
   hex(): string;
 }

@@ -13,8 +13,8 @@ const CONSTANTS = new Int32Array(rootBits(1 / 3));
 const START = rootBits(1 / 2).slice(0, 8);
 
 /**
- * SHA-256 (FIPS 180-4) in plain JavaScript. A browser's own takes all bytes at once, which a dataset
- * may be too large for, and is not there at all for pages that came over plain HTTP.
+ * SHA-256 (FIPS 180-4) in plain JavaScript. A browser's own implementation needs all bytes at once,
+ * which is too much for a large dataset, and does not exist in insecure contexts (plain HTTP).
  */
 export class JsSha256 implements Sha256 {
   readonly #state = new Int32Array(START);

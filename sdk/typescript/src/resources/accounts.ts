@@ -7,19 +7,19 @@ import { Resource } from "./resource.ts";
 export interface NewKeyOptions {
   scope?: ApiKey["scope"];
   expires_at?: Moment;
-  /** Of a worker key: it registers so many workers, and acts for no other. */
+  /** For a worker key: it can register at most so many workers, and act for no other. */
   workers?: number;
-  /** With `workers`: hosts that their models may be served from, besides the workers' own addresses. */
+  /** With `workers`: additional hosts from which their models may be served. */
   serving_hosts?: string[];
 }
 
 /** `client.apiKeys`. */
 export class ApiKeys extends Resource {
   /**
-   * Makes a key, of scope `user` or `worker`; an admin's also `admin`.
+   * Creates a key of scope `user` or `worker`, or as an admin also `admin`.
    *
-   * Its text, `key`, is told here and never again. So it is not asked for again where the answer is
-   * lost: `list` has the key that nobody knows, to be revoked.
+   * The key's text, `key`, is returned only once. So this request is not retried if the response is
+   * lost: use `list` to find the unknown key, and revoke it.
    */
   async create(
     name?: string | null,
@@ -32,10 +32,10 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Exchanges this client's key for a session: a key of the same scope and name for 12 hours, which
-   * ends with the key. Give its text to another client; sign out with `revoke`.
+   * Exchanges this client's key for a session: a key of the same scope and name. It is valid for 12
+   * hours, or until the key ends. Pass its text to another client; sign out with `revoke`.
    *
-   * As with any new key, the text is told here and never again.
+   * As with any new key, the text is returned only once.
    */
   async createSession(options?: CreateOptions): Promise<NewApiKey> {
     const request = { ...create("/api/auth/sessions", {}), isRepeatable: false };
@@ -43,8 +43,8 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Keys, newest first, without their texts; `limit` is how many in all. With `sessions`, the
-   * sessions that keys were exchanged for in their place.
+   * Lists keys, newest first, without their texts. `limit`: maximum number in total. With
+   * `sessions`, lists sessions instead.
    */
   list(
     filters: ListOptions & { user_id?: string | undefined; sessions?: boolean | undefined } = {},
@@ -53,7 +53,7 @@ export class ApiKeys extends Resource {
     return this.listing({ path: "/api/auth/api-keys", name: "api_keys", query: filters, options });
   }
 
-  /** Ends a key, at once. */
+  /** Revokes a key immediately. */
   async revoke(
     keyId: string,
     options?: RequestOptions,
@@ -65,7 +65,7 @@ export class ApiKeys extends Resource {
 
 /** `client.users`, for admins. */
 export class Users extends Resource {
-  /** Makes a tenant, with its first key, of which the same holds as of any new key. */
+  /** Creates a tenant with its first key. The key's text is returned only once. */
   async create(
     name: string,
     { user_id }: { user_id?: string | undefined } = {},
@@ -75,12 +75,12 @@ export class Users extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** Tenants, newest first; `limit` is how many in all. */
+  /** Lists tenants, newest first. `limit`: maximum number in total. */
   list(filters: ListOptions = {}, options?: RequestOptions): Listing<User> {
     return this.listing({ path: "/api/admin/users", name: "users", query: filters, options });
   }
 
-  /** Says who pays, in the words of the payment processor; null: nobody. */
+  /** Sets the id of the paying customer at the payment processor. null removes it. */
   async setPaymentCustomer(
     userId: string,
     paymentCustomerId: string | null,
@@ -91,7 +91,7 @@ export class Users extends Resource {
     return await this.transport.json({ method: "PUT", path: address, body }, options);
   }
 
-  /** Bills a tenant by a card, from a date on. */
+  /** Sets the rate card of a tenant from a date. */
   async setRateCard(
     userId: string,
     rateCard: string,
@@ -106,7 +106,7 @@ export class Users extends Resource {
 
 /** `client.rateCards`, for admins. */
 export class RateCards extends Resource {
-  /** Makes another version of a card; none is ever changed. Prices are decimal texts. */
+  /** Creates a new version of a card. Versions are immutable. Prices are decimal strings. */
   async create(
     name: string,
     prices: Operations["createRateCard"]["body"]["prices"],
@@ -117,7 +117,7 @@ export class RateCards extends Resource {
     return await this.transport.json(create("/api/admin/rate-cards", body), options);
   }
 
-  /** All versions of all cards; `limit` is how many in all. */
+  /** Lists all versions of all cards. `limit`: maximum number in total. */
   list(filters: ListOptions = {}, options?: RequestOptions): Listing<RateCard> {
     const address = { path: "/api/admin/rate-cards", name: "rate_cards" };
     return this.listing({ ...address, query: filters, options });

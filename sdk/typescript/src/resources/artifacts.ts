@@ -49,7 +49,7 @@ export interface TransferOptions extends RequestOptions {
 }
 
 export interface CheckOptions extends RequestOptions {
-  /** Is told of each file as soon as it has been looked at. */
+  /** Called after each file's check. */
   onCheck?: OnCheck | undefined;
 }
 
@@ -57,38 +57,39 @@ interface OfUser {
   user_id?: string | undefined;
 }
 
-/** `client.artifacts`. What takes a path on a disk works in Node only. */
+/** `client.artifacts`. Methods with a path on a disk work in Node only. */
 export class Artifacts extends Resource {
-  /** Artifacts, newest first; `limit` is how many in all. */
+  /** Lists artifacts, newest first. `limit`: maximum number in total. */
   list(filters: ArtifactFilters = {}, options?: RequestOptions): Listing<Artifact> {
     return this.listing({ path: "/api/artifacts", name: "artifacts", query: filters, options });
   }
 
-  /** An artifact, with its manifest. */
+  /** Reads an artifact with its manifest. */
   async get(artifactId: string, options?: RequestOptions): Promise<Artifact> {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}`), options);
   }
 
-  /** Deletes its files; its entry and manifest stay. Rejects with ConflictError where it is needed. */
+  /** Deletes the files. Keeps entry and manifest. Rejects with ConflictError if it is in use. */
   async delete(artifactId: string, options?: RequestOptions): Promise<Artifact> {
     const request = { method: "DELETE", path: path`/api/artifacts/${artifactId}` };
     return await this.transport.json(request, options);
   }
 
-  /** What the registry has on it; manifest.json in its folder should be the same. */
+  /** Reads the registry's manifest. manifest.json in the artifact's folder should be equal. */
   async manifest(artifactId: string, options?: RequestOptions): Promise<Manifest> {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}/manifest`), options);
   }
 
-  /** The files that its manifest names. */
+  /** Lists the files in the artifact's manifest. */
   async files(artifactId: string, options?: RequestOptions): Promise<ManifestFile[]> {
     const request = get(path`/api/artifacts/${artifactId}/files`);
     return filesOf(await this.transport.json(request, options));
   }
 
   /**
-   * A link to one file that works for a minute without a key, for a browser. Its `url` is a path of the
-   * API: put the address of Forge before it.
+   * Creates a link to one file, for a browser. It works without a key, for one minute.
+   *
+   * Its `url` is a path of the API: prepend the address of Forge.
    */
   async downloadTicket(
     artifactId: string,
@@ -99,12 +100,12 @@ export class Artifacts extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** What it was made from, and what was made from it. */
+  /** Reads the artifact's lineage: its sources and everything derived from it. */
   async lineage(artifactId: string, options?: RequestOptions): Promise<Lineage> {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}/lineage`), options);
   }
 
-  /** The first rows of a table, and statistics of its columns. */
+  /** Reads the first rows of a table, and statistics of its columns. */
   async preview(
     artifactId: string,
     file?: string | null,
@@ -115,9 +116,9 @@ export class Artifacts extends Resource {
   }
 
   /**
-   * The bytes of one file that the manifest names, as they come; goes on where a connection broke.
+   * Yields the bytes of one file of the manifest. Resumes after a lost connection.
    *
-   * Rejects with IntegrityError, at the end at the latest, where they are not what the manifest says.
+   * Rejects with IntegrityError, at the end at the latest, if they do not match the manifest.
    */
   async *readFile(
     artifactId: string,
@@ -128,7 +129,7 @@ export class Artifacts extends Resource {
     yield* intact(found, this.#content(artifactId, file, options));
   }
 
-  /** All of it as one tar file, as it comes. It has no checksum. */
+  /** Yields all files as one tar file. It has no checksum. */
   readArchive(
     artifactId: string,
     options?: RequestOptions,
@@ -136,7 +137,7 @@ export class Artifacts extends Resource {
     return download(this.transport, path`/api/artifacts/${artifactId}/archive`, options);
   }
 
-  /** `readFile` onto a disk; the file takes its name only when it is right. Its path. */
+  /** Downloads one file to a disk and returns its path. It gets its name after verification. */
   async download(
     artifactId: string,
     file: string,
@@ -150,9 +151,9 @@ export class Artifacts extends Resource {
   }
 
   /**
-   * Fetches all files, and manifest.json, into a directory; what is there and right is not fetched.
+   * Downloads all files and manifest.json to a directory. Skips files that are already correct.
    *
-   * Rejects with IntegrityError, and UnsafePathError where a file would not stay in the directory.
+   * Rejects with IntegrityError, and UnsafePathError if a file would be outside of the directory.
    */
   async pull(
     artifactId: string,
@@ -168,13 +169,13 @@ export class Artifacts extends Resource {
     );
   }
 
-  /** `readArchive` onto a disk: `pull` is the safer way. Its path. */
+  /** Downloads the tar file to a disk and returns its path. Prefer `pull`, which verifies. */
   async archive(artifactId: string, target: string, options?: RequestOptions): Promise<string> {
     await disk.save(target, this.readArchive(artifactId, options));
     return target;
   }
 
-  /** Downloads all files, keeps none, and compares them with the manifest. */
+  /** Downloads all files and compares them with the manifest, without storing them. */
   async verify(
     artifactId: string,
     { onCheck, ...options }: CheckOptions = {},
@@ -210,7 +211,7 @@ export class Artifacts extends Resource {
     return await disk.verify(artifactId, manifest, directory, onCheck);
   }
 
-  /** What all of them take now, and over a month (`2026-11`, in UTC). */
+  /** Reads the storage usage of all artifacts, now and over a month (`2026-11`, in UTC). */
   async storage(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -219,12 +220,12 @@ export class Artifacts extends Resource {
     return await this.transport.json(get("/api/storage", { period, user_id }), options);
   }
 
-  /** For how long which kinds are kept. */
+  /** Reads the retention rules. */
   async retention({ user_id }: OfUser = {}, options?: RequestOptions): Promise<RetentionRules> {
     return await this.transport.json(get("/api/retention", { user_id }), options);
   }
 
-  /** Replaces the rules: `[{ kind: "raw_dataset", keep_days: 30 }]`. */
+  /** Replaces the retention rules: `[{ kind: "raw_dataset", keep_days: 30 }]`. */
   async setRetention(
     rules: RetentionRules["rules"],
     { user_id }: OfUser = {},
@@ -238,7 +239,7 @@ export class Artifacts extends Resource {
     const files = filesOf(await this.manifest(artifactId, options));
     const found = files.find((each) => each.path === file);
     if (found) return found;
-    throw new ForgeError(`the manifest of ${artifactId} names no file ${JSON.stringify(file)}`);
+    throw new ForgeError(`the manifest of ${artifactId} has no file ${JSON.stringify(file)}`);
   }
 
   #content(artifactId: string, file: string, options?: RequestOptions): AsyncIterable<Uint8Array> {
@@ -248,7 +249,7 @@ export class Artifacts extends Resource {
   }
 }
 
-/** What the API says of a file that is not there; throws what is something else. */
+/** The reason that the API gives for a missing file. Rethrows other errors. */
 function reasonOfGone(error: unknown): string {
   const gone = ["404 file_not_found", "410 artifact_deleted"];
   if (error instanceof ForgeAPIError && gone.includes(`${error.status} ${error.code}`)) {

@@ -13,13 +13,13 @@ import type {
 } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
-/** For admins: whose. */
+/** For admins: the tenant. */
 interface OfUser {
   user_id?: string | undefined;
 }
 
 export interface RecordFilters extends ListOptions, OfUser {
-  /** Of all months, unless given. */
+  /** Default: all months. */
   period?: string | undefined;
   job_type?: BillingRecord["job_type"] | readonly BillingRecord["job_type"][] | undefined;
   /** `time`: newest first; `cost`: most expensive first. */
@@ -28,9 +28,9 @@ export interface RecordFilters extends ListOptions, OfUser {
 
 export type BudgetAnswer = Operations["getBudget"]["answer"];
 
-/** `client.billing`. A period is a month in UTC, as `2026-11`; by default this one. */
+/** `client.billing`. A period is a month in UTC, such as `2026-11`. Default: this month. */
 export class Billing extends Resource {
-  /** A month: by type, tag and pipeline, with invoice, forecast and budget. */
+  /** Summarizes a month by type, tag and pipeline, with invoice, forecast and budget. */
   async summary(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -39,7 +39,7 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
   }
 
-  /** What each day of a month has cost, by job type; they add up to the summary. */
+  /** Reads the cost of each day of a month, by job type. The total equals the summary. */
   async daily(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -48,33 +48,36 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/daily", { period, user_id }), options);
   }
 
-  /** The bills of jobs, newest or most expensive first; `limit` is how many in all. */
+  /** Lists the bills of jobs, newest or most expensive first. `limit`: maximum number in total. */
   records(filters: RecordFilters = {}, options?: RequestOptions): Listing<BillingRecord> {
     return this.listing({ path: "/api/billing/records", name: "records", query: filters, options });
   }
 
-  /** The bill of one job, with the formula and its numbers. */
+  /** Reads the bill of one job, with the formula and its numbers. */
   async record(job: JobRef, options?: RequestOptions): Promise<BillingRecord> {
     return await this.transport.json(get(path`/api/billing/records/${idOf(job)}`), options);
   }
 
-  /** What a job submitted now is billed by. */
+  /** Reads the rates for a job submitted now. */
   async rates({ user_id }: OfUser = {}, options?: RequestOptions): Promise<Rates> {
     return await this.transport.json(get("/api/billing/rates", { user_id }), options);
   }
 
-  /** What a job would cost, with a range. Nothing is submitted. */
+  /** Estimates the cost of a job, with a range. Does not submit it. */
   async estimate(jobType: string, payload: object, options?: RequestOptions): Promise<Estimate> {
     const request = post("/api/billing/estimate", { job_type: jobType, payload });
     return await this.transport.json(request, options);
   }
 
-  /** The monthly cap, and where the month stands. */
+  /** Reads the monthly cap and the current usage. */
   async budget({ user_id }: OfUser = {}, options?: RequestOptions): Promise<BudgetAnswer> {
     return await this.transport.json(get("/api/billing/budget", { user_id }), options);
   }
 
-  /** Caps a month; null takes the cap away. Without `warning_usd` submissions warn from 80 % of it; null: never. */
+  /**
+   * Sets the monthly cap. null removes it. Above `warning_usd`, submissions return a warning.
+   * Default: 80 % of the cap. null: never.
+   */
   async setBudget(
     capUsd: number | null,
     { warning_usd, user_id }: OfUser & { warning_usd?: number | null | undefined } = {},
@@ -85,7 +88,7 @@ export class Billing extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** A month's lines as CSV. */
+  /** Exports a month's lines as CSV. */
   async export(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -95,7 +98,7 @@ export class Billing extends Resource {
     return await this.transport.text({ ...request, headers: { Accept: "text/csv" } }, options);
   }
 
-  /** Who changed budgets and the like, newest first. */
+  /** Lists changes of budgets and other settings, newest first. */
   audit(filters: ListOptions & OfUser = {}, options?: RequestOptions): Listing<AuditEntry> {
     return this.listing({ path: "/api/audit", name: "entries", query: filters, options });
   }

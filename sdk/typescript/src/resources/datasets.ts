@@ -4,23 +4,23 @@ import type { Dataset } from "../schema.ts";
 import { contentOf, type DatasetSource, sha256Of, Upload } from "../upload.ts";
 import { Resource } from "./resource.ts";
 
-/** After the last byte the rows are counted, and written to the store. */
+/** Time-out for the response: after the last byte, the server counts and stores the rows. */
 const ANSWER_MS = 300_000;
 
 export interface UploadOptions extends CreateOptions {
-  /** Where the name of the file doesn't say. */
+  /** Required if the file name has no such suffix. */
   format?: "jsonl" | "csv" | "parquet" | undefined;
-  /** In a browser told once, at the end. */
+  /** In a browser, called only once, at the end. */
   onProgress?: OnProgress | undefined;
 }
 
 /** `client.datasets`. */
 export class Datasets extends Resource {
   /**
-   * Uploads a table: JSON lines, CSV with a header, or parquet, of any size.
+   * Uploads a table of any size: JSON lines, CSV with a header, or parquet.
    *
-   * It is sent with its checksum, and stored once, however often the connection breaks. Rejects with
-   * BadRequestError where a row is wrong.
+   * It is sent with a checksum, and stored only once despite retries. Rejects with BadRequestError
+   * if a row is invalid.
    */
   async upload(
     source: DatasetSource,

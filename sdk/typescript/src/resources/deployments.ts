@@ -2,12 +2,12 @@ import { ForgeError } from "../errors.ts";
 import type { Listing, ListOptions } from "../listing.ts";
 import type { RequestOptions, TimeSpan } from "../options.ts";
 import { get, path, post, type Request } from "../request.ts";
-import { Passing } from "../retries.ts";
+import { TransientFailure } from "../retries.ts";
 import type { Deployment, DeploymentDetail, DeploymentStats, Operations } from "../schema.ts";
 import { EventDecoder, type ServerSentEvent } from "../sse.ts";
 import { Resource } from "./resource.ts";
 
-/** A model may think for long before it says a word. */
+/** Time-out for a response: a model may compute for a long time before it responds. */
 const ANSWER_MS = 600_000;
 
 export interface DeploymentFilters extends ListOptions {
@@ -17,17 +17,17 @@ export interface DeploymentFilters extends ListOptions {
 
 /** `client.deployments`. */
 export class Deployments extends Resource {
-  /** Deployments, newest first; `limit` is how many in all. */
+  /** Lists deployments, newest first. `limit`: maximum number in total. */
   list(filters: DeploymentFilters = {}, options?: RequestOptions): Listing<Deployment> {
     return this.listing({ path: "/api/deployments", name: "deployments", query: filters, options });
   }
 
-  /** A deployment, and where it has run. */
+  /** Reads a deployment with its placements. */
   async get(deploymentId: string, options?: RequestOptions): Promise<DeploymentDetail> {
     return await this.transport.json(get(path`/api/deployments/${deploymentId}`), options);
   }
 
-  /** What it was asked over the last day: requests, errors, latency and tokens. */
+  /** Reads requests, errors, latency and tokens of the last day. */
   async stats(
     deploymentId: string,
     query: TimeSpan & { user_id?: string | undefined } = {},
@@ -39,12 +39,12 @@ export class Deployments extends Resource {
     );
   }
 
-  /** Ends it, and its bill. */
+  /** Stops the deployment and its billing. */
   async stop(deploymentId: string, options?: RequestOptions): Promise<DeploymentDetail> {
     return await this.transport.json(post(path`/api/deployments/${deploymentId}/stop`), options);
   }
 
-  /** Changes how many serve it. */
+  /** Changes the number of replicas. */
   async scale(
     deploymentId: string,
     replicas: Operations["scaleDeployment"]["body"],
@@ -55,9 +55,9 @@ export class Deployments extends Resource {
   }
 
   /**
-   * Asks the model: `ask(id, "chat/completions", { messages: […] })`.
+   * Sends a request to the model: `ask(id, "chat/completions", { messages: […] })`.
    *
-   * It is not asked again once the question may have arrived.
+   * Not retried if the request may have arrived.
    */
   async ask<T extends object = Record<string, unknown>>(
     deploymentId: string,
@@ -68,7 +68,7 @@ export class Deployments extends Resource {
     return await this.transport.json(asked(deploymentId, question, body, method), options);
   }
 
-  /** The same, for an answer in server-sent events, as of `{ stream: true }`. */
+  /** Like `ask`, for a response as server-sent events (`{ stream: true }`). */
   async *stream(
     deploymentId: string,
     question: string,
@@ -85,7 +85,7 @@ export class Deployments extends Resource {
         opened.close();
       }
     } catch (error) {
-      throw error instanceof Passing ? error.final : error;
+      throw error instanceof TransientFailure ? error.final : error;
     }
   }
 }
@@ -97,10 +97,10 @@ function asked(
   method?: string,
 ): Request {
   const names = question.replace(/^\/+|(?<!\/)\/+$/g, "").split("/");
-  // Lone surrogates have no form in an address.
+  // A URL can't represent lone surrogates.
   if (names.some((name) => /^\.*$|[\p{Cc}\p{Cs}]/u.test(name))) {
     const shown = JSON.stringify(question);
-    throw new ForgeError(`${shown} is not a path below a deployment's address`);
+    throw new ForgeError(`${shown} is not a valid path below a deployment's address`);
   }
   const way = method ?? (body == null ? "GET" : "POST");
   return {

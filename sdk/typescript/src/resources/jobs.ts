@@ -29,7 +29,7 @@ import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
 export interface JobFilters extends ListOptions {
-  /** The API's own, of six. */
+  /** One of the API's six statuses. */
   status?: JobAnswer["status"] | readonly JobAnswer["status"][] | undefined;
   job_type?: JobAnswer["job_type"] | readonly JobAnswer["job_type"][] | undefined;
   tag?: string | readonly string[] | undefined;
@@ -42,30 +42,31 @@ export interface JobFilters extends ListOptions {
   /** The name of a key. */
   created_by?: string | undefined;
   error_code?: string | readonly string[] | undefined;
-  /** The beginning of an id, or a part of a tag or of the notes. */
+  /** The beginning of an id, or a part of a tag or the notes. */
   q?: string | undefined;
   user_id?: string | undefined;
 }
 
-/** `client.jobs`. Where a job's id is asked for, a job will do. */
+/** `client.jobs`. Parameters for a job's id also accept a job. */
 export class Jobs extends Resource implements JobActions {
-  /** A job of this client, by what the API answered. */
+  /** Creates a job of this client from a response. */
   read(answer: JobAnswer): Job {
     if (typeof answer.job_id !== "string" || typeof answer.status !== "string") {
-      throw new ForgeHTTPError("the answer is not a job: it has no job_id, or no status");
+      throw new ForgeHTTPError("the response is not a job: it has no job_id or no status");
     }
     return new Job(this, answer);
   }
 
-  /** Jobs, newest first; `limit` is how many in all. */
+  /** Lists jobs, newest first. `limit`: maximum number in total. */
   list(filters: JobFilters = {}, options?: RequestOptions): Listing<Job> {
     const read = (entry: unknown): Job => this.read(entry as JobAnswer);
     return this.listing({ path: "/api/jobs", name: "jobs", query: filters, options, read });
   }
 
   /**
-   * How many jobs there are, by status, type, reason to wait and error; of finished jobs those that
-   * ended after `ended_after`, by default a day ago.
+   * Counts jobs by status, type, pending reason and error.
+   *
+   * Counts only finished jobs that ended after `ended_after`. Default: one day ago.
    */
   async counts(
     query: { ended_after?: Moment | undefined; user_id?: string | undefined } = {},
@@ -74,7 +75,7 @@ export class Jobs extends Resource implements JobActions {
     return await this.transport.json(get("/api/jobs/counts", query), options);
   }
 
-  /** Jobs submitted and ended, and the queue's depth, over time; by default the last day. */
+  /** Reads submitted and ended jobs and the queue depth over time. Default: the last day. */
   async throughput(
     query: TimeSpan & { job_type?: JobFilters["job_type"]; user_id?: string | undefined } = {},
     options?: RequestOptions,
@@ -82,74 +83,74 @@ export class Jobs extends Resource implements JobActions {
     return await this.transport.json(get("/api/jobs/throughput", query), options);
   }
 
-  /** The job as it is now. */
+  /** Reads the current state of the job. */
   async get(job: JobRef, options?: RequestOptions): Promise<Job> {
     return this.read(await this.transport.json(get(path`/api/jobs/${idOf(job)}`), options));
   }
 
   /**
-   * Cancels it: what no worker runs has ended with the answer, else some seconds later.
+   * Cancels the job. A job without a worker ends immediately, others after some seconds.
    *
-   * Rejects with ConflictError where it is too late.
+   * Rejects with ConflictError if it is too late.
    */
   async cancel(job: JobRef, options?: RequestOptions): Promise<Job> {
-    const settled = {
+    const appliedCheck = {
       codes: ["job_already_finished"],
       path: path`/api/jobs/${idOf(job)}`,
       isOurs: (found: unknown) => (found as JobAnswer).error_code === "cancelled",
     };
-    const request = { ...post(path`/api/jobs/${idOf(job)}/cancel`), settled };
+    const request = { ...post(path`/api/jobs/${idOf(job)}/cancel`), appliedCheck };
     return this.read(await this.transport.json(request, options));
   }
 
-  /** A new job with the same payload. */
+  /** Submits a new job with the same payload. */
   async retry(job: JobRef, options?: CreateOptions): Promise<Job> {
     const request = create(path`/api/jobs/${idOf(job)}/retry`, {});
     return this.read(await this.transport.json(request, options));
   }
 
-  /** Each try to run it. */
+  /** Lists the attempts of the job. */
   async attempts(job: JobRef, options?: RequestOptions): Promise<Attempt[]> {
     return await this.#entries(path`/api/jobs/${idOf(job)}/attempts`, "attempts", options);
   }
 
-  /** What it left behind. */
+  /** Lists the artifacts of the job. */
   async artifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
     return await this.#entries(path`/api/jobs/${idOf(job)}/artifacts`, "artifacts", options);
   }
 
   /**
-   * The job when it has completed. Rejects with JobFailedError and WaitTimeoutError.
+   * Waits until the job has completed. Rejects with JobFailedError and WaitTimeoutError.
    *
-   * Where events don't arrive, the job is asked for each `pollInterval` seconds; an outage of some
-   * minutes is waited through.
+   * If events don't arrive, polls every `pollInterval` seconds. Retries during outages of some
+   * minutes.
    */
   async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
     const { pollInterval, timeout, onEvent, ...rest } = options;
     const request = get(path`/api/jobs/${idOf(job)}`);
     const deadline = new Deadline(idOf(job), pollInterval, timeout);
     const watch = new Watch(`${request.path}/events`, deadline);
-    const ask = (signal: AbortSignal): Promise<JobAnswer> => {
-      const patience = this.transport.patience(rest, OUTAGE_MS);
-      return this.transport.json(request, { ...rest, signal }, patience);
+    const poll = (signal: AbortSignal): Promise<JobAnswer> => {
+      const retryPolicy = this.transport.retryPolicy(rest, OUTAGE_MS);
+      return this.transport.json(request, { ...rest, signal }, retryPolicy);
     };
-    const hear = (signal: AbortSignal) => listen(this.transport, watch, { ...rest, signal });
+    const events = (signal: AbortSignal) => listen(this.transport, watch, { ...rest, signal });
     for (;;) {
-      const now = this.read(await deadline.ask(ask, rest.signal));
+      const now = this.read(await deadline.poll(poll, rest.signal));
       if (now.status === "failed") throw new JobFailedError(now);
       if (now.status === "completed") return now;
       watch.begin(now);
       if (watch.listens) {
-        for await (const event of deadline.listen(hear, rest.signal)) onEvent?.(event);
+        for await (const event of deadline.listen(events, rest.signal)) onEvent?.(event);
       }
       await pause(watch.end(), rest.signal);
     }
   }
 
   /**
-   * Each status so far, then each status and progress as it comes, until the job's end.
+   * Yields past statuses, then changes of status and progress until the job's end.
    *
-   * Goes on after a cut, without a gap.
+   * Reconnects after interruptions, without gaps.
    */
   async *events(
     job: JobRef,
@@ -163,7 +164,7 @@ export class Jobs extends Resource implements JobActions {
     }
   }
 
-  /** The log of the latest attempt, or of another; with `follow`, its lines: cuts are mended. */
+  /** The log of the latest or the given attempt. With `follow`, its lines; reconnects. */
   logs(
     job: JobRef,
     options: LogOptions & { follow: true },
@@ -180,7 +181,7 @@ export class Jobs extends Resource implements JobActions {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
   }
 
-  /** What it reported over time: its progress, and the numbers of its `::forge` lines. */
+  /** Reads the job's metrics over time: progress, and the numbers of its `::forge` lines. */
   async metrics(
     job: JobRef,
     query: { attempt?: number | undefined; max_points?: number | undefined } = {},
@@ -190,8 +191,9 @@ export class Jobs extends Resource implements JobActions {
   }
 
   /**
-   * A part of the log as bytes, from `start` on up to `end`, or the last `tailBytes`; with the length of
-   * the whole. Empty beyond the end.
+   * Reads bytes of the log from `start` (inclusive) to `end` (exclusive), or the last `tailBytes`.
+   *
+   * The result also has the total length. Empty beyond the log's end.
    */
   async logRange(job: JobRef, part: LogPart = {}, options?: RequestOptions): Promise<LogRange> {
     return await readLogRange(this.transport, path`/api/jobs/${idOf(job)}/logs`, part, options);

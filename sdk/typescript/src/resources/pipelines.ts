@@ -8,38 +8,38 @@ import { create, get, path, post } from "../request.ts";
 import type { Operations, Pipeline, PipelineEstimate } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
-/** A whole pipeline: by a `template` and `params` by step, or by `steps` of one's own. */
+/** A whole pipeline: from a `template` with `params` by step, or from `steps`. */
 export type PipelineSubmission = Operations["createPipeline"]["body"];
 type OfTemplate = Extract<PipelineSubmission, { template: unknown }>;
 
 export interface PipelineFilters extends ListOptions {
   status?: Pipeline["status"] | readonly Pipeline["status"][] | undefined;
   tag?: string | readonly string[] | undefined;
-  /** The beginning of an id, or a part of a name or of a tag. */
+  /** The beginning of an id, or a part of a name or tag. */
   q?: string | undefined;
   user_id?: string | undefined;
 }
 
 export interface PipelineWaitOptions extends RequestOptions {
-  /** In seconds; by default 5. */
+  /** In seconds. Default: 5. */
   pollInterval?: number | undefined;
-  /** In seconds; by default there is no end. */
+  /** In seconds. Default: no time-out. */
   timeout?: number | undefined;
-  /** Is told of it whenever something has changed. */
+  /** Called after each change. */
   onUpdate?: ((pipeline: Pipeline) => void) | undefined;
-  /** Also end when a step waits for a person. */
+  /** Also return when a step waits for approval. */
   stopAtApproval?: boolean | undefined;
 }
 
 /** `client.pipelines`. */
 export class Pipelines extends Resource {
-  /** Begins one, as the API takes it. */
+  /** Starts a pipeline from a body in the API's format. */
   async create(submission: PipelineSubmission, options?: CreateOptions): Promise<Pipeline> {
     return await this.transport.json(create("/api/pipelines", submission), options);
   }
 
   /**
-   * Begins one by a template (`byo-data`, `synthetic`) and parameters by step.
+   * Starts a pipeline from a template (`byo-data`, `synthetic`) with parameters by step.
    *
    * A gate is `{ step: "evaluate", condition: "scores.overall >= 0.7" }`.
    */
@@ -52,12 +52,12 @@ export class Pipelines extends Resource {
     return await this.create({ template, params, ...more }, options);
   }
 
-  /** Pipelines, newest first; `limit` is how many in all. */
+  /** Lists pipelines, newest first. `limit`: maximum number in total. */
   list(filters: PipelineFilters = {}, options?: RequestOptions): Listing<Pipeline> {
     return this.listing({ path: "/api/pipelines", name: "pipelines", query: filters, options });
   }
 
-  /** What a pipeline would cost and take, by the body that `create` takes. Nothing is submitted. */
+  /** Estimates cost and duration of a pipeline, from a body as for `create`. Does not submit it. */
   async estimate(
     submission: PipelineSubmission,
     options?: RequestOptions,
@@ -65,17 +65,17 @@ export class Pipelines extends Resource {
     return await this.transport.json(post("/api/pipelines/estimate", submission), options);
   }
 
-  /** The pipeline as it is now. */
+  /** Reads the current state of the pipeline. */
   async get(pipelineId: string, options?: RequestOptions): Promise<Pipeline> {
     return await this.transport.json(get(path`/api/pipelines/${pipelineId}`), options);
   }
 
-  /** Cancels it, and the jobs under way. */
+  /** Cancels the pipeline and its running jobs. */
   async cancel(pipelineId: string, options?: RequestOptions): Promise<Pipeline> {
     return await this.transport.json(post(path`/api/pipelines/${pipelineId}/cancel`), options);
   }
 
-  /** Goes on from what failed; with `from`, that step and all after it are done again. */
+  /** Resumes from the failed step. With `from`, repeats that step and all later ones. */
   async resume(
     pipelineId: string,
     changes: Operations["resumePipeline"]["body"] = {},
@@ -86,9 +86,10 @@ export class Pipelines extends Resource {
   }
 
   /**
-   * Lets a step begin that waits for it; `approved: false` fails the pipeline.
+   * Approves a waiting step. With `approved: false`, rejects it: the pipeline fails.
    *
-   * Without a `step` it is the one that waits; then it is not sent again where the answer is lost.
+   * `step` defaults to the waiting step. Without it, the request is not retried if the response is
+   * lost.
    */
   async approve(
     pipelineId: string,
@@ -97,7 +98,7 @@ export class Pipelines extends Resource {
     options?: RequestOptions,
   ): Promise<Pipeline> {
     const body = { step: step ?? undefined, approved, note };
-    const settled = {
+    const appliedCheck = {
       codes: ["no_step_waiting", "step_not_waiting"],
       path: path`/api/pipelines/${pipelineId}`,
       isOurs: (found: unknown) => {
@@ -106,12 +107,12 @@ export class Pipelines extends Resource {
       },
     };
     const request = post(path`/api/pipelines/${pipelineId}/approve`, body);
-    // Without a name, said twice, it might be heard by the next step that waits.
+    // Without a step name, a retry could approve the next waiting step.
     const isRepeatable = step != null;
-    return await this.transport.json({ ...request, isRepeatable, settled }, options);
+    return await this.transport.json({ ...request, isRepeatable, appliedCheck }, options);
   }
 
-  /** Changes the budget of one that is under way; null takes it away. */
+  /** Changes the budget of a running pipeline. null removes it. */
   async setBudget(
     pipelineId: string,
     budgetUsd: number | null,
@@ -123,18 +124,18 @@ export class Pipelines extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** The pipeline when it has completed. Rejects with PipelineFailedError and WaitTimeoutError. */
+  /** Waits until it has completed. Rejects with PipelineFailedError and WaitTimeoutError. */
   async wait(pipelineId: string, options: PipelineWaitOptions = {}): Promise<Pipeline> {
     const { pollInterval, timeout, onUpdate, stopAtApproval, ...rest } = options;
     const deadline = new Deadline(pipelineId, pollInterval, timeout);
     const request = get(path`/api/pipelines/${pipelineId}`);
-    const ask = (signal: AbortSignal): Promise<Pipeline> => {
-      const patience = this.transport.patience(rest, OUTAGE_MS);
-      return this.transport.json(request, { ...rest, signal }, patience);
+    const poll = (signal: AbortSignal): Promise<Pipeline> => {
+      const retryPolicy = this.transport.retryPolicy(rest, OUTAGE_MS);
+      return this.transport.json(request, { ...rest, signal }, retryPolicy);
     };
     let last = "";
     for (;;) {
-      const pipeline = await deadline.ask(ask, rest.signal);
+      const pipeline = await deadline.poll(poll, rest.signal);
       const now = JSON.stringify(pipeline);
       if (now !== last) onUpdate?.(pipeline);
       last = now;

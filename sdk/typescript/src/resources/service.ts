@@ -5,12 +5,12 @@ import { Resource } from "./resource.ts";
 
 /** `client.service`. */
 export class Service extends Resource {
-  /** Whether the key is good, and whose it is. */
+  /** Checks the key and reads its owner. */
   async ping(options?: RequestOptions): Promise<Operations["ping"]["answer"]> {
     return await this.transport.json(get("/api/auth/ping"), options);
   }
 
-  /** What your tenant may have and do, and how much of it there is; an admin may name one. */
+  /** Reads the limits of your tenant and their usage. An admin may choose the tenant. */
   async limits(
     { user_id }: { user_id?: string | undefined } = {},
     options?: RequestOptions,
@@ -22,13 +22,13 @@ export class Service extends Resource {
     return answer.limits;
   }
 
-  /** Whether the server answers; no key is looked at. */
+  /** Whether the server responds. Needs no key. */
   async isAlive(options?: RequestOptions): Promise<boolean> {
     const { ok } = await this.transport.json<{ ok: unknown }>(get("/healthz"), options);
     return ok === true;
   }
 
-  /** Whether it can do its work. Rejects with ForgeHTTPError where it says that it can't. */
+  /** Whether the server is ready. Rejects with ForgeHTTPError if it is not. */
   async isReady(options?: RequestOptions): Promise<Operations["isReady"]["answer"]> {
     return await this.transport.json(get("/readyz"), options);
   }

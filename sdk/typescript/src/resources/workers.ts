@@ -6,7 +6,7 @@ import { Resource } from "./resource.ts";
 
 type SshForm = Extract<Operations["registerWorker"]["body"], { ssh_host: unknown }>;
 
-/** A machine to be set up over SSH, beside its address. */
+/** A machine to set up over SSH, without its address. */
 export type Machine = Omit<SshForm, "ssh_host" | "ssh_user" | "plan">;
 
 export interface RegisteredWorker {
@@ -15,26 +15,26 @@ export interface RegisteredWorker {
   message: string;
 }
 
-/** What would be done to a machine; nothing was done. */
+/** The planned set-up of a machine. Nothing was changed. */
 export type BootstrapPlan = Operations["registerWorker"]["answer"];
 
 export interface WorkerFilters extends ListOptions {
   status?: Worker["status"] | readonly Worker["status"][] | undefined;
   /** A part of the GPU's name. */
   gpu?: string | undefined;
-  /** A part of an id or of a tag. */
+  /** A part of an id or tag. */
   q?: string | undefined;
   user_id?: string | undefined;
 }
 
 /** `client.workers`. */
 export class Workers extends Resource {
-  /** Workers, newest first; `limit` is how many in all. */
+  /** Lists workers, newest first. `limit`: maximum number in total. */
   list(filters: WorkerFilters = {}, options?: RequestOptions): Listing<Worker> {
     return this.listing({ path: "/api/workers", name: "workers", query: filters, options });
   }
 
-  /** How many workers and GPUs there are, and how busy they are. */
+  /** Counts workers and GPUs, and reads their utilisation. */
   async summary(
     query: { user_id?: string | undefined } = {},
     options?: RequestOptions,
@@ -42,7 +42,7 @@ export class Workers extends Resource {
     return await this.transport.json(get("/api/fleet", query), options);
   }
 
-  /** Its utilisation and memory over the last day. */
+  /** Reads a worker's utilisation and memory over the last day. */
   async samples(
     workerId: string,
     query: TimeSpan = {},
@@ -51,12 +51,12 @@ export class Workers extends Resource {
     return await this.transport.json(get(path`/api/workers/${workerId}/samples`, query), options);
   }
 
-  /** A worker, and how far its setting up has come. */
+  /** Reads a worker with the progress of its set-up. */
   async get(workerId: string, options?: RequestOptions): Promise<WorkerDetail> {
     return await this.transport.json(get(path`/api/workers/${workerId}`), options);
   }
 
-  /** Has a machine set up over SSH. */
+  /** Lets the server set up a machine over SSH. */
   async register(
     sshHost: string,
     sshUser: string,
@@ -67,7 +67,7 @@ export class Workers extends Resource {
     return await this.transport.json(create("/api/workers/register", body), options);
   }
 
-  /** What `register` would do to the machine, and nothing of it. */
+  /** Returns what `register` would do to the machine, without doing it. */
   async plan(
     sshHost: string,
     sshUser: string,
@@ -78,7 +78,7 @@ export class Workers extends Resource {
     return await this.transport.json(post("/api/workers/register", body), options);
   }
 
-  /** Sets a machine up again; a new `ssh_host_key` is trusted from now on. */
+  /** Sets up a machine again. A new `ssh_host_key` replaces the trusted one. */
   async bootstrap(
     workerId: string,
     changes: Operations["bootstrapWorker"]["body"] = {},
@@ -88,22 +88,22 @@ export class Workers extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** Lets it finish its job, and take no other. */
+  /** Drains a worker: it finishes its job and accepts no other. */
   async drain(workerId: string, options?: RequestOptions): Promise<Worker> {
     return await this.transport.json(post(path`/api/workers/${workerId}/drain`), options);
   }
 
-  /** Lets a draining one take jobs again; an agent that has left must be started again. */
+  /** Lets a draining worker accept jobs again. An ended agent must be restarted. */
   async undrain(workerId: string, options?: RequestOptions): Promise<Worker> {
     return await this.transport.json(post(path`/api/workers/${workerId}/undrain`), options);
   }
 
-  /** Puts one that is in error back into service; for admins. */
+  /** Puts a worker in `error` back into service. For admins. */
   async reset(workerId: string, options?: RequestOptions): Promise<Worker> {
     return await this.transport.json(post(path`/api/workers/${workerId}/reset`), options);
   }
 
-  /** Decommissions it. */
+  /** Decommissions a worker. */
   async remove(
     workerId: string,
     options?: RequestOptions,

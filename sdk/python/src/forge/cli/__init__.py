@@ -1,7 +1,7 @@
 """The command `forge`.
 
-Exit codes: 0 as asked, 1 what was looked at is not right, 2 wrong usage or no good answer, 130
-Ctrl-C, 141 nobody reads what it prints.
+Exit codes: 0 success, 1 the checked thing is not OK, 2 usage error or no usable response, 130
+Ctrl-C, 141 the reader of the output has closed the pipe.
 """
 
 import io
@@ -19,7 +19,7 @@ from ..text import shown
 from .app import app
 
 _UNREAD = 141
-"""As of a process that SIGPIPE has ended."""
+"""The exit code of a process ended by SIGPIPE."""
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     except typer.Abort:
         code = 2
     except SystemExit as end:
-        # rich and typer make a 1 of it, which here says that what was looked at is not right.
+        # rich and typer would exit with 1, which has another meaning here.
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         code = _unread()
@@ -47,20 +47,20 @@ def main() -> None:
         _say(error, as_json=as_json)
         code = 1 if isinstance(error, IntegrityError) else 2
     except UnicodeEncodeError:
-        _say(ForgeError("a text that was given is not valid UTF-8"), as_json=as_json)
+        _say(ForgeError("an argument is not valid UTF-8"), as_json=as_json)
         code = 2
     except Exception as error:
         if os.environ.get("FORGE_DEBUG") == "1":
             traceback.print_exc()
-        # Not its own text: nobody knows what that quotes.
-        text = f"unexpected {type(error).__name__}: FORGE_DEBUG=1 shows where it comes from"
+        # Not the error's own text, which might contain a secret.
+        text = f"unexpected {type(error).__name__}: FORGE_DEBUG=1 shows the traceback"
         _say(ForgeError(text), as_json=as_json)
         code = 2
     sys.exit(code or 0)
 
 
 def _unread() -> int:
-    """As `forge jobs list | head -1`: nothing is wrong, and what is left to flush goes nowhere."""
+    """Handles a closed pipe, as in `forge jobs list | head -1`. Discards the remaining output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _UNREAD
 
@@ -79,7 +79,7 @@ def _say(error: Exception, *, as_json: bool) -> None:
 
 
 def _say_warning(message: Warning | str, *_: object, as_json: bool) -> None:
-    """Without the line of code that it came from: that is none of the user's."""
+    """Prints a warning without its line of code."""
     if not as_json:
         print(f"forge: {shown(str(message))}", file=sys.stderr)
 

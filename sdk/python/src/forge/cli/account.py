@@ -32,14 +32,14 @@ def login(address: str | None, *, from_stdin: bool, as_json: bool) -> None:
     if os.environ.get("SERVICE_API_KEY") or os.environ.get("SERVICE_BASE_URL"):
         print_line(
             console(stderr=True),
-            "SERVICE_API_KEY and SERVICE_BASE_URL go before it, as long as they are set",
+            "SERVICE_API_KEY and SERVICE_BASE_URL take precedence while they are set",
             "yellow",
         )
 
 
 def _ask_address(*, can_ask: bool) -> str:
     if not can_ask or not sys.stdin.isatty():
-        raise ForgeError("say which Forge: forge login https://forge.example.com")
+        raise ForgeError("give the address: forge login https://forge.example.com")
     try:
         saved = saved_login.read()
     except ForgeError:
@@ -55,14 +55,14 @@ def _read_key(*, from_stdin: bool, can_ask: bool) -> str:
     elif from_stdin:
         key = sys.stdin.readline().strip()
     else:
-        raise ForgeError("there is nobody to ask for the key: use --api-key-stdin")
+        raise ForgeError("not a terminal, so the key can't be asked for; use --api-key-stdin")
     if not key:
         raise ForgeError("no key was given")
     return key
 
 
 def _answer(ask: Callable[[], str]) -> str:
-    """After Ctrl-C at a question, what comes next has a line of its own."""
+    """Ends the prompt's line after Ctrl-C."""
     try:
         return ask()
     except (typer.Abort, KeyboardInterrupt) as error:
@@ -77,7 +77,7 @@ def logout(*, as_json: bool) -> None:
     if as_json:
         print_json({"logged_out": was_there})
     else:
-        print_line(console(), "Logged out" if was_there else "Nobody was logged in")
+        print_line(console(), "Logged out" if was_there else "Not logged in")
 
 
 def whoami(context: typer.Context, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commands of `forge`, without what they need to run."""
+"""The commands of `forge`. Imports their implementations lazily."""
 
 from functools import partial
 from typing import Annotated
@@ -16,13 +16,13 @@ app = typer.Typer(
 
 _GROUPS = {
     "jobs": "Submit jobs, follow them, cancel them.",
-    "pipelines": "Run jobs one after the other: from data to a served model.",
-    "datasets": "Your own data.",
-    "artifacts": "What jobs left behind: files, proofs, where they came from.",
-    "deployments": "Models that are served.",
+    "pipelines": "Run several jobs in order: from data to a served model.",
+    "datasets": "Upload and list datasets.",
+    "artifacts": "Artifacts of jobs: files, verification, lineage.",
+    "deployments": "Served models.",
     "workers": "The machines that run jobs.",
-    "billing": "What it has cost, and what it will.",
-    "keys": "Keys to the API.",
+    "billing": "Costs, budgets and estimates.",
+    "keys": "API keys.",
 }
 
 _DEFAULTS = {"billing": "summary"}
@@ -48,20 +48,20 @@ def _say_version(is_asked: bool) -> None:
 def forge(
     context: typer.Context,
     base_url: Annotated[
-        str | None, typer.Option(help="Address of Forge; else SERVICE_BASE_URL.")
+        str | None, typer.Option(help="Address of Forge (default: SERVICE_BASE_URL).")
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option(help="Your key; others on this machine may see it here: SERVICE_API_KEY."),
+        typer.Option(help="Your key. SERVICE_API_KEY is safer: `ps` shows options to others."),
     ] = None,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Forge, from a terminal.
+    """The command line of Forge.
 
-    Without an address and key it uses those of `forge login`, else the stack that runs here.
+    Without an address and key, uses the saved `forge login`, else the local stack.
 
     \b
     forge jobs submit generate --domain law --num-samples 100 --wait
@@ -80,14 +80,15 @@ def _connect(base_url: str | None, api_key: str | None, **options: float) -> obj
 @app.command()
 def login(
     address: Annotated[
-        str | None, typer.Argument(metavar="[ADDRESS]", help="Of Forge; asked for, if absent.")
+        str | None,
+        typer.Argument(metavar="[ADDRESS]", help="Address of Forge (default: prompt)."),
     ] = None,
     api_key_stdin: Annotated[
         bool, typer.Option("--api-key-stdin", help="Read the key from standard input.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Save an address and a key on this machine, once they are found to be good.
+    """Check an address and a key, and save them on this machine.
 
     \b
     forge login https://forge.example.com
@@ -100,7 +101,7 @@ def login(
 
 @app.command()
 def logout(as_json: AsJson = False) -> None:
-    """Forget what `forge login` has saved. The key itself stays good: see `forge keys revoke`."""
+    """Delete the saved login. The key itself stays valid: see `forge keys revoke`."""
     from . import account
 
     account.logout(as_json=as_json)
@@ -108,7 +109,7 @@ def logout(as_json: AsJson = False) -> None:
 
 @app.command()
 def whoami(context: typer.Context, as_json: AsJson = False) -> None:
-    """Say whose key is used, and where address and key come from."""
+    """Show the owner of the key, and where address and key come from."""
     from . import account
 
     account.whoami(context, as_json=as_json)
@@ -116,9 +117,9 @@ def whoami(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
-    """Look at the way to Forge, step by step, and say what to do about what is wrong.
+    """Check the connection to Forge step by step, and show how to fix problems.
 
-    Exit code 1 when something is.
+    Exit code 1 if there is a problem.
     """
     from .doctor import doctor as run
 

@@ -16,7 +16,7 @@ from .transfer import transfer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-_NEVER_SEEN = "verified: false: the control plane never saw these files"
+_UNVERIFIED = "verified: false: the control plane never saw these files"
 
 
 @app.command("list")
@@ -25,7 +25,7 @@ def list_artifacts(
     artifact_type: Annotated[
         str | None, typer.Option("--type", help="dataset, checkpoint, eval or deployment.")
     ] = None,
-    job: Annotated[str | None, typer.Option(help="That this job left behind.")] = None,
+    job: Annotated[str | None, typer.Option(help="Created by this job.")] = None,
     search: Annotated[
         str | None, typer.Option("--search", "-q", help="Beginning of an id, or part of a name.")
     ] = None,
@@ -48,7 +48,7 @@ def list_artifacts(
 
 @app.command()
 def get(context: typer.Context, artifact_id: ArtifactId, as_json: AsJson = False) -> None:
-    """Show an artifact: where it lies, what made it, its files."""
+    """Show an artifact: its location, sources and files."""
     with client_of(context) as client:
         found = client.artifacts.get(artifact_id)
         files = client.artifacts.files(artifact_id)
@@ -77,13 +77,13 @@ def verify(
     artifact_id: ArtifactId,
     directory: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIRECTORY", help="Look at the files here instead."),
+        typer.Option("--dir", metavar="DIRECTORY", help="Check local files in this directory."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare all files of an artifact with its manifest, by size and SHA-256.
 
-    Exit code 1 when anything differs.
+    Exit code 1 if anything differs.
     """
     out = console()
 
@@ -109,11 +109,11 @@ def verify(
 
 def _conclusion(found: Verification) -> str:
     if not found.verified:
-        return f"{found.artifact_id} is not proven: {_NEVER_SEEN}"
+        return f"{found.artifact_id} can't be verified: {_UNVERIFIED}"
     wrong = sum(check.outcome is not Outcome.OK for check in found.checks)
     if wrong:
-        return f"{found.artifact_id} is not as its manifest says: {wrong} of {_files(found)}"
-    return f"{found.artifact_id} is as its manifest says: {_files(found)}"
+        return f"{found.artifact_id} does not match its manifest: {wrong} of {_files(found)}"
+    return f"{found.artifact_id} matches its manifest: {_files(found)}"
 
 
 def _files(found: Verification) -> str:
@@ -128,14 +128,16 @@ def pull(
     directory: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DIRECTORY", help="Where to; else ./ARTIFACT_ID.", show_default=False
+            metavar="DIRECTORY",
+            help="Target directory (default: ./ARTIFACT_ID).",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Download all files of an artifact, and its manifest.json.
 
-    What is there and right is not downloaded again.
+    Skips files that are already correct.
     """
     err = console(stderr=True)
     with client_of(context) as client, transfer(as_json=as_json) as on_progress:
@@ -151,18 +153,18 @@ def pull(
             }
         )
         raise typer.Exit(0 if pulled.verified else 1)
-    kept = f", {len(pulled.kept)} were there" if pulled.kept else ""
+    kept = f", {len(pulled.kept)} already present" if pulled.kept else ""
     print_line(
         console(), f"{artifact_id}: {len(pulled.fetched)} downloaded{kept}, in {pulled.directory}"
     )
     if not pulled.verified:
-        print_line(err, f"{artifact_id} is not whole: {_NEVER_SEEN}")
+        print_line(err, f"{artifact_id} is incomplete: {_UNVERIFIED}")
         raise typer.Exit(1)
 
 
 @app.command()
 def lineage(context: typer.Context, artifact_id: ArtifactId, as_json: AsJson = False) -> None:
-    """Show what an artifact was made from, back to the sources, and what was made from it."""
+    """Show an artifact's sources and everything derived from it, as a tree."""
     with client_of(context) as client:
         found = client.artifacts.lineage(artifact_id)
     if as_json:

@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def summary(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
-    """Show a month: what it has cost, by type, and what it is heading for."""
+    """Show the cost of a month by type, with a forecast."""
     with client_of(context) as client:
         found = client.billing.summary(period)
     if as_json:
@@ -41,7 +41,7 @@ def summary(context: typer.Context, period: Period = None, as_json: AsJson = Fal
 
 @app.command()
 def daily(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
-    """Show what each day of a month has cost, by job type."""
+    """Show the cost of each day of a month, by job type."""
     with client_of(context) as client:
         found = client.billing.daily(period)
     if as_json:
@@ -124,16 +124,16 @@ def budget(
     context: typer.Context,
     cap: Annotated[
         float | None,
-        typer.Argument(metavar="[USD]", min=0, callback=finite, help="A new cap a month."),
+        typer.Argument(metavar="[USD]", min=0, callback=finite, help="New monthly cap."),
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the cap away.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Remove the cap.")] = False,
     warn_at: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Warn from so many USD on.")
+        float | None, typer.Option(min=0, callback=finite, help="Warn above this amount in USD.")
     ] = None,
     no_warning: Annotated[bool, typer.Option("--no-warning", help="Never warn.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the monthly cap, or set it. At the cap new jobs are refused.
+    """Show or set the monthly cap. At the cap, new jobs are refused.
 
     \b
     forge billing budget 500
@@ -142,7 +142,7 @@ def budget(
         raise typer.BadParameter("either a cap, or --none", param_hint="'--none'")
     if no_warning and warn_at is not None:
         raise typer.BadParameter("either --warn-at, or --no-warning", param_hint="'--no-warning'")
-    # Left out, it is 80 % of the cap.
+    # If left out, the API uses 80 % of the cap.
     warning = None if no_warning else ... if warn_at is None else warn_at
     with client_of(context) as client:
         if none or cap is not None:
@@ -176,11 +176,11 @@ def estimate(
     context: typer.Context,
     job_type: Annotated[str, typer.Argument(metavar="TYPE", autocompletion=job_types)],
     fields: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of its payload.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of the payload.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a job would cost, with a range. Nothing is submitted.
+    """Estimate the cost of a job, with a range. Does not submit it.
 
     \b
     forge billing estimate generate domain=law num_samples=5000
@@ -195,7 +195,7 @@ def estimate(
         {
             "expected": usd(found.expected_usd),
             "range": f"{usd(found.low_usd)} to {usd(found.high_usd)}",
-            "goes by": found.basis,
+            "based on": found.basis,
             "formula": found.formula,
         }
     )
@@ -222,5 +222,5 @@ def _print_csv(text: str) -> None:
             print_line(console(), line)
         return
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(newline="")  # its lines have ends of their own
+        sys.stdout.reconfigure(newline="")  # the CSV has its own line ends
     sys.stdout.write(text)

@@ -1,4 +1,4 @@
-"""Which Forge a command talks to, and by which key."""
+"""Chooses the address and key for a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import saved_login
 
 @dataclass(frozen=True)
 class Chosen:
-    """None: what the SDK finds, in the environment or in the local stack's stack.json."""
+    """The chosen address and key. None: the SDK's default."""
 
     base_url: str | None
     api_key: str | None
@@ -22,9 +22,9 @@ class Chosen:
 
 
 def choose(base_url: str | None, api_key: str | None) -> Chosen:
-    """Options, then the environment, then `forge login`, then the local stack.
+    """Precedence: options, environment, `forge login`, local stack.
 
-    A saved key goes to the address that it was saved with, and to no other.
+    A saved key is only sent to the address that it was saved with.
     """
     url = base_url or os.environ.get("SERVICE_BASE_URL") or None
     key = api_key or os.environ.get("SERVICE_API_KEY") or None
@@ -38,13 +38,13 @@ def choose(base_url: str | None, api_key: str | None) -> Chosen:
 
 
 def connect(base_url: str | None, api_key: str | None, **options: float) -> Forge:
-    """Raises ForgeError where there is no address, or no key."""
+    """Raises ForgeError if there is no address or no key."""
     chosen = choose(base_url, api_key)
     return Forge(chosen.api_key, chosen.base_url, **options)  # type: ignore[arg-type]
 
 
 def client_of(context: typer.Context) -> Forge:
-    """By what the command `forge` was given."""
+    """The client for the options of the command `forge`."""
     return cast(Forge, context.obj())
 
 

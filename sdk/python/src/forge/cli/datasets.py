@@ -18,9 +18,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 def push(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help=".jsonl, .csv or .parquet.")],
-    name: Annotated[str | None, typer.Option(help="Else the file's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
     format: Annotated[
-        str | None, typer.Option(help="jsonl, csv or parquet, where the name doesn't say.")
+        str | None, typer.Option(help="jsonl, csv or parquet (default: from the file name).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,13 +44,13 @@ def push(
     )
     err = console(stderr=True)
     if err.is_terminal:
-        print_line(err, "To have it looked at:", "dim")
+        print_line(err, "To audit it:", "dim")
         print_line(err, f"  forge jobs submit audit --dataset {dataset.dataset_uri} --wait", "dim")
 
 
 @app.command("list")
 def list_datasets(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """List datasets, uploaded and made, newest first."""
+    """List uploaded and generated datasets, newest first."""
     with client_of(context) as client:
         found = list(client.artifacts.list(type="dataset", limit=limit))
     if as_json:
@@ -75,11 +75,11 @@ def list_datasets(context: typer.Context, limit: Limit = 20, as_json: AsJson = F
 def preview(
     context: typer.Context,
     dataset_id: ArtifactId,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, max=50, help="So many rows.")] = 5,
-    path: Annotated[str | None, typer.Option(help="Of the table, where there are several.")] = None,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, max=50, help="Number of rows.")] = 5,
+    path: Annotated[str | None, typer.Option(help="Path of the table, if several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a dataset's columns, and its first rows."""
+    """Show a dataset's columns and first rows."""
     with client_of(context) as client:
         found = client.artifacts.preview(dataset_id, path)
     if as_json:

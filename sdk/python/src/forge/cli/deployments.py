@@ -47,7 +47,7 @@ def list_deployments(
 
 @app.command()
 def get(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
-    """Show a deployment: its address, and what it has cost."""
+    """Show a deployment: its address and cost."""
     with client_of(context) as client:
         found = client.deployments.get(deployment_id)
     if as_json:
@@ -69,7 +69,7 @@ def get(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = F
 
 @app.command()
 def stats(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
-    """Show what a deployment was asked over the last day."""
+    """Show a deployment's requests of the last day."""
     with client_of(context) as client:
         found = client.deployments.stats(deployment_id)
     if as_json:
@@ -94,7 +94,7 @@ def _seconds(value: float | None) -> str | None:
 
 @app.command()
 def stop(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
-    """End a deployment, and its bill."""
+    """Stop a deployment and its billing."""
     with client_of(context) as client:
         found = client.deployments.stop(deployment_id)
     if as_json:
@@ -108,11 +108,11 @@ def ask(
     context: typer.Context,
     deployment_id: DeploymentId,
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    system: Annotated[str | None, typer.Option(help="What the model is told before.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of the answer.")] = None,
+    system: Annotated[str | None, typer.Option(help="System message.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Limit for the answer.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a served model something.
+    """Send a question to a served model.
 
     \b
     forge deployments ask dep_... "What is 17 + 25?"

@@ -48,15 +48,15 @@ def _show(check: Check) -> None:
 
 
 def _checks(context: typer.Context) -> Iterator[Check]:
-    """Each where those before it let it be looked at."""
+    """Runs the checks in order. A failed check may prevent later ones."""
     try:
         chosen = chosen_for(context)
         settings = Settings.load(chosen.api_key, chosen.base_url, os.environ)
     except ForgeError as error:
-        advice = "Log in: forge login. Or start a stack of your own: npm start."
+        advice = "Log in: forge login. Or start a local stack: npm start."
         yield Check("settings", FAILED, str(error), advice)
         return
-    yield Check("settings", OK, f"{settings.base_url} (by {chosen.source})")
+    yield Check("settings", OK, f"{settings.base_url} (from {chosen.source})")
     for part in (
         network_checks(httpx2.URL(settings.base_url)),
         service_checks(settings),

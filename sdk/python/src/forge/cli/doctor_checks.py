@@ -1,4 +1,4 @@
-"""What can be wrong between this machine and Forge, in the order in which it goes wrong."""
+"""Checks of the connection between this machine and Forge, from the network up."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ class Check:
     """`ok`, `warning` or `failed`."""
     detail: str
     advice: str = ""
-    """What to do about it."""
+    """How to fix the problem."""
 
 
 def network_checks(url: httpx2.URL) -> Iterator[Check]:
-    """Name, connection, TLS: ends with the first that fails."""
+    """Checks name resolution, connection and TLS. Stops at the first failure."""
     host = url.host
     port = url.port or (443 if url.scheme == "https" else 80)
     if getproxies().get(url.scheme) and not proxy_bypass(host):
-        yield Check("network", OK, f"by the proxy in {url.scheme}_proxy: not looked at")
+        yield Check("network", OK, f"uses the proxy in {url.scheme}_proxy: not checked")
         return
     try:
         addresses = sorted({str(each[4][0]) for each in socket.getaddrinfo(host, port)})
     except OSError as error:
-        advice = "Is the address spelled right? Are you in the right network, or VPN?"
+        advice = "Check the spelling of the address, and your network or VPN."
         yield Check("name", FAILED, f"{host}: {error.strerror or error}", advice)
         return
     yield Check("name", OK, f"{host} is {', '.join(addresses[:2])}")
     try:
         connection = socket.create_connection((host, port), _TIMEOUT_S)
     except OSError as error:
-        advice = "Does the server run there? Does a firewall stand in between?"
+        advice = "Check that the server is running, and that no firewall blocks the port."
         yield Check("connection", FAILED, f"port {port}: {error.strerror or error}", advice)
         return
     with connection:
-        yield Check("connection", OK, f"port {port} answers")
+        yield Check("connection", OK, f"port {port} is open")
         if url.scheme == "https":
             yield _tls(connection, host)
 
@@ -66,15 +66,15 @@ def _tls(connection: socket.socket, host: str) -> Check:
         with ssl.create_default_context().wrap_socket(connection, server_hostname=host) as tls:
             return Check("TLS", OK, str(tls.version()))
     except ssl.SSLCertVerificationError as error:
-        advice = "Your own authority's certificates go into SSL_CERT_FILE; else tell the operator."
+        advice = "For a private CA, set SSL_CERT_FILE. Else contact the operator."
         return Check("TLS", FAILED, f"the certificate: {error.verify_message}", advice)
     except (ssl.SSLError, OSError) as error:
-        advice = "Does this port speak https? Should the address begin with http://?"
+        advice = "Check that this port uses https, or use http:// in the address."
         return Check("TLS", FAILED, error.strerror or str(error), advice)
 
 
 def service_checks(settings: Settings) -> Iterator[Check]:
-    """Whether Forge answers, can work, and fits this client; the clocks."""
+    """Checks that Forge responds, is ready, and matches this client's version and clock."""
     options = Wire(settings, _TIMEOUT_S).client_options()
     with httpx2.Client(**options, timeout=_TIMEOUT_S) as http:
         try:
@@ -83,30 +83,34 @@ def service_checks(settings: Settings) -> Iterator[Check]:
             took_s = monotonic() - asked_s
             ready = http.get("/readyz")
         except httpx2.HTTPError as error:
-            advice = "The port is open, but nothing answers by HTTP: is it Forge's?"
+            advice = "The port is open, but does not respond to HTTP. Check the port."
             yield Check("service", FAILED, f"{type(error).__name__}: {error}", advice)
             return
     if not alive.is_success or alive.headers.get("content-type", "").startswith("text/html"):
-        advice = "Something else answers there: check the address, and its path."
-        yield Check("service", FAILED, f"HTTP {alive.status_code}, and not Forge's", advice)
+        advice = "Another service responds there: check the address and its path."
+        yield Check("service", FAILED, f"HTTP {alive.status_code}, not from Forge", advice)
         return
-    yield Check("service", OK, f"answers in {took_s * 1000:.0f} ms")
+    yield Check("service", OK, f"responds in {took_s * 1000:.0f} ms")
     if ready.is_success:
-        yield Check("readiness", OK, "it can do its work")
+        yield Check("readiness", OK, "the server is ready")
     else:
-        advice = "Its database is away, or it is stopping: wait, then tell the operator."
-        yield Check("readiness", FAILED, f"it can't do its work (HTTP {ready.status_code})", advice)
+        advice = "Its database is unavailable, or it is stopping. Wait, then contact the operator."
+        yield Check(
+            "readiness", FAILED, f"the server is not ready (HTTP {ready.status_code})", advice
+        )
     yield _versions(alive.headers)
     yield _clock(alive.headers, took_s)
 
 
 def _versions(headers: httpx2.Headers) -> Check:
     server, oldest = headers.get("x-forge-version"), headers.get("x-forge-min-client")
-    detail = f"client {__version__}, server {server or 'does not say'}"
+    detail = f"client {__version__}, server {server or 'unknown'}"
     if oldest and is_older(__version__, oldest):
-        return Check("versions", FAILED, detail, f"It takes {oldest} or newer: upgrade forge-sdk.")
+        return Check(
+            "versions", FAILED, detail, f"It requires {oldest} or newer: upgrade forge-sdk."
+        )
     if server and _numbers(server)[:1] != _numbers(__version__)[:1]:
-        return Check("versions", WARNING, detail, "They are a major version apart: upgrade one.")
+        return Check("versions", WARNING, detail, "The major versions differ: upgrade one of them.")
     return Check("versions", OK, detail)
 
 
@@ -119,27 +123,27 @@ def _clock(headers: httpx2.Headers, took_s: float) -> Check:
     try:
         theirs = parsedate_to_datetime(headers.get("date", ""))
     except (TypeError, ValueError):
-        return Check("clock", WARNING, "the server does not say what time it is")
+        return Check("clock", WARNING, "the server does not send its time")
     if theirs.tzinfo is None:
         theirs = theirs.replace(tzinfo=timezone.utc)
     skew_s = (datetime.now(timezone.utc) - theirs).total_seconds() - took_s / 2
     if abs(skew_s) > _MAX_SKEW_S:
         word = "ahead of" if skew_s > 0 else "behind"
-        advice = "Set it right (NTP): TLS, keys that expire and signed downloads depend on it."
+        advice = "Synchronize it (NTP): TLS, expiring keys and signed downloads depend on it."
         return Check("clock", FAILED, f"{abs(skew_s):.0f} s {word} the server's", advice)
-    return Check("clock", OK, "as the server's")
+    return Check("clock", OK, "matches the server's")
 
 
 def account_checks(client: Forge) -> Iterator[Check]:
-    """The key, and whether anybody is there to run jobs."""
+    """Checks the key, and whether workers are available."""
     try:
         identity = client.service.ping()
     except PermissionDeniedError as error:
-        advice = "Make another, and log in with it: forge login."
+        advice = "Create another key and log in with it: forge login."
         yield Check("key", FAILED, error.message, advice)
         return
     except ForgeError as error:
-        yield Check("key", FAILED, str(error), "Try again; if it stays, tell the operator.")
+        yield Check("key", FAILED, str(error), "Try again, else contact the operator.")
         return
     yield Check("key", OK, f"of {identity.user_id}, scope {identity.scope}")
     if identity.scope != "worker":
@@ -147,12 +151,12 @@ def account_checks(client: Forge) -> Iterator[Check]:
     try:
         workers = list(client.workers.list())
     except ForgeAPIError as error:
-        yield Check(
-            "workers", WARNING, error.message, "A user's key sees them, a worker's doesn't."
-        )
+        yield Check("workers", WARNING, error.message, "Only a user's key can list them.")
         return
     except ForgeError as error:
-        yield Check("workers", FAILED, str(error), "Try again; if it stays, tell the operator.")
+        yield Check(
+            "workers", FAILED, str(error), "Try again. If it persists, contact the operator."
+        )
         return
     states = [worker.status for worker in workers]
     alive = states.count("idle") + states.count("busy")
@@ -160,9 +164,7 @@ def account_checks(client: Forge) -> Iterator[Check]:
     if not workers:
         yield Check("workers", WARNING, "none", "Jobs will wait: forge workers add --help.")
     elif alive == 0:
-        yield Check(
-            "workers", WARNING, detail, "Jobs will wait. What is wrong: forge workers list."
-        )
+        yield Check("workers", WARNING, detail, "Jobs will wait. See: forge workers list.")
     else:
         yield Check("workers", OK, detail)
 
@@ -171,16 +173,18 @@ _NEARLY = 0.9
 
 
 def _limits(client: Forge) -> Check:
-    """Which limits are used up, or nearly."""
+    """Checks for limits that are reached or nearly reached."""
     try:
         limits = client.service.limits()
     except ForgeError as error:
-        return Check("limits", WARNING, str(error), "A server of an earlier release has none.")
+        return Check("limits", WARNING, str(error), "Older servers don't report limits.")
     full = [
         f"{each.name} {each.used} of {each.limit}"
         for each in limits
         if each.limit is not None and each.used is not None and each.used >= _NEARLY * each.limit
     ]
     if full:
-        return Check("limits", WARNING, ", ".join(full), "The operator sets them; see docs/api.md.")
+        return Check(
+            "limits", WARNING, ", ".join(full), "The operator can change them; see docs/api.md."
+        )
     return Check("limits", OK, "none is nearly reached")

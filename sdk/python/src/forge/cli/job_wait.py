@@ -1,4 +1,4 @@
-"""A job until its end, before somebody's eyes."""
+"""Waits for a job and shows its progress."""
 
 from collections.abc import Callable
 from typing import NoReturn
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 
 def detach(thing_id: str, *ways_back: str) -> NoReturn:
-    """After Ctrl-C: it goes on without us."""
+    """Ends the command after Ctrl-C. The job or pipeline continues."""
     err = console(stderr=True)
     print_line(err, f"{thing_id} goes on. To come back:")
     for way in ways_back:
@@ -26,13 +26,13 @@ def detach(thing_id: str, *ways_back: str) -> NoReturn:
 
 
 def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
-    """Ends the command: 0 where the job has completed, 1 where it has failed."""
+    """Waits, then ends the command with 0 if the job has completed, 1 if it has failed."""
     job_id = job.job_id
     try:
         with job_line(job_id, lambda: client.jobs.get(job_id), progress=not as_json) as line:
-            line.see(job)
-            tell = line.hear if as_json or is_shown(True) else _teller()
-            job = client.jobs.wait(job_id, on_event=tell, progress=False)
+            line.update(job)
+            on_event = line.record if as_json or is_shown(True) else _status_printer()
+            job = client.jobs.wait(job_id, on_event=on_event, progress=False)
     except JobFailedError as error:
         _show_end(client, client.jobs.get(error.job.job_id), as_json=as_json)
         raise typer.Exit(1) from None
@@ -42,17 +42,17 @@ def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
     raise typer.Exit(0)
 
 
-def _teller() -> Callable[[JobEvent], None]:
-    """Where nothing can be drawn: a line for each status."""
-    told: list[str] = []
+def _status_printer() -> Callable[[JobEvent], None]:
+    """Without a live display: prints a line for each status."""
+    printed: list[str] = []
 
-    def tell(event: JobEvent) -> None:
+    def print_status(event: JobEvent) -> None:
         status = event.raw_status or ""
-        if status and told[-1:] != [status]:
-            told.append(status)
+        if status and printed[-1:] != [status]:
+            printed.append(status)
             print_line(console(stderr=True), f"{event.job_id}: {status}")
 
-    return tell
+    return print_status
 
 
 def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
@@ -65,7 +65,7 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
     if job.status == "completed":
         print_line(console(), f"{job.job_id} completed{took}", "green")
         result = job.result or {}
-        # `forge jobs get` has what is longer than a line.
+        # `forge jobs get` shows longer values.
         short = {
             name: value for name, value in result.items() if not isinstance(value, dict | list)
         }
@@ -77,7 +77,7 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
 
 
 def _cost(client: Forge, job: Job) -> str | None:
-    """None where it can't be read: the job has completed all the same."""
+    """The job's cost. None if it can't be read: this must not fail the command."""
     try:
         return usd(client.billing.record(job).total_cost_usd)
     except ForgeError:

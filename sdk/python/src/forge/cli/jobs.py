@@ -7,11 +7,11 @@ import typer
 from ..job import Job
 from ..text import moment, usd
 from .connection import client_of
+from .job_type_commands import app as submit
 from .job_wait import detach, wait_for
 from .options import AsJson, JobId, Limit, Wait, job_types
 from .output import console, print_fields, print_json, print_line, print_table, print_text
 from .submit import after_submission
-from .submit import app as submit
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(submit, name="submit", help="Submit a job.")

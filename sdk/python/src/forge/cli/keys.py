@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.command("list")
 def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List keys, without their texts."""
+    """List keys without their texts."""
     with client_of(context) as client:
         found = list(client.api_keys.list(limit=limit))
     if as_json:
@@ -38,23 +38,21 @@ def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False
 @app.command()
 def create(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What it is for.")],
-    scope: Annotated[
-        str | None, typer.Option(help="user, or worker: the key to put on a GPU box.")
-    ] = None,
+    name: Annotated[str, typer.Argument(help="Name of the key.")],
+    scope: Annotated[str | None, typer.Option(help="user, or worker (for a GPU machine).")] = None,
     expires_at: Annotated[
         str | None, typer.Option(help="ISO 8601, e.g. 2027-01-01T00:00:00Z.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="With --scope worker: for so many workers only.")
+        int | None, typer.Option(min=1, help="With --scope worker: maximum number of workers.")
     ] = None,
     serving_host: Annotated[
         list[str] | None,
-        typer.Option(help="With --workers: where else their models may be served. Repeatable."),
+        typer.Option(help="With --workers: additional hosts of their models; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. Its text is printed here, and can't be seen again.
+    """Create a key. Its text is printed now and can't be shown again.
 
     \b
     forge keys create gpu-box-1 --scope worker --workers 1
@@ -72,12 +70,14 @@ def create(
         return
     if found.key:
         print_line(console(), found.key)
-    print_line(console(stderr=True), f"{found.key_id}: keep the text above, it is not kept here")
+    print_line(
+        console(stderr=True), f"{found.key_id}: store the text above, it can't be shown again"
+    )
 
 
 @app.command()
 def revoke(context: typer.Context, key_id: KeyId, as_json: AsJson = False) -> None:
-    """End a key, at once and for good."""
+    """Revoke a key immediately and permanently."""
     with client_of(context) as client:
         found = client.api_keys.revoke(key_id)
     if as_json:

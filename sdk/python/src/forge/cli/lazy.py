@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when one of them is needed."""
+"""Command groups that are imported on first use."""
 
 from importlib import import_module
 from typing import Any
@@ -8,9 +8,9 @@ from typer.main import get_group
 
 
 def lazily(module: str, default: str | None = None) -> type[TyperGroup]:
-    """A group that has the commands of `app` in a module of this package.
+    """A group with the commands of `app` in a module of this package.
 
-    `default` is the command that is meant where none is named.
+    `default`: the command to run if none is named.
     """
 
     class LazyGroup(TyperGroup):
@@ -26,7 +26,7 @@ def lazily(module: str, default: str | None = None) -> type[TyperGroup]:
             is_named = bool(args) and (args[0] == "--help" or not args[0].startswith("-"))
             return super().parse_args(ctx, args if is_named or not default else [default, *args])
 
-        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 (typer's own is private)
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 (typer's type is private)
             self._load()
             return super().list_commands(ctx)
 

@@ -1,4 +1,4 @@
-"""A lineage as a tree of text."""
+"""Prints a lineage as a text tree."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,9 +8,9 @@ _STEP = "step"
 
 
 def lineage_lines(lineage: Lineage, *, is_ascii: bool) -> Iterator[str]:
-    """The artifact and what it was made from, then what was made from it.
+    """The artifact with its sources, then everything derived from it.
 
-    What is there more than once, or in a circle, is shown once, and referred to after that.
+    Shows repeated nodes only once, and refers to them after that. Cycles are possible.
     """
     described = _Descriptions(lineage)
     flow = [edge for edge in lineage.edges if edge.relation != _STEP]
@@ -25,7 +25,7 @@ def lineage_lines(lineage: Lineage, *, is_ascii: bool) -> Iterator[str]:
         yield from _branches(lineage.artifact_id, onward, described, seen, is_ascii)
     if lineage.truncated:
         yield ""
-        yield "There is more than the server tells at once."
+        yield "The server has left out a part of the lineage."
 
 
 class _Descriptions:
@@ -36,7 +36,7 @@ class _Descriptions:
 
     def line(self, node_id: str) -> str:
         node = self._nodes.get(node_id)
-        if node is None:  # beyond what the server tells
+        if node is None:  # not in the server's response
             return node_id
         kind = f"{node.kind} job" if node.type == "job" and node.kind else node.kind or node.type
         words = [node.id, kind, _quoted(node), node.status, node.created_at]
@@ -70,7 +70,7 @@ def _branches(
     seen: set[str],
     is_ascii: bool,
 ) -> Iterator[str]:
-    """Without recursion: a chain may be longer than Python's stack."""
+    """Not recursive: a chain may be longer than Python's stack."""
     fork, end, down = ("|-- ", "`-- ", "|   ") if is_ascii else ("├── ", "└── ", "│   ")
 
     def below(node_id: str, indent: str) -> list[tuple[str, str, str]]:

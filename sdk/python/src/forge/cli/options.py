@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, and what a shell completes them to."""
+"""Arguments and options of several commands, with shell completion."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from ..client import Forge
+from ..declared_types import JOB_TYPES, TEMPLATES
 from ..errors import ForgeError
 from .connection import chosen_for
 
-JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
-TEMPLATES = ("byo-data", "synthetic")
-_COMPLETED = 30
-"""So many of the newest are offered."""
+_MAX_COMPLETIONS = 30
+"""Number of newest entries offered for completion."""
 
 List = Callable[[Forge], Iterable[tuple[str, str]]]
 
 
 def _ids(list_ids: List) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
-    """Ids, each with what it is; none where Forge does not answer at once."""
+    """Completes ids with descriptions. Returns nothing if Forge does not respond quickly."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         try:
@@ -38,31 +37,31 @@ def _ids(list_ids: List) -> Callable[[typer.Context, str], list[tuple[str, str]]
 
 
 def _jobs(client: Forge) -> Iterable[tuple[str, str]]:
-    jobs = client.jobs.list(limit=_COMPLETED)
+    jobs = client.jobs.list(limit=_MAX_COMPLETIONS)
     return ((job.job_id, f"{job.job_type}, {job.raw_status}") for job in jobs)
 
 
 def _pipelines(client: Forge) -> Iterable[tuple[str, str]]:
-    found = client.pipelines.list(limit=_COMPLETED)
+    found = client.pipelines.list(limit=_MAX_COMPLETIONS)
     return ((each.pipeline_id, f"{each.name or each.template}, {each.status}") for each in found)
 
 
 def _artifacts(client: Forge) -> Iterable[tuple[str, str]]:
-    found = client.artifacts.list(limit=_COMPLETED)
+    found = client.artifacts.list(limit=_MAX_COMPLETIONS)
     return ((each.artifact_id, each.name or each.kind) for each in found)
 
 
 def _workers(client: Forge) -> Iterable[tuple[str, str]]:
-    return ((each.worker_id, each.status) for each in client.workers.list(limit=_COMPLETED))
+    return ((each.worker_id, each.status) for each in client.workers.list(limit=_MAX_COMPLETIONS))
 
 
 def _deployments(client: Forge) -> Iterable[tuple[str, str]]:
-    found = client.deployments.list(limit=_COMPLETED)
+    found = client.deployments.list(limit=_MAX_COMPLETIONS)
     return ((each.deployment_id, each.status) for each in found)
 
 
 def _keys(client: Forge) -> Iterable[tuple[str, str]]:
-    found = client.api_keys.list(limit=_COMPLETED)
+    found = client.api_keys.list(limit=_MAX_COMPLETIONS)
     return ((each.key_id, each.name) for each in found if not each.revoked_at)
 
 
@@ -79,9 +78,9 @@ def _id(metavar: str, list_ids: List) -> Any:  # noqa: ANN401 (typer gives no ty
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number.")]
 Wait = Annotated[
-    bool, typer.Option("--wait", "-w", help="Stay until it ends; exit code 1 where it failed.")
+    bool, typer.Option("--wait", "-w", help="Wait until it ends; exit code 1 if it failed.")
 ]
 JobId = Annotated[str, _id("JOB_ID", _jobs)]
 PipelineId = Annotated[str, _id("PIPELINE_ID", _pipelines)]
@@ -92,19 +91,20 @@ KeyId = Annotated[str, _id("KEY_ID", _keys)]
 
 
 def finite(value: float | None) -> float | None:
-    """For options that are sent as numbers: JSON has no others."""
+    """Refuses NaN and infinity, which JSON can't represent."""
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a number of USD")
     return value
 
 
 Period = Annotated[
-    str | None, typer.Option("--period", metavar="YYYY-MM", help="Month in UTC; else this one.")
+    str | None,
+    typer.Option("--period", metavar="YYYY-MM", help="Month in UTC (default: current)."),
 ]
 
 
 def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
-    """`["lr=1e-4", "name=x"]` by their names. A value is JSON where it is that, else a text."""
+    """Parses `["lr=1e-4", "name=x"]`. A value is parsed as JSON if possible, else a string."""
     found: dict[str, Any] = {}
     for text in given or []:
         name, is_there, value = text.partition("=")
@@ -120,7 +120,7 @@ def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 (JSON)
-    """Raises ValueError, OverflowError for a number that JSON has not, RecursionError."""
+    """Raises ValueError, OverflowError (a number outside of JSON's range) or RecursionError."""
     try:
         return json.loads(text, parse_float=_number, parse_constant=_number)
     except RecursionError:
@@ -129,12 +129,12 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 (JSON)
 
 def _number(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise OverflowError(f"{text} is not a number that JSON has")
+        raise OverflowError(f"{text} is not a valid JSON number")
     return number
 
 
 def read_body(source: str, option: str = "--file") -> dict[str, Any]:
-    """A JSON object in a file, or, by `-`, in standard input."""
+    """Reads a JSON object from a file, or from standard input for `-`."""
     try:
         if source == "-":
             text = typer.get_text_stream("stdin").read().removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""What goes to the terminal: tables, fields, lines; or JSON, and then nothing else."""
+"""Prints tables, fields and lines to the terminal, or only JSON."""
 
 import json
 import sys
@@ -23,17 +23,17 @@ __all__ = [
 ]
 
 _GAP = "  "
-_LEAST = 6
-"""Cells in which a column that was cut can still be told."""
+_MIN_WIDTH = 6
+"""Minimum width of a truncated column, in cells."""
 
 
 def print_line(target: Console, text: str, style: str = "") -> None:
-    """One line, however long it is."""
+    """Prints one line without wrapping."""
     target.print(Text(shown(text), style), soft_wrap=True)
 
 
 def print_text(text: str) -> None:
-    """A program's or a model's own words: as they are, but what a terminal would obey in one."""
+    """Prints a program's or model's output. In a terminal, escapes control characters."""
     out = console()
     if not out.is_terminal:
         sys.stdout.write(f"{text}\n")
@@ -50,9 +50,9 @@ def print_json(answer: Mapping[str, Any], indent: int | None = 2) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
-    """Columns by their weight: in a terminal, those on the right that don't fit are left out.
+    """Prints columns by importance. In a terminal, leaves out columns on the right that don't fit.
 
-    The second says how it stands, mostly: before it goes, it is cut.
+    The second column is usually the status: it is truncated before it is left out.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()
@@ -66,7 +66,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothi
         while count > 1 and sum(widths[:count]) + len(_GAP) * (count - 1) > out.width:
             count -= 1
         room = out.width - widths[0] - 1
-        if count == 1 < len(heads) and room >= _LEAST:
+        if count == 1 < len(heads) and room >= _MIN_WIDTH:
             count, gap, widths[1] = 2, " ", room
     for number, row in enumerate(cells):
         line = Text(style="bold" if number == 0 else "")
@@ -82,7 +82,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothi
 
 
 def print_fields(fields: Mapping[str, object]) -> None:
-    """One a line; those without a value are left out."""
+    """Prints one field per line. Leaves out fields without a value."""
     known = [(shown(name), text) for name, value in fields.items() if (text := _cell(value))]
     width = max((cell_len(name) for name, _ in known), default=0)
     out = console()

@@ -1,4 +1,4 @@
-"""A pipeline as a tree of its steps, at any width."""
+"""Renders a pipeline as a tree of steps, for any terminal width."""
 
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -25,17 +25,17 @@ _MARKS = {
 _NOT_BEGUN = ("○", "o")
 _BAR_WIDTH = 10
 _MAX_NAME = 12
-"""Shorter names are made as long as each other, up to this."""
+"""Names are padded to the same width, up to this."""
 
 
 class PipelineTree:
-    """Drawn anew each time: times run on between two answers."""
+    """Rendered repeatedly, because times advance between two updates."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._read_s = monotonic()
 
-    def see(self, pipeline: Pipeline) -> None:
+    def update(self, pipeline: Pipeline) -> None:
         self._pipeline, self._read_s = pipeline, monotonic()
 
     def __rich_console__(

@@ -1,4 +1,4 @@
-"""A pipeline until its end, before somebody's eyes."""
+"""Waits for a pipeline and shows its progress."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,28 +15,28 @@ from .job_wait import detach
 from .output import console, print_json, print_line
 from .pipeline_tree import PipelineTree
 
-_ASK_EVERY_S = 1.0
+_POLL_INTERVAL_S = 1.0
 
 
 def wait_for(client: Forge, pipeline: Pipeline, *, as_json: bool) -> NoReturn:
-    """Ends the command: 0 where it has completed, 1 where it has failed or was cancelled.
+    """Waits, then ends the command: 0 if it has completed, 1 if it has failed or was cancelled.
 
-    At an approval it stays too, and says how to give it.
+    Continues to wait at an approval, and shows how to approve.
     """
     pipeline_id = pipeline.pipeline_id
     tree = PipelineTree(pipeline)
     is_drawn = not as_json and is_shown(True)
-    tell = _teller(approvals_only=as_json)
+    print_changes = _status_printer(approvals_only=as_json)
 
     def on_update(pipeline: Pipeline) -> None:
-        tree.see(pipeline)
+        tree.update(pipeline)
         if not is_drawn:
-            tell(pipeline)
+            print_changes(pipeline)
 
     code = 0
     try:
         with board.show(tree) if is_drawn else nullcontext():
-            pipeline = client.pipelines.wait(pipeline_id, _ASK_EVERY_S, on_update=on_update)
+            pipeline = client.pipelines.wait(pipeline_id, _POLL_INTERVAL_S, on_update=on_update)
     except PipelineFailedError as error:
         pipeline, code = error.pipeline, 1
     except KeyboardInterrupt:
@@ -48,7 +48,7 @@ def wait_for(client: Forge, pipeline: Pipeline, *, as_json: bool) -> NoReturn:
     show(pipeline, as_json=as_json)
     if code and not as_json and pipeline.status == "failed":
         err = console(stderr=True)
-        print_line(err, "Once it is mended, to go on from what failed:")
+        print_line(err, "To resume from the failed step after a fix:")
         print_line(err, f"  forge pipelines resume {pipeline_id} --wait")
     raise typer.Exit(code)
 
@@ -65,15 +65,15 @@ def show(pipeline: Pipeline, *, as_json: bool) -> None:
 
 def _ask(pipeline: Pipeline, step: PipelineStep) -> None:
     err = console(stderr=True)
-    print_line(err, f"{step.name} waits for somebody to say yes:")
+    print_line(err, f"{step.name} waits for approval:")
     print_line(err, f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
 
 
-def _teller(*, approvals_only: bool) -> Callable[[Pipeline], None]:
-    """Where nothing can be drawn: a line for each change of a step; or what a person must do."""
+def _status_printer(*, approvals_only: bool) -> Callable[[Pipeline], None]:
+    """Without a live display: prints a line for each change of a step, or approvals only."""
     known: dict[str, str] = {}
 
-    def tell(pipeline: Pipeline) -> None:
+    def print_changes(pipeline: Pipeline) -> None:
         for step in pipeline.steps:
             if known.get(step.name, "pending") != step.status:
                 if not approvals_only:
@@ -83,4 +83,4 @@ def _teller(*, approvals_only: bool) -> Callable[[Pipeline], None]:
                     _ask(pipeline, step)
             known[step.name] = step.status
 
-    return tell
+    return print_changes

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from ..client import Forge
+from ..declared_types import TEMPLATES
 from ..models import Pipeline
 from ..text import moment, usd
 from .connection import client_of
 from .options import (
-    TEMPLATES,
     AsJson,
     Limit,
     PipelineId,
@@ -24,8 +24,8 @@ from .pipeline_wait import show, wait_for
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-Step = Annotated[str | None, typer.Argument(help="Where several wait.", show_default=False)]
-Note = Annotated[str | None, typer.Option(help="Kept with the decision.")]
+Step = Annotated[str | None, typer.Argument(help="Needed if several wait.", show_default=False)]
+Note = Annotated[str | None, typer.Option(help="Stored with the decision.")]
 Budget = Annotated[float | None, typer.Option("--budget", min=0, callback=finite, help="In USD.")]
 Gates = Annotated[
     list[str] | None,
@@ -48,31 +48,33 @@ def run(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="STEP.FIELD=VALUE", help="Of a step's payload; repeatable."),
+        typer.Option(
+            "--set", metavar="STEP.FIELD=VALUE", help="Field of a step's payload; repeatable."
+        ),
     ] = None,
     skip: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Step to leave out; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Step to skip; repeatable.")
     ] = None,
     gate: Gates = None,
     approval: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Step that waits for a person's yes; repeatable."),
+        typer.Option(metavar="NAME", help="Step that needs approval; repeatable."),
     ] = None,
     budget: Budget = None,
     reuse: Annotated[
-        bool | None, typer.Option("--reuse/--no-reuse", help="Take what was made before.")
+        bool | None, typer.Option("--reuse/--no-reuse", help="Reuse earlier artifacts.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
+    name: Annotated[str | None, typer.Option(help="Display name.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Label to find it by; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Tag to find it by; repeatable.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key again: the same pipeline, not another.")
+        str | None, typer.Option(help="Idempotency key: repeating it creates no second pipeline.")
     ] = None,
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a pipeline, from a template or a file.
+    """Run a pipeline from a template or a file.
 
     \b
     forge pipelines run --template byo-data --wait \\
@@ -81,7 +83,7 @@ def run(
       --gate "evaluate:scores.overall >= 0.7" --approval deploy --budget 50
     """
     if file is None and template is None:
-        raise typer.BadParameter("give a file, or a template", param_hint="'--template'")
+        raise typer.BadParameter("give a file or a template", param_hint="'--template'")
     body = read_body(file, "FILE") if file else {}
     given: dict[str, Any] = {
         "template": template,
@@ -112,7 +114,7 @@ def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
 
 
 def _set(body: dict[str, Any], path: str, value: object) -> None:
-    """`train.params.lr` goes to `params.train.params.lr`; of one's own steps, to its payload."""
+    """Sets `params.train.params.lr` for `train.params.lr`. For own steps: the step's payload."""
     step, _, rest = path.partition(".")
     if not rest:
         raise typer.BadParameter(f"{path!r} is not step.field", param_hint="'--set'")
@@ -129,7 +131,7 @@ def _set(body: dict[str, Any], path: str, value: object) -> None:
 
 
 def _own_step(body: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Of a file's steps: what in them is no step, the API refuses."""
+    """Finds a step of the file by name. Invalid entries are left to the API."""
     steps = body.get("steps")
     for each in steps if isinstance(steps, list) else []:
         if isinstance(each, dict) and each.get("name") == name:
@@ -148,7 +150,7 @@ def _after(client: Forge, pipeline: Pipeline, *, wait: bool, as_json: bool) -> N
     print_line(console(), pipeline.pipeline_id)
     err = console(stderr=True)
     if err.is_terminal:
-        print_line(err, f"To stay with it: forge pipelines wait {pipeline.pipeline_id}", "dim")
+        print_line(err, f"To wait for it: forge pipelines wait {pipeline.pipeline_id}", "dim")
 
 
 @app.command("list")
@@ -191,14 +193,14 @@ def list_pipelines(
 
 @app.command()
 def status(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
-    """Show a pipeline's steps, as they are now."""
+    """Show the current state of a pipeline's steps."""
     with client_of(context) as client:
         show(client.pipelines.get(pipeline_id), as_json=as_json)
 
 
 @app.command()
 def wait(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
-    """Stay until a pipeline ends; exit code 1 where it failed. Ctrl-C leaves it alone."""
+    """Wait until a pipeline ends; exit code 1 if it failed. Ctrl-C does not stop the pipeline."""
     with client_of(context) as client:
         wait_for(client, client.pipelines.get(pipeline_id), as_json=as_json)
 
@@ -208,14 +210,14 @@ def resume(
     context: typer.Context,
     pipeline_id: PipelineId,
     from_step: Annotated[
-        str | None, typer.Option("--from", help="Do this step and all after it again.")
+        str | None, typer.Option("--from", help="Repeat this step and all later ones.")
     ] = None,
     budget: Budget = None,
     gate: Gates = None,
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on from the step that failed, with everything before it kept."""
+    """Resume from the failed step. Keeps the results of earlier steps."""
     with client_of(context) as client:
         pipeline = client.pipelines.resume(
             pipeline_id, from_step=from_step, budget_usd=budget, gates=_gates(gate)
@@ -232,7 +234,7 @@ def approve(
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a step begin that waits for a person's yes."""
+    """Approve a waiting step."""
     with client_of(context) as client:
         name = step or _waiting_step(client, pipeline_id)
         pipeline = client.pipelines.approve(pipeline_id, name, note=note)
@@ -240,7 +242,7 @@ def approve(
 
 
 def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
-    """Where one waits, its name: a decision that names its step may be sent again."""
+    """The name of the only waiting step, if any: a request with a step's name may be retried."""
     steps = client.pipelines.get(pipeline_id).steps
     waiting = [each.name for each in steps if each.status == "waiting_approval"]
     return waiting[0] if len(waiting) == 1 else None
@@ -254,7 +256,7 @@ def reject(
     note: Note = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say no to a step that waits: the pipeline fails."""
+    """Reject a waiting step. The pipeline fails."""
     with client_of(context) as client:
         name = step or _waiting_step(client, pipeline_id)
         pipeline = client.pipelines.approve(pipeline_id, name, approved=False, note=note)
@@ -263,7 +265,7 @@ def reject(
 
 @app.command()
 def cancel(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
-    """Cancel a pipeline, and its jobs under way."""
+    """Cancel a pipeline and its running jobs."""
     with client_of(context) as client:
         pipeline = client.pipelines.cancel(pipeline_id)
         _after(client, pipeline, wait=False, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What `forge login` leaves on this machine, for its user alone."""
+"""The saved login of `forge login`, readable by its user only."""
 
 import json
 import os
@@ -21,18 +21,18 @@ def path() -> Path:
 
 
 def read() -> SavedLogin | None:
-    """Raises ForgeError for a file that isn't one."""
+    """Raises ForgeError for an invalid file."""
     try:
         found = json.loads(path().read_text("utf-8-sig"))
         return SavedLogin(str(found["base_url"]), str(found["api_key"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        raise ForgeError(f"{path()} can't be read: log in again, or remove it") from None
+        raise ForgeError(f"{path()} can't be read; log in again, or remove it") from None
 
 
 def write(login: SavedLogin) -> None:
-    """As a whole or not at all."""
+    """Writes the file atomically."""
     target = path()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
@@ -47,7 +47,7 @@ def write(login: SavedLogin) -> None:
 
 
 def remove() -> bool:
-    """Whether there was one."""
+    """Returns whether there was a saved login."""
     try:
         path().unlink()
     except FileNotFoundError:

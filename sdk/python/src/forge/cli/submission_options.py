@@ -1,4 +1,4 @@
-"""What each submission may carry beside its payload, as options of each command."""
+"""The common options of all submission commands."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,49 +17,49 @@ Finish = Callable[..., None]
 
 def options(
     context: typer.Context,
-    gpu: Annotated[int | None, typer.Option(min=0, help="GPUs that it needs.")] = None,
+    gpu: Annotated[int | None, typer.Option(min=0, help="Number of GPUs.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="Part of the GPU's name, e.g. A100.")] = None,
     memory_gb: Annotated[
-        int | None, typer.Option("--memory-gb", min=0, help="Memory of one GPU, at least.")
+        int | None, typer.Option("--memory-gb", min=0, help="Minimum memory of one GPU.")
     ] = None,
     worker_tag: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Tag that the worker must have; repeatable."),
     ] = None,
     priority: Annotated[
-        int | None, typer.Option(min=-100, max=100, help="Higher goes first.")
+        int | None, typer.Option(min=-100, max=100, help="Higher runs first.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Label to find it by; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Tag to find it by; repeatable.")
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Handed to the worker, e.g. lr=1e-4; repeatable."),
+        typer.Option(metavar="NAME=VALUE", help="Passed to the worker, e.g. lr=1e-4; repeatable."),
     ] = None,
-    notes: Annotated[str | None, typer.Option(help="For those who read it later.")] = None,
+    notes: Annotated[str | None, typer.Option(help="Free text.")] = None,
     timeout_s: Annotated[
-        int | None, typer.Option("--timeout", min=1, help="Of one attempt, in seconds.")
+        int | None, typer.Option("--timeout", min=1, help="Time-out of one attempt, in seconds.")
     ] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries in all.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Attempts in total.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other field; repeatable."),
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", help="JSON to begin with; - is standard input."),
+        typer.Option("--file", help="JSON file with the body; - is standard input."),
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key again: the same job, not another.")
+        str | None, typer.Option(help="Idempotency key: repeating it creates no second job.")
     ] = None,
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """A signature: what is given is read by `submission`."""
+    """Only a signature, which `submission` uses."""
 
 
 def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payload]], Any]:
-    """Makes a command of a function that has the options of one job type, and returns a payload."""
+    """Turns a function that returns the payload of one job type into a command."""
 
     def decorate(payload_of: Callable[..., Payload]) -> Any:  # noqa: ANN401
         own = inspect.signature(payload_of).parameters
@@ -71,7 +71,7 @@ def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payl
             body = {
                 **(read_body(given["file"]) if given["file"] else {}),
                 **without_none(payload),
-                **_beside(given),
+                **_option_fields(given),
                 **assignments(given["set_"], "--set"),
             }
             finish(
@@ -93,7 +93,7 @@ def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payl
     return decorate
 
 
-def _beside(given: Mapping[str, Any]) -> Payload:
+def _option_fields(given: Mapping[str, Any]) -> Payload:
     resources = {
         "gpu": given["gpu"],
         "gpu_type": given["gpu_type"],

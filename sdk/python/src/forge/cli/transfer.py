@@ -1,4 +1,4 @@
-"""A bar for files on their way."""
+"""A progress bar for file transfers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _NARROW = 60
 
 @contextmanager
 def transfer(*, as_json: bool) -> Iterator[OnProgress]:
-    """In a terminal, on stderr; elsewhere nothing."""
+    """Shows the bar on stderr in a terminal, and nothing elsewhere."""
     err = console(stderr=True)
     columns = [
         TextColumn("{task.description}", markup=False),

@@ -51,7 +51,7 @@ def list_workers(
 
 @app.command()
 def get(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
-    """Show a worker, and how far its setting up has come."""
+    """Show a worker and the progress of its set-up."""
     with client_of(context) as client:
         found = client.workers.get(worker_id)
     if as_json:
@@ -81,23 +81,24 @@ def get(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) ->
 @app.command()
 def add(
     context: typer.Context,
-    ssh: Annotated[str, typer.Option("--ssh", metavar="USER@HOST[:PORT]", help="Where it is.")],
-    gpu_type: Annotated[str, typer.Option(help='What it has, e.g. "A100 80GB".')],
-    gpus: Annotated[int, typer.Option("--gpus", min=0, help="How many.")] = 1,
+    ssh: Annotated[str, typer.Option("--ssh", metavar="USER@HOST[:PORT]", help="SSH address.")],
+    gpu_type: Annotated[str, typer.Option(help='GPU name, e.g. "A100 80GB".')],
+    gpus: Annotated[int, typer.Option("--gpus", min=0, help="Number of GPUs.")] = 1,
     key_path: Annotated[
-        str | None, typer.Option("--ssh-key", help="Of a private key, on the server's disk.")
+        str | None, typer.Option("--ssh-key", help="Path of a private key on the server's disk.")
     ] = None,
     host_key: Annotated[
         str | None, typer.Option("--host-key", help="SHA256:…, as ssh-keygen -l shows it.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The worker's id; else one is made.")] = None,
+    name: Annotated[str | None, typer.Option(help="The worker's id (default: generated).")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Jobs can ask for it; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Tag for matching jobs; repeatable."),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be done, only.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have a machine set up over SSH, by the server.
+    """Let the server set up a machine over SSH.
 
     \b
     forge workers add --ssh ubuntu@gpu-1.example.org --gpus 8 --gpu-type "A100 80GB"
@@ -124,7 +125,7 @@ def add(
         return
     print_line(console(), found.worker_id)
     err = console(stderr=True)
-    print_line(err, f"It is being set up: forge workers get {found.worker_id}")
+    print_line(err, f"Set-up started. To see its progress: forge workers get {found.worker_id}")
 
 
 def _show_plan(found: BootstrapPlan, *, as_json: bool) -> None:
@@ -136,7 +137,7 @@ def _show_plan(found: BootstrapPlan, *, as_json: bool) -> None:
 
 
 def _target(text: str) -> tuple[str, str, int | None]:
-    # An address of IPv6 has colons of its own, so it stands in brackets.
+    # IPv6 addresses contain colons, so they need brackets.
     found = re.fullmatch(r"([^@]+)@(?:\[([0-9A-Fa-f:.]+)\]|([^@:\[\]]+))(?::([0-9]{1,5}))?", text)
     if not found:
         raise typer.BadParameter(
@@ -148,29 +149,29 @@ def _target(text: str) -> tuple[str, str, int | None]:
 
 @app.command()
 def drain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
-    """Let a worker finish its job, and take no other."""
+    """Drain a worker: it finishes its job and accepts no other."""
     with client_of(context) as client:
         found = client.workers.drain(worker_id)
     if as_json:
         print_json(found.to_dict())
     else:
-        print_line(console(), f"{found.worker_id} takes no other job")
+        print_line(console(), f"{found.worker_id} is draining: it accepts no other job")
 
 
 @app.command()
 def undrain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
-    """Let a draining worker take jobs again."""
+    """Let a draining worker accept jobs again."""
     with client_of(context) as client:
         found = client.workers.undrain(worker_id)
     if as_json:
         print_json(found.to_dict())
     else:
-        print_line(console(), f"{found.worker_id} takes jobs again")
+        print_line(console(), f"{found.worker_id} accepts jobs again")
 
 
 @app.command()
 def summary(context: typer.Context, as_json: AsJson = False) -> None:
-    """Count workers by status, and GPUs by type."""
+    """Count workers by status and GPUs by type."""
     with client_of(context) as client:
         found = client.workers.summary()
     if as_json:
@@ -186,10 +187,10 @@ def summary(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def remove(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
-    """Take a worker out of the fleet at once: its job goes to another."""
+    """Decommission a worker immediately. Another worker gets its job."""
     with client_of(context) as client:
         found = client.workers.remove(worker_id)
     if as_json:
         print_json(found.to_dict())
     else:
-        print_line(console(), f"{found.worker_id} is out of the fleet")
+        print_line(console(), f"{found.worker_id} is decommissioned")

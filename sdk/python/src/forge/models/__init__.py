@@ -1,4 +1,4 @@
-"""What the API answers, as types."""
+"""The API's responses as types."""
 
 from .accounts import (
     ApiKey,

@@ -10,39 +10,39 @@ from .base import Model
 
 
 class Features(Model):
-    """What the server offers."""
+    """The features of the server."""
 
     temporal_ui_url: str | None = None
-    """Where workflows are shown."""
+    """The address of Temporal's UI."""
     ssh_workers: bool = False
-    """Machines can be set up as workers over SSH."""
+    """Whether the server can set up machines as workers over SSH."""
     budgets: bool = True
     billing_export: bool = True
 
 
 class Identity(Model):
-    """Whose key this is."""
+    """The owner of the key."""
 
     user_id: str
     user_name: str | None = None
-    """The tenant's name, as people know it."""
+    """The tenant's display name."""
     key_id: str
     key_name: str | None = None
-    """`created_by` of what is made with this key."""
+    """The value of `created_by` for objects created with this key."""
     scope: str
     expires_at: datetime | None = None
     is_session: bool = False
-    """A key was exchanged for it."""
+    """Whether this is a session that a key was exchanged for."""
     features: Features = Field(default_factory=Features)
     ok: bool = True
 
 
 class Limit(Model):
-    """What a tenant may have or do, and how much of it there is."""
+    """A limit of a tenant, and its current usage."""
 
     name: str
     limit: int | None
-    """None: as many as you like."""
+    """None: unlimited."""
     used: int | None
     variable: str
     """The server's variable that sets it."""
@@ -61,24 +61,24 @@ class ApiKey(Model):
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
     workers: int | None = None
-    """How many workers a worker key is for; None: any."""
+    """For a worker key: the maximum number of workers. None: unlimited."""
     serving_hosts: list[str] = Field(default_factory=list)
-    """Where else their models may be served from."""
+    """Additional hosts from which their models may be served."""
     made_by: str | None = None
-    """The id of the key that made it, which takes it along when it is revoked."""
+    """The id of the key that created it. Revoking that key also revokes this one."""
     session_of: str | None = None
-    """Of a session: the id of the key that was exchanged for it."""
+    """For a session: the id of the key that was exchanged for it."""
 
 
 class NewApiKey(ApiKey):
-    """A key that was just made."""
+    """A newly created key."""
 
     key: str | None = Field(default=None, repr=False)
-    """Its text, told here and never again; None in an answer that had to be asked for again."""
+    """The key's text, returned only once. None in the response to a retry."""
 
 
 class RevokedApiKey(Model):
-    """A key that is good for nothing any more."""
+    """A revoked key."""
 
     key_id: str
     revoked: bool = True
@@ -94,12 +94,12 @@ class User(Model):
 
 
 class NewUser(User):
-    """A tenant that was just made, with its first key."""
+    """A newly created tenant, with its first key."""
 
     api_key: NewApiKey
 
 
 class Readiness(Model):
-    """Whether the server can do its work."""
+    """Whether the server is ready."""
 
     ready: bool

@@ -1,4 +1,4 @@
-"""Artifacts, datasets, and the room that they take."""
+"""Artifacts, datasets and their storage usage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import Model
 
 
 class Artifact(Model):
-    """Something that a job left behind, or that was uploaded."""
+    """An artifact of a job, or an uploaded dataset."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "artifact_id",
@@ -39,15 +39,15 @@ class Artifact(Model):
 
 
 class Dataset(Artifact):
-    """A dataset that was uploaded."""
+    """An uploaded dataset."""
 
     shown: ClassVar[tuple[str, ...]] = ("dataset_id", "name", "dataset_uri", "num_rows", "columns")
 
     dataset_id: str
     dataset_uri: str
-    """What an audit takes; distill and train take the id."""
+    """The input for audit. distill and train take the id."""
     num_rows: int | None = None
-    # `schema` is a method of every pydantic model.
+    # Not `schema`, which is a method of every pydantic model.
     table_schema: dict[str, Any] = Field(default_factory=dict, alias="schema")
 
     @property
@@ -58,7 +58,7 @@ class Dataset(Artifact):
 
 
 class ColumnStatistics(Model):
-    """Of one column, over all rows."""
+    """Statistics of one column, over all rows."""
 
     name: str
     dtype: str
@@ -84,7 +84,7 @@ class TablePreview(Model):
 
 
 class StorageUsage(Model):
-    """What a tenant's artifacts take."""
+    """The storage usage of a tenant's artifacts."""
 
     user_id: str
     period: str
@@ -95,23 +95,23 @@ class StorageUsage(Model):
 
 
 class RetentionRule(Model):
-    """For how long artifacts of a kind are kept."""
+    """How long artifacts of a kind are kept."""
 
     kind: str
     keep_days: int
 
 
 class RetentionRules(Model):
-    """Kinds without a rule are kept for ever."""
+    """The retention rules. Kinds without a rule are kept forever."""
 
     rules: list[RetentionRule] = Field(default_factory=list)
 
 
 class DownloadTicket(Model):
-    """A link to a file, for a minute."""
+    """A link to a file, valid for one minute."""
 
     url: str = Field(repr=False)
-    """A path of the API; whoever has it can download the file."""
+    """A path of the API. It gives access to the file without a key."""
     expires_at: datetime
     path: str
     size_bytes: int

@@ -1,4 +1,4 @@
-"""What all models are: they take what they don't know, and show what matters."""
+"""The base of all models: accepts unknown fields, and has a short repr."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """What the API answered.
+    """A response of the API.
 
-    Fields of a later Forge are kept, as attributes too; those that an earlier one leaves out have
-    a default. Texts from a fixed set, e.g. a worker's status, are plain texts: the set may grow.
+    Unknown fields of a newer server are kept as attributes. Fields that an older server leaves out
+    have a default. Enumerated values, such as a worker's status, are plain strings, because new
+    values may be added.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
 
     shown: ClassVar[tuple[str, ...]] = ()
-    """The fields that a repr has; empty: all."""
+    """The fields in the repr. Empty: all fields."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The response as JSON values."""
         return self.model_dump(mode="json", by_alias=True)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -42,7 +43,7 @@ class Model(BaseModel):
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 
     def shown_texts(self) -> dict[str, str]:
-        """What a person wants to see of it, by field."""
+        """The texts of the fields in the repr, by name."""
         return {name: _short(value) for name, value in self._shown_fields()}
 
     def _shown_fields(self) -> Iterator[tuple[str, Any]]:
@@ -55,7 +56,7 @@ class Model(BaseModel):
 
 
 def html_table(title: str, models: Sequence[Model], note: str = "") -> str:
-    """Models of one kind as a table for notebooks, a row each."""
+    """An HTML table for notebooks, with one row per model."""
     rows = [model.shown_texts() for model in models]
     names = list(dict.fromkeys(name for row in rows for name in row))
     cell = '<td style="text-align:left">'
@@ -69,7 +70,7 @@ def html_table(title: str, models: Sequence[Model], note: str = "") -> str:
 
 
 class _Plain(str):
-    """Shown without quotes."""
+    """A string whose repr has no quotes."""
 
     def __repr__(self) -> str:
         return str(self)

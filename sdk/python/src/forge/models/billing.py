@@ -1,4 +1,4 @@
-"""What is billed, and what it may come to."""
+"""Bills, budgets and estimates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import Model
 
 
 class Budget(Model):
-    """A month's cap, and where the month stands."""
+    """A monthly cap and the current usage."""
 
     cap_usd: float | None = None
     warning_usd: float | None = None
@@ -23,7 +23,7 @@ class Budget(Model):
 
 
 class BudgetAnswer(Model):
-    """A tenant's budget; None: there is none."""
+    """A tenant's budget. None: no budget."""
 
     user_id: str
     budget: Budget | None = None
@@ -63,7 +63,7 @@ class BillingSummary(Model):
 
 
 class BillingDay(Model):
-    """What a day has cost."""
+    """The cost of one day."""
 
     day: str
     """YYYY-MM-DD, UTC."""
@@ -93,18 +93,18 @@ class BillingRecord(Model):
     unit_costs: dict[str, float] = Field(default_factory=dict)
     cost_breakdown: dict[str, float] = Field(default_factory=dict)
     state: str = "final"
-    """`accruing` while a deployment lives, then `final`."""
+    """`accruing` while a deployment is active, then `final`."""
     rate_card: str | None = None
     rate_card_version: int | None = None
     formula: str = ""
-    """The sum, with its numbers."""
+    """The formula with its numbers."""
     flags: list[str] = Field(default_factory=list)
     attempts: list[dict[str, Any]] = Field(default_factory=list)
     created_at: datetime | None = None
 
 
 class Rates(Model):
-    """What a job submitted now is billed by."""
+    """The rates for a job submitted now."""
 
     rate_card: str
     version: int = 1
@@ -122,7 +122,7 @@ class Rates(Model):
 
 
 class Estimate(Model):
-    """What a job would cost."""
+    """The estimated cost of a job."""
 
     shown: ClassVar[tuple[str, ...]] = ("expected_usd", "low_usd", "high_usd", "basis", "formula")
 
@@ -132,7 +132,7 @@ class Estimate(Model):
     high_usd: float
     currency: str = "USD"
     basis: str | None = None
-    """What it goes by: `payload` is exact, `history` your last jobs, `prior` a rule of thumb."""
+    """The basis: `payload` (exact), `history` (your last jobs) or `prior` (a rule of thumb)."""
     samples: int = 0
     formula: str = ""
     rate_card: str | None = None
@@ -140,7 +140,7 @@ class Estimate(Model):
 
 
 class AuditEntry(Model):
-    """Who changed what."""
+    """A change, and who made it."""
 
     entry_id: int
     at: datetime
@@ -152,11 +152,11 @@ class AuditEntry(Model):
     before: Any = None
     after: Any = None
     hash: str | None = None
-    """Of this entry and the one before."""
+    """Hash of this entry and the previous one."""
 
 
 class RateCard(Model):
-    """Prices, from a date on."""
+    """Prices that apply from a date."""
 
     name: str
     version: int
@@ -167,7 +167,7 @@ class RateCard(Model):
 
 
 class RateCardAssignment(Model):
-    """Which card a tenant is billed by, from a date on."""
+    """The rate card of a tenant from a date."""
 
     user_id: str
     rate_card: str

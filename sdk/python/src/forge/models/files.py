@@ -1,4 +1,4 @@
-"""The files that a manifest names: checked, since their paths and sizes are relied on."""
+"""The files in a manifest. Validated, because other code relies on their paths and sizes."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class ArtifactFile:
 
     @classmethod
     def parse(cls, value: object) -> "ArtifactFile":
-        """Raises ForgeHTTPError, and UnsafePathError for a path that can't be one."""
+        """Raises ForgeHTTPError, and UnsafePathError for an unsafe path."""
         entry = table(value, "files")
         path, size, sha256 = (
             text_of(entry, "path"),
@@ -36,7 +36,7 @@ class ArtifactFile:
 
 
 def files_of(answer: Mapping[str, Any]) -> tuple[ArtifactFile, ...]:
-    """The files that a manifest, or a list of files, names.
+    """The files in a manifest or a list of files.
 
     Raises ForgeHTTPError and UnsafePathError.
     """
@@ -47,18 +47,18 @@ def files_of(answer: Mapping[str, Any]) -> tuple[ArtifactFile, ...]:
 
 def table(value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ForgeHTTPError(f"{name} in the answer is not what it should be")
+        raise ForgeHTTPError(f"{name} in the response is not an object")
     return value
 
 
 def entries_of(value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ForgeHTTPError(f"{name} in the answer is not a list")
+        raise ForgeHTTPError(f"{name} in the response is not a list")
     return value
 
 
 def text_of(answer: Mapping[str, Any], name: str) -> str:
     value = answer.get(name)
     if not isinstance(value, str):
-        raise ForgeHTTPError(f"{name} in the answer is not a text")
+        raise ForgeHTTPError(f"{name} in the response is not a string")
     return value

@@ -1,4 +1,4 @@
-"""Workers, and the models that they serve."""
+"""Workers and deployments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import Model
 
 
 class Worker(Model):
-    """A machine that pulls jobs."""
+    """A machine that runs jobs."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "worker_id",
@@ -68,16 +68,16 @@ class Fleet(Model):
     idle_gpus: int = 0
     by_gpu_type: list[FleetGpus] = Field(default_factory=list)
     util: float | None = None
-    """Percent, of the workers in service that report it; memory in GB."""
+    """Percent, over active workers that report it. Memory in GB."""
     mem_used: float | None = None
     mem_total: float | None = None
 
 
 class WorkerSample(Model):
-    """What a worker reported in a step of time."""
+    """A worker's utilisation and memory in one time bucket."""
 
     at: datetime
-    """Where it begins."""
+    """Start of the time bucket."""
     util: float | None = None
     util_max: float | None = None
     mem_used: float | None = None
@@ -95,7 +95,7 @@ class WorkerSamples(Model):
 
 
 class BootstrapStep(Model):
-    """One thing that is done to set up a machine."""
+    """One step of setting up a machine."""
 
     shown: ClassVar[tuple[str, ...]] = ("step", "status", "tries", "error")
 
@@ -110,7 +110,7 @@ class BootstrapStep(Model):
 
 
 class Bootstrap(Model):
-    """How a machine is set up over SSH."""
+    """The set-up of a machine over SSH."""
 
     shown: ClassVar[tuple[str, ...]] = ("run", "ssh_user", "steps")
 
@@ -125,13 +125,13 @@ class Bootstrap(Model):
 
 
 class WorkerDetail(Worker):
-    """A worker, and how it was set up."""
+    """A worker with its set-up."""
 
     bootstrap: Bootstrap | None = None
 
 
 class RegisteredWorker(Model):
-    """A machine that is about to be set up."""
+    """A machine whose set-up was started."""
 
     worker_id: str
     status: str
@@ -139,21 +139,21 @@ class RegisteredWorker(Model):
 
 
 class BootstrapPlan(Model):
-    """What would be done to a machine; nothing was done."""
+    """The planned set-up of a machine. Nothing was changed."""
 
     plan: list[dict[str, Any]] = Field(default_factory=list)
     files: dict[str, str] = Field(default_factory=dict)
 
 
 class DecommissionedWorker(Model):
-    """A worker that is no more."""
+    """A decommissioned worker."""
 
     worker_id: str
     decommissioned: bool = True
 
 
 class Deployment(Model):
-    """A served model, wherever it runs now."""
+    """A served model, independent of the worker that runs it."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "deployment_id",
@@ -171,7 +171,7 @@ class Deployment(Model):
     checkpoint_id: str | None = None
     job_id: str | None = None
     url: str | None = None
-    """Stable; `<url>/chat/completions` and the like go to whoever serves it."""
+    """A stable address: `<url>/chat/completions` reaches any worker that serves the model."""
     inference_url: str | None = None
     scaling: dict[str, Any] = Field(default_factory=dict)
     replicas: list[dict[str, Any]] = Field(default_factory=list)
@@ -184,26 +184,26 @@ class Deployment(Model):
 
 
 class RequestCounts(Model):
-    """What a deployment was asked."""
+    """Counts of a deployment's requests."""
 
     requests: int = 0
     errors: int = 0
     latency_p50_s: float | None = None
     latency_p99_s: float | None = None
     input_tokens: int | None = None
-    """None: no answer said how many."""
+    """None: no response reported a number."""
     output_tokens: int | None = None
 
 
 class RequestBucket(RequestCounts):
-    """What it was asked in a step of time."""
+    """Counts of requests in one time bucket."""
 
     at: datetime
-    """Where it begins."""
+    """Start of the time bucket."""
 
 
 class DeploymentStats(Model):
-    """What a deployment was asked over time."""
+    """A deployment's requests over time."""
 
     deployment_id: str
     since: datetime
@@ -214,6 +214,6 @@ class DeploymentStats(Model):
 
 
 class DeploymentDetail(Deployment):
-    """A deployment, and where it has run."""
+    """A deployment with its placements."""
 
     placements: list[dict[str, Any]] = Field(default_factory=list)

@@ -12,10 +12,10 @@ from .base import Model
 
 
 class JobStatus(str, Enum):
-    """What a client needs to know of a job's state; `Job.raw_status` has the state itself."""
+    """A job's status, simplified. `Job.raw_status` has the API's status."""
 
     PENDING = "pending"
-    """Waiting, also for a worker that is being set up, or that has not begun yet."""
+    """Not running yet. Includes waiting for a worker's set-up or start."""
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -29,7 +29,7 @@ class JobStatus(str, Enum):
 
     @classmethod
     def of(cls, raw: object, *, has_ended: bool = False) -> JobStatus:
-        """Also of a state that this version does not know: has it ended, it did not complete."""
+        """Maps the API's status. An unknown status of an ended job counts as failed."""
         try:
             return cls(raw)
         except ValueError:
@@ -42,13 +42,13 @@ class PendingReason(Model):
     code: str
     message: str = ""
     requirement: dict[str, Any] | None = None
-    """What the nearest worker lacks."""
+    """What the best matching worker lacks."""
     queue_position: int | None = None
-    """1 is next."""
+    """Position in the queue. 1 is next."""
 
 
 class JobWarning(Model):
-    """Something about a submission that may not be as meant."""
+    """A possible mistake in a submission."""
 
     code: str
     param: str | None = None
@@ -56,7 +56,7 @@ class JobWarning(Model):
 
 
 class BaseJob(Model):
-    """A job as it was when it was read: what `Job` and `AsyncJob` have in common."""
+    """A snapshot of a job: the common base of `Job` and `AsyncJob`."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "job_id",
@@ -74,7 +74,7 @@ class BaseJob(Model):
     job_type: str
     status: JobStatus
     raw_status: str
-    """The state as the API names it, e.g. `provisioning_worker`."""
+    """The API's status, e.g. `provisioning_worker`."""
     user_id: str | None = None
     created_by: str | None = None
     """The name of the key that submitted it."""
@@ -95,7 +95,7 @@ class BaseJob(Model):
     timeout_s: float | None = None
     max_attempts: int | None = None
     progress: float | None = None
-    """From 0 to 1, where the worker says."""
+    """From 0 to 1, if reported."""
     priority: int = 0
     tags: list[str] = Field(default_factory=list)
     pipeline_id: str | None = None
@@ -105,14 +105,14 @@ class BaseJob(Model):
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
     cancelled_by: str | None = None
-    """The name of the key that asked for it."""
+    """The name of the key that cancelled it."""
     workflow_id: str | None = None
     workflow_url: str | None = None
-    """Where Temporal's UI shows it."""
+    """The address of its workflow in Temporal's UI."""
     cost_usd: float | None = None
-    """Of its billing record; of a live deployment so far."""
+    """From its billing record. For an active deployment: the cost so far."""
     estimated_cost_usd: float | None = None
-    """Of an unfinished job."""
+    """Set for an unfinished job."""
     warnings: list[JobWarning] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -126,12 +126,12 @@ class BaseJob(Model):
 
     @property
     def is_final(self) -> bool:
-        """It has completed or failed, and nothing about it will change."""
+        """Whether the job has completed or failed. A final job never changes."""
         return self.status.is_final
 
 
 class Attempt(Model):
-    """One try to run a job."""
+    """One attempt to run a job."""
 
     attempt: int
     worker_id: str | None = None
@@ -146,7 +146,7 @@ class Attempt(Model):
 
 
 class TenantEvent(Model):
-    """Something that changed."""
+    """A change of an object."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "event",
@@ -159,15 +159,15 @@ class TenantEvent(Model):
     )
 
     event: str
-    """`job`, `pipeline`, `deployment`, `worker`, or `ready`: from here on events arrive."""
+    """`job`, `pipeline`, `deployment`, `worker`, or `ready`: the stream has started."""
     resumed: bool | None = None
-    """Of `ready`: False where some events may have been missed."""
+    """For `ready`. False: some events may have been missed."""
     job_id: str | None = None
     pipeline_id: str | None = None
     deployment_id: str | None = None
     worker_id: str | None = None
     status: str | None = None
-    """As the API names it."""
+    """The API's status."""
     job_type: str | None = None
     attempts: int | None = None
     error_code: str | None = None
@@ -175,7 +175,7 @@ class TenantEvent(Model):
 
 
 class JobCounts(Model):
-    """How many jobs there are."""
+    """Numbers of jobs."""
 
     by_status: dict[str, int] = Field(default_factory=dict)
     """Unfinished jobs, and those that ended after `ended_after`."""
@@ -187,7 +187,7 @@ class JobCounts(Model):
 
 
 class JobMetrics(Model):
-    """What a job reported over time."""
+    """A job's reported metrics over time."""
 
     shown: ClassVar[tuple[str, ...]] = ("job_id", "attempt")
 
@@ -195,14 +195,14 @@ class JobMetrics(Model):
     attempt: int = 1
     at: list[datetime] = Field(default_factory=list)
     series: dict[str, list[float | None]] = Field(default_factory=dict)
-    """By name, a value for each of `at`; None where it was not reported."""
+    """By name: one value per element of `at`, None if not reported."""
 
 
 class ThroughputBucket(Model):
-    """What happened to jobs in a step of time, and how many waited and ran at its end."""
+    """Job counts in one time bucket, and the pending and running jobs at its end."""
 
     at: datetime
-    """Where it begins."""
+    """Start of the time bucket."""
     submitted: int = 0
     started: int = 0
     completed: int = 0
@@ -221,7 +221,7 @@ class JobThroughput(Model):
 
 
 class JobEvent(Model):
-    """A change of a job: of its status, or of its progress."""
+    """A change of a job's status or progress."""
 
     shown: ClassVar[tuple[str, ...]] = ("event", "status", "progress", "worker_id", "at")
 

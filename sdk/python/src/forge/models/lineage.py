@@ -1,4 +1,4 @@
-"""What an artifact was made from, and what was made from it."""
+"""The lineage of an artifact: its sources and everything derived from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class LineageNode:
     type: str
     """`artifact`, `job`, `pipeline` or `external`."""
     kind: str | None = None
-    """Of an artifact its kind, of a job its type."""
+    """An artifact's kind, or a job's type."""
     name: str | None = None
     status: str | None = None
     created_at: str | None = None
@@ -33,12 +33,12 @@ class LineageNode:
 
 @dataclass(frozen=True)
 class LineageEdge:
-    """Data goes from the source to the target."""
+    """An edge from source to target, in the direction of the data."""
 
     source: str
     target: str
     relation: str
-    """`input` of a job, `output` of one, or the `step` of a pipeline."""
+    """`input` of a job, `output` of a job, or `step` of a pipeline."""
 
     @classmethod
     def parse(cls, value: object) -> "LineageEdge":
@@ -53,9 +53,9 @@ class Lineage:
     nodes: Mapping[str, LineageNode]
     edges: tuple[LineageEdge, ...]
     truncated: bool
-    """There is more than the API tells at once."""
+    """Whether the API has left out a part of the lineage."""
     answer: Mapping[str, Any]
-    """All that the API said."""
+    """The whole response of the API."""
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> "Lineage":

@@ -17,12 +17,12 @@ class Gate(Model):
     condition: str
     passed: bool | None = None
     values: dict[str, Any] = Field(default_factory=dict)
-    """The numbers that it was judged by."""
+    """The numbers that the condition was evaluated with."""
     error: str | None = None
 
 
 class Approval(Model):
-    """A person's word on whether a step may begin."""
+    """A person's decision whether a step may begin."""
 
     approved: bool | None = None
     by: str | None = None
@@ -55,13 +55,13 @@ class PipelineStep(Model):
     gate: Gate | None = None
     approval: Approval | None = None
     chosen: dict[str, Any] | None = None
-    """Of several, which was the best, and by what number."""
+    """For a choice between steps: the best one and its value."""
     error: str | None = None
     error_code: str | None = None
 
 
 class Pipeline(Model):
-    """Jobs that are run one after the other, as it was when it was read."""
+    """A snapshot of a pipeline, which runs several jobs in order."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "pipeline_id",
@@ -98,11 +98,11 @@ class Pipeline(Model):
 
     @property
     def is_final(self) -> bool:
-        """It has ended; only a resume would go on with it."""
+        """Whether the pipeline has ended. Only a resume can continue it."""
         return self.completed_at is not None or self.status in ("completed", "failed", "cancelled")
 
     def step(self, name: str) -> PipelineStep:
-        """Raises KeyError where no step has this name."""
+        """Raises KeyError if no step has this name."""
         for step in self.steps:
             if step.name == name:
                 return step
@@ -124,7 +124,7 @@ class Pipeline(Model):
 
 
 class StepEstimate(Model):
-    """What a step would cost."""
+    """The estimated cost of a step."""
 
     name: str
     job_type: str
@@ -136,7 +136,7 @@ class StepEstimate(Model):
 
 
 class PipelineEstimate(Model):
-    """What a pipeline would cost, and how long it would take."""
+    """The estimated cost and duration of a pipeline."""
 
     shown: ClassVar[tuple[str, ...]] = ("expected_usd", "low_usd", "high_usd", "duration_s")
 
@@ -144,7 +144,7 @@ class PipelineEstimate(Model):
     low_usd: float = 0.0
     high_usd: float = 0.0
     duration_s: float | None = None
-    """Without waiting for workers and people; None where some type has no job to go by."""
+    """Without waiting times. None if there is no earlier job of some type."""
     currency: str = "USD"
     steps: list[StepEstimate] = Field(default_factory=list)
     rate_card: str | None = None

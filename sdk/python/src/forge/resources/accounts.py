@@ -1,4 +1,4 @@
-"""Keys, and what only admins may do: users and rate cards."""
+"""Keys. For admins: users and rate cards."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class ApiKeys(Resource[M]):
         serving_hosts: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[NewApiKey]:
-        """Makes a key, of scope `user` or `worker`; an admin's also `admin`.
+        """Creates a key of scope `user` or `worker`, or as an admin also `admin`.
 
-        A `worker` key for a number of `workers` registers so many, and acts for no other;
-        `serving_hosts` are hosts that their models may be served from, besides the workers' own
-        addresses.
+        A `worker` key with `workers` can register at most so many workers, and act for no other.
+        `serving_hosts`: hosts from which their models may be served, in addition to the workers'
+        own addresses.
 
-        Its text, `key`, is told here and never again. So it is not asked for again where the answer
-        is lost: `list` has the key that nobody knows, to be revoked.
+        The key's text, `key`, is returned only once. So this request is not retried if the response
+        is lost: use `list` to find the unknown key, and revoke it.
         """
         body = {
             "name": name,
@@ -58,9 +58,9 @@ class ApiKeys(Resource[M]):
     def create_session(self, *, idempotency_key: str | None = None) -> Request[NewApiKey]:
         """Exchanges this client's key for a session.
 
-        A session is a key of the same scope and name for 12 hours, which ends with the key. Give
-        its text to another client; sign out with `revoke`. As with any new key, the text is told
-        here and never again.
+        A session is a key of the same scope and name. It is valid for 12 hours, or until the key
+        ends. Pass its text to another client; sign out with `revoke`. As with any new key, the text
+        is returned only once.
         """
         parse = NewApiKey.model_validate
         request = create("/api/auth/sessions", parse, {}, idempotency_key)
@@ -75,16 +75,16 @@ class ApiKeys(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[ApiKey]:
-        """Keys, newest first, without their texts; `limit` is how many in all.
+        """Lists keys, newest first, without their texts. `limit`: maximum number in total.
 
-        With `sessions`, the sessions that keys were exchanged for in their place.
+        With `sessions`, lists sessions instead.
         """
         read, query = ApiKey.model_validate, {"user_id": user_id, "sessions": sessions}
         return PageRequest("/api/auth/api-keys", "api_keys", read, query, limit, page_size)
 
     @operation
     def revoke(self, key_id: str) -> Request[RevokedApiKey]:
-        """Ends a key, at once."""
+        """Revokes a key immediately."""
         path = path_of("/api/auth/api-keys/{}", key_id)
         return Request("DELETE", path, RevokedApiKey.model_validate)
 
@@ -96,20 +96,20 @@ class Users(Resource[M]):
     def create(
         self, name: str, *, user_id: str | None = None, idempotency_key: str | None = None
     ) -> Request[NewUser]:
-        """Makes a tenant, with its first key, of which the same holds as of any new key."""
+        """Creates a tenant with its first key. The key's text is returned only once."""
         body = {"name": name, "user_id": user_id}
         request = create("/api/admin/users", NewUser.model_validate, body, idempotency_key)
         return replace(request, is_repeatable=False)
 
     @listing
     def list(self, *, limit: int | None = None, page_size: int | None = None) -> PageRequest[User]:
-        """Tenants, newest first; `limit` is how many in all."""
+        """Lists tenants, newest first. `limit`: maximum number in total."""
         read = User.model_validate
         return PageRequest("/api/admin/users", "users", read, {}, limit, page_size)
 
     @operation
     def set_payment_customer(self, user_id: str, payment_customer_id: str | None) -> Request[User]:
-        """Says who pays, in the words of the payment processor; None: nobody."""
+        """Sets the id of the paying customer at the payment processor. None removes it."""
         path = path_of("/api/admin/users/{}/payment-customer", user_id)
         body = {"payment_customer_id": payment_customer_id}
         return Request("PUT", path, User.model_validate, body=body)
@@ -118,7 +118,7 @@ class Users(Resource[M]):
     def set_rate_card(
         self, user_id: str, rate_card: str, *, effective_from: datetime | str | None = None
     ) -> Request[RateCardAssignment]:
-        """Bills a tenant by a card, from a date on."""
+        """Sets the rate card of a tenant from a date."""
         path = path_of("/api/admin/users/{}/rate-card", user_id)
         body = {"rate_card": rate_card}
         if effective_from is not None:
@@ -138,7 +138,7 @@ class RateCards(Resource[M]):
         effective_from: datetime | str | None = None,
         idempotency_key: str | None = None,
     ) -> Request[RateCard]:
-        """Makes another version of a card; none is ever changed. Prices are decimal texts."""
+        """Creates a new version of a card. Versions are immutable. Prices are decimal strings."""
         body = {
             "name": name,
             "prices": prices,
@@ -150,6 +150,6 @@ class RateCards(Resource[M]):
     def list(
         self, *, limit: int | None = None, page_size: int | None = None
     ) -> PageRequest[RateCard]:
-        """All versions of all cards; `limit` is how many in all."""
+        """Lists all versions of all cards. `limit`: maximum number in total."""
         read = RateCard.model_validate
         return PageRequest("/api/admin/rate-cards", "rate_cards", read, {}, limit, page_size)

@@ -1,4 +1,4 @@
-"""Artifacts: what they are, where they came from, and their files."""
+"""Artifacts: metadata, lineage and files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArtifactsOperations(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Artifact]:
-        """Artifacts, newest first; `limit` is how many in all."""
+        """Lists artifacts, newest first. `limit`: maximum number in total."""
         query = {
             "type": type,
             "kind": kind,
@@ -76,33 +76,33 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def get(self, artifact_id: str) -> Request[Artifact]:
-        """An artifact, with its manifest."""
+        """Reads an artifact with its manifest."""
         return get(path_of("/api/artifacts/{}", artifact_id), Artifact.model_validate)
 
     @operation
     def delete(self, artifact_id: str) -> Request[Artifact]:
-        """Deletes its files; its entry and manifest stay.
+        """Deletes the artifact's files. Keeps its entry and manifest.
 
-        Raises ConflictError where something needs it.
+        Raises ConflictError if the artifact is in use.
         """
         path = path_of("/api/artifacts/{}", artifact_id)
         return Request("DELETE", path, Artifact.model_validate)
 
     @operation
     def manifest(self, artifact_id: str) -> Request[dict[str, Any]]:
-        """What the registry has on it; manifest.json in its folder should be the same."""
+        """Reads the registry's manifest. manifest.json in the artifact's folder should be equal."""
         return get(path_of("/api/artifacts/{}/manifest", artifact_id), dict)
 
     @operation
     def files(self, artifact_id: str) -> Request[Files]:
-        """The files that its manifest names."""
+        """Lists the files in the artifact's manifest."""
         return get(path_of("/api/artifacts/{}/files", artifact_id), files_of)
 
     @operation
     def download_ticket(self, artifact_id: str, path: str) -> Request[DownloadTicket]:
-        """A link to one file that works for a minute without a key, for a browser.
+        """Creates a link to one file, for a browser. It works without a key, for one minute.
 
-        Its `url` is a path of the API: put the client's `base_url` before it.
+        Its `url` is a path of the API: prepend the client's `base_url`.
         """
         address = path_of("/api/artifacts/{}/tickets", artifact_id)
         parse = DownloadTicket.model_validate
@@ -110,12 +110,12 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def lineage(self, artifact_id: str) -> Request[Lineage]:
-        """What it was made from, and what was made from it."""
+        """Reads the artifact's lineage: its sources and everything derived from it."""
         return get(path_of("/api/artifacts/{}/lineage", artifact_id), Lineage.parse)
 
     @operation
     def preview(self, artifact_id: str, path: str | None = None) -> Request[TablePreview]:
-        """The first rows of a table, and statistics of its columns."""
+        """Reads the first rows of a table, and statistics of its columns."""
         address = path_of("/api/artifacts/{}/preview", artifact_id)
         request = Request("GET", address, TablePreview.model_validate, {"path": path})
         return request.slow()
@@ -124,20 +124,20 @@ class ArtifactsOperations(Resource[M]):
     def storage(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[StorageUsage]:
-        """What all of them take now, and over a month."""
+        """Reads the storage usage of all artifacts, now and over a month."""
         parse = StorageUsage.model_validate
         return get("/api/storage", parse, period=period, user_id=user_id)
 
     @operation
     def retention(self, *, user_id: str | None = None) -> Request[RetentionRules]:
-        """For how long which kinds are kept."""
+        """Reads the retention rules."""
         return get("/api/retention", RetentionRules.model_validate, user_id=user_id)
 
     @operation
     def set_retention(
         self, rules: Sequence[Mapping[str, Any]], *, user_id: str | None = None
     ) -> Request[RetentionRules]:
-        """Replaces the rules: `[{"kind": "raw_dataset", "keep_days": 30}]`."""
+        """Replaces the retention rules: `[{"kind": "raw_dataset", "keep_days": 30}]`."""
         query = {"user_id": user_id}
         body = {"rules": [dict(rule) for rule in rules]}
         return Request("PUT", "/api/retention", RetentionRules.model_validate, query, body)
@@ -155,15 +155,15 @@ class Artifacts(ArtifactsOperations[Sync]):
         target: Path | str,
         on_progress: OnProgress | None = None,
     ) -> Path:
-        """Fetches one file that the manifest names; goes on where a connection broke.
+        """Downloads one file of the manifest. Resumes after a lost connection.
 
-        Raises IntegrityError where it is not what the manifest says, and ForgeError where the
-        manifest names no such file; then nothing is left at the target.
+        Raises IntegrityError if it does not match the manifest, and ForgeError if the manifest has
+        no such file. In both cases, the target is not written.
         """
         files = files_of(self.manifest(artifact_id))
         file = next((file for file in files if file.path == path), None)
         if file is None:
-            raise ForgeError(f"the manifest of {artifact_id} names no file {path!r}")
+            raise ForgeError(f"the manifest of {artifact_id} has no file {path!r}")
         done = 0
 
         def advance(path: str, count: int) -> None:
@@ -179,9 +179,9 @@ class Artifacts(ArtifactsOperations[Sync]):
     def pull(
         self, artifact_id: str, directory: Path | str, on_progress: OnProgress | None = None
     ) -> Pulled:
-        """Fetches all files, and manifest.json; those that are there and right are not fetched.
+        """Downloads all files and manifest.json. Skips files that are already correct.
 
-        Raises IntegrityError, and UnsafePathError where a file would not stay in the directory.
+        Raises IntegrityError, and UnsafePathError if a file would be outside of the directory.
         """
         return pulling.pull(
             self.manifest(artifact_id),
@@ -191,13 +191,13 @@ class Artifacts(ArtifactsOperations[Sync]):
         )
 
     def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """All of it as one tar file, which has no checksum: `pull` is the safer way."""
+        """Downloads all files as one tar file. It has no checksum: prefer `pull`."""
         return pulling.save_unchecked(
             self._transport.stream(path_of("/api/artifacts/{}/archive", artifact_id)), Path(target)
         )
 
     def verify(self, artifact_id: str, on_check: OnCheck | None = None) -> Verification:
-        """Downloads all files, keeps none, and compares them with the manifest."""
+        """Downloads all files and compares them with the manifest, without storing them."""
 
         def check(file: ArtifactFile) -> FileCheck:
             try:
@@ -226,14 +226,14 @@ class Artifacts(ArtifactsOperations[Sync]):
     ) -> Verification:
         """Compares the files in a directory with the registry's manifest.
 
-        Raises ForgeError where it is no directory.
+        Raises ForgeError if it is not a directory.
         """
         manifest = self.manifest(artifact_id)
         return verification.verify_local(artifact_id, manifest, Path(directory), on_check)
 
 
 class AsyncArtifacts(ArtifactsOperations[Async]):
-    """`AsyncForge.artifacts`. Files are moved and checked in threads."""
+    """`AsyncForge.artifacts`. Transfers and checks files in threads."""
 
     def __init__(self, transport: AsyncTransport, work: FileWork) -> None:
         super().__init__(transport)
@@ -246,38 +246,41 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
         target: Path | str,
         on_progress: OnProgress | None = None,
     ) -> Path:
-        """Fetches one file that the manifest names; goes on where a connection broke.
+        """Downloads one file of the manifest. Resumes after a lost connection.
 
-        Raises IntegrityError where it is not what the manifest says, and ForgeError where the
-        manifest names no such file; then nothing is left at the target.
+        Raises IntegrityError if it does not match the manifest, and ForgeError if the manifest has
+        no such file. In both cases, the target is not written.
         """
         return await self._work.run(
-            lambda transport, tell: Artifacts(transport).download(artifact_id, path, target, tell),
+            lambda transport, report: Artifacts(transport).download(
+                artifact_id, path, target, report
+            ),
             on_progress,
         )
 
     async def pull(
         self, artifact_id: str, directory: Path | str, on_progress: OnProgress | None = None
     ) -> Pulled:
-        """Fetches all files, and manifest.json; those that are there and right are not fetched.
+        """Downloads all files and manifest.json. Skips files that are already correct.
 
-        Raises IntegrityError, and UnsafePathError where a file would not stay in the directory.
+        Raises IntegrityError, and UnsafePathError if a file would be outside of the directory.
         """
         return await self._work.run(
-            lambda transport, tell: Artifacts(transport).pull(artifact_id, directory, tell),
+            lambda transport, report: Artifacts(transport).pull(artifact_id, directory, report),
             on_progress,
         )
 
     async def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """All of it as one tar file, which has no checksum: `pull` is the safer way."""
+        """Downloads all files as one tar file. It has no checksum: prefer `pull`."""
         return await self._work.run(
             lambda transport, _: Artifacts(transport).archive(artifact_id, target), None
         )
 
     async def verify(self, artifact_id: str, on_check: OnCheck | None = None) -> Verification:
-        """Downloads all files, keeps none, and compares them with the manifest."""
+        """Downloads all files and compares them with the manifest, without storing them."""
         return await self._work.run(
-            lambda transport, tell: Artifacts(transport).verify(artifact_id, tell), on_check
+            lambda transport, report: Artifacts(transport).verify(artifact_id, report),
+            on_check,
         )
 
     async def verify_local(
@@ -285,10 +288,12 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     ) -> Verification:
         """Compares the files in a directory with the registry's manifest.
 
-        Raises ForgeError where it is no directory.
+        Raises ForgeError if it is not a directory.
         """
         return await self._work.run(
-            lambda transport, tell: Artifacts(transport).verify_local(artifact_id, directory, tell),
+            lambda transport, report: Artifacts(transport).verify_local(
+                artifact_id, directory, report
+            ),
             on_check,
         )
 

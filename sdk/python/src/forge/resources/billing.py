@@ -1,4 +1,4 @@
-"""What was billed, what it will come to, and the caps."""
+"""Bills, estimates and budgets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .job_requests import id_of
 
 
 class Billing(Resource[M]):
-    """`client.billing`. A `period` is a month in UTC, as `2026-11`; by default this one."""
+    """`client.billing`. A `period` is a month in UTC, such as `2026-11`. Default: this month."""
 
     @operation
     def summary(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[BillingSummary]:
-        """A month: by type, tag and pipeline, with invoice, forecast and budget."""
+        """Summarizes a month by type, tag and pipeline, with invoice, forecast and budget."""
         parse = BillingSummary.model_validate
         return get("/api/billing/summary", parse, period=period, user_id=user_id)
 
@@ -37,7 +37,7 @@ class Billing(Resource[M]):
     def daily(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[DailyBilling]:
-        """What each day of a month has cost, by job type; they add up to the summary."""
+        """Reads the cost of each day of a month, by job type. The total equals the summary."""
         parse = DailyBilling.model_validate
         return get("/api/billing/daily", parse, period=period, user_id=user_id)
 
@@ -52,9 +52,9 @@ class Billing(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[BillingRecord]:
-        """The bills of jobs; `limit` is how many in all.
+        """Lists the bills of jobs, of all months or of one `period`.
 
-        Newest first, or with `sort="cost"` most expensive first; of all months, or of one `period`.
+        Newest first; with `sort="cost"`, most expensive first. `limit`: maximum number in total.
         """
         read = BillingRecord.model_validate
         query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}
@@ -62,24 +62,24 @@ class Billing(Resource[M]):
 
     @operation
     def record(self, job_id: str | BaseJob) -> Request[BillingRecord]:
-        """The bill of one job, with the formula and its numbers."""
+        """Reads the bill of one job, with the formula and its numbers."""
         path = path_of("/api/billing/records/{}", id_of(job_id))
         return get(path, BillingRecord.model_validate)
 
     @operation
     def rates(self, *, user_id: str | None = None) -> Request[Rates]:
-        """What a job submitted now is billed by."""
+        """Reads the rates for a job submitted now."""
         return get("/api/billing/rates", Rates.model_validate, user_id=user_id)
 
     @operation
     def estimate(self, job_type: str, payload: Mapping[str, Any]) -> Request[Estimate]:
-        """What a job would cost, with a range. Nothing is submitted."""
+        """Estimates the cost of a job, with a range. Does not submit it."""
         body = {"job_type": job_type, "payload": payload}
         return Request("POST", "/api/billing/estimate", Estimate.model_validate, body=body)
 
     @operation
     def budget(self, *, user_id: str | None = None) -> Request[BudgetAnswer]:
-        """The monthly cap, and where the month stands."""
+        """Reads the monthly cap and the current usage."""
         return get("/api/billing/budget", BudgetAnswer.model_validate, user_id=user_id)
 
     @operation
@@ -90,9 +90,9 @@ class Billing(Resource[M]):
         warning_usd: float | EllipsisType | None = ...,
         user_id: str | None = None,
     ) -> Request[BudgetAnswer]:
-        """Caps a month; None takes the cap away.
+        """Sets the monthly cap. None removes it.
 
-        Submissions warn from `warning_usd` on: without it from 80 % of the cap; None: never.
+        Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. None: never.
         """
         body: dict[str, object] = {"cap_usd": cap_usd}
         if warning_usd is not ...:
@@ -102,7 +102,7 @@ class Billing(Resource[M]):
 
     @operation
     def export(self, period: str | None = None, *, user_id: str | None = None) -> Request[str]:
-        """A month's lines as CSV."""
+        """Exports a month's lines as CSV."""
         query = {"period": period, "user_id": user_id}
         headers = {"Accept": "text/csv"}
         return Request("GET", "/api/billing/export", str, query, headers=headers, is_text=True)
@@ -115,7 +115,7 @@ class Billing(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[AuditEntry]:
-        """Who changed budgets and the like, newest first."""
+        """Lists changes of budgets and other settings, newest first."""
         read = AuditEntry.model_validate
         query = {"user_id": user_id}
         return PageRequest("/api/audit", "entries", read, query, limit, page_size)

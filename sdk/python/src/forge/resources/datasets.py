@@ -1,4 +1,4 @@
-"""Datasets of one's own."""
+"""Uploads of datasets."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Datasets(Resource[Sync]):
         on_progress: OnProgress | None = None,
         idempotency_key: str | None = None,
     ) -> Dataset:
-        """Uploads a table: JSON lines, CSV with a header, or parquet, of any size.
+        """Uploads a table of any size: JSON lines, CSV with a header, or parquet.
 
-        `source` is a path, bytes, or a binary file that can be read from the beginning again.
-        `format` is `jsonl`, `csv` or `parquet`, where the name of the file doesn't say. It is sent
-        piece by piece, with its checksum. Raises BadRequestError where a row is wrong.
+        `source` is a path, bytes, or a seekable binary file. `format` is `jsonl`, `csv` or
+        `parquet`; it is required if the file name has no such suffix. The file is streamed, with a
+        checksum. Raises BadRequestError if a row is invalid.
         """
         file = DatasetFile.of(source, name, format)
         return self._transport.run(file.request(idempotency_key, on_progress))
 
 
 class AsyncDatasets(Resource[Async]):
-    """`AsyncForge.datasets`. Files are read in threads."""
+    """`AsyncForge.datasets`. Reads files in threads."""
 
     _transport: AsyncTransport
 
@@ -54,19 +54,19 @@ class AsyncDatasets(Resource[Async]):
         on_progress: OnProgress | None = None,
         idempotency_key: str | None = None,
     ) -> Dataset:
-        """Uploads a table: JSON lines, CSV with a header, or parquet, of any size.
+        """Uploads a table of any size: JSON lines, CSV with a header, or parquet.
 
-        `source` is a path, bytes, or a binary file that can be read from the beginning again.
-        `format` is `jsonl`, `csv` or `parquet`, where the name of the file doesn't say. It is sent
-        piece by piece, with its checksum. Raises BadRequestError where a row is wrong.
+        `source` is a path, bytes, or a seekable binary file. `format` is `jsonl`, `csv` or
+        `parquet`; it is required if the file name has no such suffix. The file is streamed, with a
+        checksum. Raises BadRequestError if a row is invalid.
         """
         loop = get_running_loop()
 
-        def tell(progress: Progress) -> None:
-            # In the event loop, as everything else of the caller's.
+        def report(progress: Progress) -> None:
+            # The caller's function must run in the event loop.
             if on_progress:
                 loop.call_soon_threadsafe(on_progress, progress)
 
         file = DatasetFile.of(source, name, format)
-        request = await to_thread(file.request, idempotency_key, tell)
+        request = await to_thread(file.request, idempotency_key, report)
         return await self._transport.run(request)

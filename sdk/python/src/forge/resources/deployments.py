@@ -13,12 +13,12 @@ from ..listing import PageRequest
 from ..models import Deployment, DeploymentDetail, DeploymentStats
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import Request, get, path_of, post, without_none
-from ..retries import Passing
+from ..retries import TransientFailure
 from ..sse import EventDecoder, ServerSentEvent
 from ..transport import Transport
 
 _ANSWER_S = 600.0
-"""A model may think for long before it says a word."""
+"""Time-out for a response: a model may compute for a long time before it responds."""
 
 
 class DeploymentsOperations(Resource[M]):
@@ -33,14 +33,14 @@ class DeploymentsOperations(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Deployment]:
-        """Deployments, newest first; `limit` is how many in all."""
+        """Lists deployments, newest first. `limit`: maximum number in total."""
         query = {"status": status, "user_id": user_id}
         read = Deployment.model_validate
         return PageRequest("/api/deployments", "deployments", read, query, limit, page_size)
 
     @operation
     def get(self, deployment_id: str) -> Request[DeploymentDetail]:
-        """A deployment, and where it has run."""
+        """Reads a deployment with its placements."""
         path = path_of("/api/deployments/{}", deployment_id)
         return get(path, DeploymentDetail.model_validate)
 
@@ -54,14 +54,14 @@ class DeploymentsOperations(Resource[M]):
         bucket_s: int | None = None,
         user_id: str | None = None,
     ) -> Request[DeploymentStats]:
-        """What it was asked over the last day: requests, errors, latency and tokens."""
+        """Reads requests, errors, latency and tokens of the last day."""
         path = path_of("/api/deployments/{}/stats", deployment_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
         return get(path, DeploymentStats.model_validate, **query)
 
     @operation
     def stop(self, deployment_id: str) -> Request[DeploymentDetail]:
-        """Ends it, and its bill."""
+        """Stops the deployment and its billing."""
         path = path_of("/api/deployments/{}/stop", deployment_id)
         return post(path, DeploymentDetail.model_validate)
 
@@ -73,7 +73,7 @@ class DeploymentsOperations(Resource[M]):
         min_replicas: int | None = None,
         max_replicas: int | None = None,
     ) -> Request[DeploymentDetail]:
-        """Changes how many serve it."""
+        """Changes the number of replicas."""
         path = path_of("/api/deployments/{}", deployment_id)
         body = without_none({"min_replicas": min_replicas, "max_replicas": max_replicas})
         return Request("PATCH", path, DeploymentDetail.model_validate, body=body)
@@ -82,9 +82,9 @@ class DeploymentsOperations(Resource[M]):
     def ask(
         self, deployment_id: str, path: str, body: object = None, *, method: str | None = None
     ) -> Request[dict[str, Any]]:
-        """Asks the model: `ask(id, "chat/completions", {"messages": […]})`.
+        """Sends a request to the model: `ask(id, "chat/completions", {"messages": […]})`.
 
-        GET without a body, else POST, which is not repeated once it may have arrived.
+        Uses GET without a body, else POST. A POST is not retried if it may have arrived.
         """
         return _question(deployment_id, path, body, method)
 
@@ -97,15 +97,15 @@ class Deployments(DeploymentsOperations[Sync]):
     def stream(
         self, deployment_id: str, path: str, body: object
     ) -> Generator[ServerSentEvent, None, None]:
-        """The same, for an answer in server-sent events, as of `{"stream": true}`."""
+        """Like `ask`, for a response as server-sent events (`{"stream": true}`)."""
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()
         try:
             with self._transport.open(request, _ANSWER_S) as response:
                 for chunk in response.iter_bytes():
                     yield from decoder.feed(chunk)
-        except Passing as passing:
-            raise passing.final from passing.__cause__
+        except TransientFailure as failure:
+            raise failure.final from failure.__cause__
 
 
 class AsyncDeployments(DeploymentsOperations[Async]):
@@ -116,7 +116,7 @@ class AsyncDeployments(DeploymentsOperations[Async]):
     async def stream(
         self, deployment_id: str, path: str, body: object
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        """The same, for an answer in server-sent events, as of `{"stream": true}`."""
+        """Like `ask`, for a response as server-sent events (`{"stream": true}`)."""
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()
         try:
@@ -124,8 +124,8 @@ class AsyncDeployments(DeploymentsOperations[Async]):
                 async for chunk in response.aiter_bytes():
                     for event in decoder.feed(chunk):
                         yield event
-        except Passing as passing:
-            raise passing.final from passing.__cause__
+        except TransientFailure as failure:
+            raise failure.final from failure.__cause__
 
 
 def _question(
@@ -133,7 +133,7 @@ def _question(
 ) -> Request[dict[str, Any]]:
     names = path.strip("/").split("/")
     if not all(name and name.strip(".") and name.isprintable() for name in names):
-        raise ForgeError(f"{path!r} is not a path below a deployment's address")
+        raise ForgeError(f"{path!r} is not a valid path below a deployment's address")
     base = path_of("/api/deployments/{}/v1", deployment_id)
     method = method or ("GET" if body is None else "POST")
     return Request(

@@ -1,4 +1,4 @@
-"""What is asked of jobs, by one request each."""
+"""Methods of `client.jobs` with one request each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..listing import PageRequest
 from ..log_range import BEYOND, LogRange
 from ..models import Artifact, Attempt, BaseJob, JobCounts, JobMetrics, JobThroughput
 from ..operation import M, Resource, listing, operation
-from ..request import Request, Settled, create, get, path_of, post
+from ..request import AppliedCheck, Request, create, get, path_of, post
 
 J = TypeVar("J", bound=BaseJob)
 
 JobRef = str | BaseJob
 """A job, or its id."""
-# Names for what the method `list` hides inside of the class.
+# Aliases, because the method `list` hides the type inside of the class.
 ArtifactList = list[Artifact]
 AttemptList = list[Attempt]
 
@@ -36,17 +36,17 @@ def read_artifacts(job: JobRef) -> Request[ArtifactList]:
 
 
 def completed(job: J) -> J:
-    """A job that has ended. Raises JobFailedError."""
+    """Returns an ended job. Raises JobFailedError if it has failed."""
     if job.status == "failed":
         raise JobFailedError(job)
     return job
 
 
 class JobsOperations(Resource[M], Generic[M, J]):
-    """`client.jobs`. Where a `job_id` is asked for, a job will do."""
+    """`client.jobs`. Parameters named `job_id` also accept a job."""
 
     def read(self, answer: object) -> J:
-        """A job of this client."""
+        """Creates a job of this client from a response."""
         raise NotImplementedError
 
     @operation
@@ -57,7 +57,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
         *,
         idempotency_key: str | None = None,
     ) -> Request[J]:
-        """Submits a body as the API takes it; `client.train` and the like know its fields."""
+        """Submits a body in the API's format. `client.train` etc. have typed parameters."""
         return create(path_of("/api/jobs/{}", job_type), self.read, body, idempotency_key)
 
     @listing
@@ -80,10 +80,10 @@ class JobsOperations(Resource[M], Generic[M, J]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[J]:
-        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six.
+        """Lists jobs, newest first. `limit`: maximum number in total.
 
-        `q` is the beginning of an id, or a part of a tag or of the notes; `created_by` the name of
-        a key.
+        `status`: one of the API's six statuses. `q`: the beginning of an id, or a part of a tag or
+        the notes. `created_by`: the name of a key.
         """
         query = {
             "status": status,
@@ -106,9 +106,9 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def counts(
         self, *, ended_after: datetime | str | None = None, user_id: str | None = None
     ) -> Request[JobCounts]:
-        """How many jobs there are, by status, type, reason to wait and error.
+        """Counts jobs by status, type, pending reason and error.
 
-        Of finished jobs those that ended after `ended_after`, by default a day ago.
+        Counts only finished jobs that ended after `ended_after`. Default: one day ago.
         """
         query = {"ended_after": ended_after, "user_id": user_id}
         return get("/api/jobs/counts", JobCounts.model_validate, **query)
@@ -123,7 +123,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
         job_type: str | Sequence[str] | None = None,
         user_id: str | None = None,
     ) -> Request[JobThroughput]:
-        """Jobs submitted and ended, and the queue's depth, over time; by default the last day."""
+        """Reads submitted and ended jobs and the queue depth over time. Default: the last day."""
         query = {
             "since": since,
             "until": until,
@@ -135,32 +135,32 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
     @operation
     def get(self, job_id: JobRef) -> Request[J]:
-        """The job as it is now."""
+        """Reads the current state of the job."""
         return self._get(job_id)
 
     @operation
     def cancel(self, job_id: JobRef) -> Request[J]:
-        """Cancels it: what no worker runs has ended with the answer, else some seconds later.
+        """Cancels the job. A job without a worker ends immediately, others after some seconds.
 
-        Raises ConflictError where it is too late.
+        Raises ConflictError if it is too late.
         """
         request = post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
-        settled = Settled(
+        applied_check = AppliedCheck(
             {"job_already_finished"},
             self._get(job_id),
             lambda job: job.error_code == "cancelled",
         )
-        return replace(request, settled=settled)
+        return replace(request, applied_check=applied_check)
 
     @operation
     def retry(self, job_id: JobRef, *, idempotency_key: str | None = None) -> Request[J]:
-        """A new job with the same payload."""
+        """Submits a new job with the same payload."""
         path = path_of("/api/jobs/{}/retry", id_of(job_id))
         return create(path, self.read, {}, idempotency_key)
 
     @operation
     def attempts(self, job_id: JobRef) -> Request[AttemptList]:
-        """Each try to run it."""
+        """Lists the attempts of the job."""
         return get(
             path_of("/api/jobs/{}/attempts", id_of(job_id)),
             lambda answer: [Attempt.model_validate(each) for each in answer.get("attempts", [])],
@@ -168,7 +168,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
     @operation
     def artifacts(self, job_id: JobRef) -> Request[ArtifactList]:
-        """What it left behind."""
+        """Lists the artifacts of the job."""
         return read_artifacts(job_id)
 
     def _get(self, job_id: JobRef) -> Request[J]:
@@ -188,7 +188,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def metrics(
         self, job_id: JobRef, *, attempt: int | None = None, max_points: int | None = None
     ) -> Request[JobMetrics]:
-        """What it reported over time: its progress, and the numbers of its `::forge` lines."""
+        """Reads the job's metrics over time: progress, and the numbers of its `::forge` lines."""
         path = path_of("/api/jobs/{}/metrics", id_of(job_id))
         query = {"attempt": attempt, "max_points": max_points}
         return get(path, JobMetrics.model_validate, **query)
@@ -202,9 +202,9 @@ class JobsOperations(Resource[M], Generic[M, J]):
         end: int | None = None,
         attempt: int | None = None,
     ) -> Request[LogRange]:
-        """A part of the log as bytes: from `start` on, up to but without `end`.
+        """Reads bytes of the log from `start` (inclusive) to `end` (exclusive).
 
-        With the length of the whole. Empty beyond its end.
+        The result also has the total length. Empty beyond the log's end.
         """
         if start < 0 or (end is not None and end <= start):
             raise ForgeError("start must not be negative, and end must be more than start")

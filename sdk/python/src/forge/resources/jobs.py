@@ -1,4 +1,4 @@
-"""Jobs: reading, following, waiting for them."""
+"""Jobs: methods with several requests, such as waiting and following logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..live import is_shown, job_line, say
 from ..log_lines import LogLines
 from ..models import JobEvent
 from ..operation import Async, Sync
-from ..retries import Patience
+from ..retries import RetryPolicy
 from ..transport import Transport
 from ..waiting import Watch, job_event, listen, listen_async
 from .job_requests import JobRef, JobsOperations, completed, id_of
@@ -22,12 +22,12 @@ OnEvent = Callable[[JobEvent], None]
 
 
 class Jobs(JobsOperations[Sync, Job]):
-    """`Forge.jobs`. Where a `job_id` is asked for, a job will do."""
+    """`Forge.jobs`. Parameters named `job_id` also accept a job."""
 
     _transport: Transport
 
     def read(self, answer: object) -> Job:
-        """A job of this client, by what the API answered."""
+        """Creates a job of this client from a response."""
         return Job.model_validate(answer).attach(self)
 
     def wait(
@@ -39,37 +39,37 @@ class Jobs(JobsOperations[Sync, Job]):
         *,
         progress: bool = True,
     ) -> Job:
-        """Returns when it has completed. Raises JobFailedError and WaitTimeoutError.
+        """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError.
 
-        `on_event` is told of each status and progress. Where events don't arrive, the job is asked
-        for each `poll_interval` seconds; an outage of some minutes is waited through.
+        `on_event` is called for each change of status and progress. If events don't arrive, polls
+        every `poll_interval` seconds. Retries during outages of some minutes.
 
-        In a terminal a line shows how it stands, but for `progress=False`, or `FORGE_PROGRESS=0`;
-        Ctrl-C says how to come back, and raises KeyboardInterrupt: the job goes on.
+        Shows a progress line in a terminal, unless `progress=False` or `FORGE_PROGRESS=0`. Ctrl-C
+        raises KeyboardInterrupt and shows how to wait again: the job continues.
         """
         name = id_of(job_id)
         try:
-            with job_line(name, lambda: self._glance(name), progress=progress) as line:
+            with job_line(name, lambda: self._read_once(name), progress=progress) as line:
 
-                def tell(event: JobEvent) -> None:
-                    line.hear(event)
+                def report(event: JobEvent) -> None:
+                    line.record(event)
                     if on_event:
                         on_event(event)
 
-                return self._wait(Watch(name, poll_interval, timeout), name, line.see, tell)
+                return self._wait(Watch(name, poll_interval, timeout), name, line.update, report)
         except KeyboardInterrupt:
             if not is_shown(progress):
                 raise
             say(f'{name} goes on. To come back: client.wait("{name}")')
-            # Where in the HTTP library it was, would push that off the screen.
+            # Without the traceback of the HTTP library, which would hide this message.
             raise KeyboardInterrupt from None
 
     def _wait(
         self, watch: Watch, job_id: str, on_job: Callable[[Job], None], on_event: OnEvent
     ) -> Job:
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
-            job = self._transport.run(self._get(job_id), patience)
+            retry_policy = self._transport.wire.retry_policy(OUTAGE_S, watch.deadline)
+            job = self._transport.run(self._get(job_id), retry_policy)
             on_job(job)
             if job.is_final:
                 return completed(job)
@@ -80,14 +80,14 @@ class Jobs(JobsOperations[Sync, Job]):
                         on_event(event)
             self._transport.pause(watch.end())
 
-    def _glance(self, job_id: str) -> Job:
-        """The job as it is now, where it can be read at once."""
-        return self._transport.run(self._get(job_id), Patience(0))
+    def _read_once(self, job_id: str) -> Job:
+        """Reads the current state of the job without retries."""
+        return self._transport.run(self._get(job_id), RetryPolicy(0))
 
     def events(self, job_id: JobRef) -> Generator[JobEvent, None, None]:
-        """Each status so far, then each status and progress as it comes, until the job's end.
+        """Yields past statuses, then changes of status and progress until the job's end.
 
-        Goes on after a cut, without a gap.
+        Reconnects after interruptions, without gaps.
         """
         with closing(follow(self._transport, self._events(job_id))) as events:
             for each in events:
@@ -117,10 +117,10 @@ class Jobs(JobsOperations[Sync, Job]):
         attempt: int | None = None,
         tail_bytes: int | None = None,
     ) -> str | Iterator[str]:
-        """The log of the latest attempt, or of another; the last `tail_bytes` of it.
+        """Reads the log of the latest or the given attempt, or only its last `tail_bytes`.
 
-        With `follow`, its lines as they come, through further attempts, until nothing more will
-        come; cuts are mended.
+        With `follow`, yields its lines as they arrive, also of later attempts, until the log is
+        complete. Reconnects after interruptions.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))
@@ -137,12 +137,12 @@ class Jobs(JobsOperations[Sync, Job]):
 
 
 class AsyncJobs(JobsOperations[Async, AsyncJob]):
-    """`AsyncForge.jobs`. Where a `job_id` is asked for, a job will do."""
+    """`AsyncForge.jobs`. Parameters named `job_id` also accept a job."""
 
     _transport: AsyncTransport
 
     def read(self, answer: object) -> AsyncJob:
-        """A job of this client, by what the API answered."""
+        """Creates a job of this client from a response."""
         return AsyncJob.model_validate(answer).attach(self)
 
     async def wait(
@@ -152,15 +152,15 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
         timeout: float | None = None,
         on_event: OnEvent | None = None,
     ) -> AsyncJob:
-        """Returns when it has completed. Raises JobFailedError and WaitTimeoutError.
+        """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError.
 
-        `on_event` is told of each status and progress. Where events don't arrive, the job is asked
-        for each `poll_interval` seconds; an outage of some minutes is waited through.
+        `on_event` is called for each change of status and progress. If events don't arrive, polls
+        every `poll_interval` seconds. Retries during outages of some minutes.
         """
         watch = Watch(id_of(job_id), poll_interval, timeout)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
-            job = await self._transport.run(self._get(job_id), patience)
+            retry_policy = self._transport.wire.retry_policy(OUTAGE_S, watch.deadline)
+            job = await self._transport.run(self._get(job_id), retry_policy)
             if job.is_final:
                 return completed(job)
             watch.begin(job)
@@ -172,9 +172,9 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
             await self._transport.pause(watch.end())
 
     async def events(self, job_id: JobRef) -> AsyncGenerator[JobEvent, None]:
-        """Each status so far, then each status and progress as it comes, until the job's end.
+        """Yields past statuses, then changes of status and progress until the job's end.
 
-        Goes on after a cut, without a gap.
+        Reconnects after interruptions, without gaps.
         """
         async with aclosing(follow_async(self._transport, self._events(job_id))) as events:
             async for each in events:
@@ -204,10 +204,10 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
         attempt: int | None = None,
         tail_bytes: int | None = None,
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
-        """The log of the latest attempt, or of another, to await; the last `tail_bytes` of it.
+        """Awaitable: the log of the latest or the given attempt, or its last `tail_bytes`.
 
-        With `follow`, its lines for `async for` as they come, through further attempts, until
-        nothing more will come; cuts are mended.
+        With `follow`, an async iterator of its lines as they arrive, also of later attempts, until
+        the log is complete. Reconnects after interruptions.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))

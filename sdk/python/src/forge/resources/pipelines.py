@@ -12,7 +12,7 @@ from ..following import OUTAGE_S
 from ..listing import PageRequest
 from ..models import Pipeline, PipelineEstimate
 from ..operation import Async, M, Resource, Sync, listing, operation
-from ..request import Request, Settled, create, get, path_of, post, without_none
+from ..request import AppliedCheck, Request, create, get, path_of, post, without_none
 from ..retries import Deadline
 from ..transport import Transport
 
@@ -41,7 +41,7 @@ class PipelinesOperations(Resource[M]):
         tags: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[Pipeline]:
-        """Begins one: by a `template` (`byo-data`, `synthetic`) and `params` by step, or `steps`.
+        """Starts a pipeline from a `template` (`byo-data`, `synthetic`) with `params`, or `steps`.
 
         A gate is `{"step": "evaluate", "condition": "scores.overall >= 0.7"}`.
         """
@@ -62,11 +62,11 @@ class PipelinesOperations(Resource[M]):
         return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
 
     run = create
-    """The same as `create`."""
+    """Alias of `create`."""
 
     @operation
     def submit(self, body: Fields, *, idempotency_key: str | None = None) -> Request[Pipeline]:
-        """Begins one, by a body as the API takes it."""
+        """Starts a pipeline from a body in the API's format."""
         return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
 
     @listing
@@ -80,9 +80,9 @@ class PipelinesOperations(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Pipeline]:
-        """Pipelines, newest first; `limit` is how many in all.
+        """Lists pipelines, newest first. `limit`: maximum number in total.
 
-        `q` is the beginning of an id, or a part of a name or of a tag.
+        `q`: the beginning of an id, or a part of a name or tag.
         """
         query = {"status": status, "tag": tag, "q": q, "user_id": user_id}
         read = Pipeline.model_validate
@@ -90,18 +90,18 @@ class PipelinesOperations(Resource[M]):
 
     @operation
     def estimate(self, body: Mapping[str, Any]) -> Request[PipelineEstimate]:
-        """What a pipeline would cost and take, by the body that `submit` takes."""
+        """Estimates cost and duration of a pipeline, from a body as for `submit`."""
         parse = PipelineEstimate.model_validate
         return Request("POST", "/api/pipelines/estimate", parse, body=body)
 
     @operation
     def get(self, pipeline_id: str) -> Request[Pipeline]:
-        """The pipeline as it is now."""
+        """Reads the current state of the pipeline."""
         return self._get(pipeline_id)
 
     @operation
     def cancel(self, pipeline_id: str) -> Request[Pipeline]:
-        """Cancels it, and the jobs under way."""
+        """Cancels the pipeline and its running jobs."""
         return post(path_of("/api/pipelines/{}/cancel", pipeline_id), Pipeline.model_validate)
 
     @operation
@@ -114,7 +114,7 @@ class PipelinesOperations(Resource[M]):
         gates: Sequence[Fields] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[Pipeline]:
-        """Goes on from what failed; with `from_step`, that step and all after it are done again."""
+        """Resumes from the failed step. With `from_step`, repeats that step and all later ones."""
         path = path_of("/api/pipelines/{}/resume", pipeline_id)
         body = {"from": from_step, "budget_usd": budget_usd, "gates": gates}
         return create(path, Pipeline.model_validate, body, idempotency_key)
@@ -128,10 +128,10 @@ class PipelinesOperations(Resource[M]):
         approved: bool = True,
         note: str | None = None,
     ) -> Request[Pipeline]:
-        """Lets a step begin that waits for it; `approved=False` fails the pipeline.
+        """Approves a waiting step. With `approved=False`, rejects it: the pipeline fails.
 
-        Without a `step` it is the one that waits; then it is not sent again where the answer is
-        lost.
+        `step` defaults to the waiting step. Without it, the request is not retried if the response
+        is lost.
         """
         request = post(
             path_of("/api/pipelines/{}/approve", pipeline_id),
@@ -141,21 +141,23 @@ class PipelinesOperations(Resource[M]):
             note=note,
         )
         if step is None:
-            # Said twice, it might be heard by the next step that waits.
+            # No retry: it could approve the next waiting step.
             return replace(request, is_repeatable=False)
 
         def is_ours(pipeline: Pipeline) -> bool:
             given = next((each.approval for each in pipeline.steps if each.name == step), None)
             return given is not None and (given.approved, given.note) == (approved, note)
 
-        settled = Settled({"no_step_waiting", "step_not_waiting"}, self._get(pipeline_id), is_ours)
-        return replace(request, settled=settled)
+        applied_check = AppliedCheck(
+            {"no_step_waiting", "step_not_waiting"}, self._get(pipeline_id), is_ours
+        )
+        return replace(request, applied_check=applied_check)
 
     @operation
     def set_budget(
         self, pipeline_id: str, budget_usd: float | None, *, warning_usd: float | None = None
     ) -> Request[Pipeline]:
-        """Changes the budget of one that is under way; None takes it away."""
+        """Changes the budget of a running pipeline. None removes it."""
         path = path_of("/api/pipelines/{}/budget", pipeline_id)
         body = {"budget_usd": budget_usd, **without_none({"warning_usd": warning_usd})}
         return Request("PUT", path, Pipeline.model_validate, body=body)
@@ -165,7 +167,7 @@ class PipelinesOperations(Resource[M]):
 
 
 class _PipelineWatch:
-    """The decisions of one wait, without I/O."""
+    """The logic of one wait, without I/O."""
 
     def __init__(
         self, pipeline_id: str, poll_interval: float, timeout: float | None, stop_at_approval: bool
@@ -177,10 +179,10 @@ class _PipelineWatch:
         self._stop_at_approval = stop_at_approval
         self._last: Pipeline | None = None
 
-    def is_news(self, pipeline: Pipeline) -> bool:
-        is_news = pipeline != self._last
+    def has_changed(self, pipeline: Pipeline) -> bool:
+        has_changed = pipeline != self._last
         self._last = pipeline
-        return is_news
+        return has_changed
 
     def is_over(self, pipeline: Pipeline) -> bool:
         """Raises PipelineFailedError, and WaitTimeoutError."""
@@ -212,16 +214,16 @@ class Pipelines(PipelinesOperations[Sync]):
         *,
         stop_at_approval: bool = False,
     ) -> Pipeline:
-        """Returns when it has completed. Raises PipelineFailedError and WaitTimeoutError.
+        """Waits until the pipeline has completed. Raises PipelineFailedError and WaitTimeoutError.
 
-        `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
-        returns when a step waits for a person.
+        `on_update` is called after each change. With `stop_at_approval`, also returns when a step
+        waits for approval.
         """
         watch = _PipelineWatch(pipeline_id, poll_interval, timeout, stop_at_approval)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
-            pipeline = self._transport.run(self._get(pipeline_id), patience)
-            if watch.is_news(pipeline) and on_update:
+            retry_policy = self._transport.wire.retry_policy(OUTAGE_S, watch.deadline)
+            pipeline = self._transport.run(self._get(pipeline_id), retry_policy)
+            if watch.has_changed(pipeline) and on_update:
                 on_update(pipeline)
             if watch.is_over(pipeline):
                 return pipeline
@@ -242,16 +244,16 @@ class AsyncPipelines(PipelinesOperations[Async]):
         *,
         stop_at_approval: bool = False,
     ) -> Pipeline:
-        """Returns when it has completed. Raises PipelineFailedError and WaitTimeoutError.
+        """Waits until the pipeline has completed. Raises PipelineFailedError and WaitTimeoutError.
 
-        `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
-        returns when a step waits for a person.
+        `on_update` is called after each change. With `stop_at_approval`, also returns when a step
+        waits for approval.
         """
         watch = _PipelineWatch(pipeline_id, poll_interval, timeout, stop_at_approval)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
-            pipeline = await self._transport.run(self._get(pipeline_id), patience)
-            if watch.is_news(pipeline) and on_update:
+            retry_policy = self._transport.wire.retry_policy(OUTAGE_S, watch.deadline)
+            pipeline = await self._transport.run(self._get(pipeline_id), retry_policy)
+            if watch.has_changed(pipeline) and on_update:
                 on_update(pipeline)
             if watch.is_over(pipeline):
                 return pipeline

@@ -14,12 +14,12 @@ class Service(Resource[M]):
 
     @operation
     def ping(self) -> Request[Identity]:
-        """Whether the key is good, and whose it is."""
+        """Checks the key and reads its owner."""
         return get("/api/auth/ping", Identity.model_validate)
 
     @operation
     def limits(self, *, user_id: str | None = None) -> Request[list[Limit]]:
-        """What your tenant may have and do, and how much of it there is. An admin may name one."""
+        """Reads the limits of your tenant and their usage. An admin may choose the tenant."""
         return get(
             "/api/limits",
             lambda answer: [Limit.model_validate(each) for each in answer.get("limits", [])],
@@ -28,12 +28,12 @@ class Service(Resource[M]):
 
     @operation
     def is_alive(self) -> Request[bool]:
-        """Whether the server answers; no key is looked at."""
+        """Whether the server responds. Needs no key."""
         return get("/healthz", lambda answer: answer.get("ok") is True)
 
     @operation
     def is_ready(self) -> Request[Readiness]:
-        """Whether it can do its work. Raises ForgeHTTPError where it says that it can't."""
+        """Whether the server is ready. Raises ForgeHTTPError if it is not."""
         return get("/readyz", Readiness.model_validate)
 
     @operation

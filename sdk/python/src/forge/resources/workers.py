@@ -1,4 +1,4 @@
-"""Workers: the machines that pull jobs."""
+"""Workers: the machines that run jobs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..models import (
     WorkerSamples,
 )
 from ..operation import M, Resource, listing, operation
-from ..request import Request, Settled, create, get, path_of, post
+from ..request import AppliedCheck, Request, create, get, path_of, post
 
 
 class Machine(TypedDict):
-    """A machine to be set up over SSH."""
+    """A machine to set up over SSH."""
 
     gpu_count: int
     gpu_type: str
     ssh_key_path: NotRequired[str | None]
-    """On the server's own disk."""
+    """A path on the server's disk."""
     ssh_port: NotRequired[int | None]
     ssh_host_key: NotRequired[str | None]
     provider: NotRequired[str | None]
@@ -51,9 +51,9 @@ class Workers(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Worker]:
-        """Workers, newest first; `limit` is how many in all.
+        """Lists workers, newest first. `limit`: maximum number in total.
 
-        `gpu` is a part of the GPU's name, `q` a part of an id or of a tag.
+        `gpu`: a part of the GPU's name. `q`: a part of an id or tag.
         """
         read = Worker.model_validate
         query = {"status": status, "gpu": gpu, "q": q, "user_id": user_id}
@@ -61,7 +61,7 @@ class Workers(Resource[M]):
 
     @operation
     def summary(self, *, user_id: str | None = None) -> Request[Fleet]:
-        """How many workers and GPUs there are, and how busy they are."""
+        """Counts workers and GPUs, and reads their utilisation."""
         return get("/api/fleet", Fleet.model_validate, user_id=user_id)
 
     @operation
@@ -73,14 +73,14 @@ class Workers(Resource[M]):
         until: datetime | str | None = None,
         bucket_s: int | None = None,
     ) -> Request[WorkerSamples]:
-        """Its utilisation and memory over the last day."""
+        """Reads a worker's utilisation and memory over the last day."""
         path = path_of("/api/workers/{}/samples", worker_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s}
         return get(path, WorkerSamples.model_validate, **query)
 
     @operation
     def get(self, worker_id: str) -> Request[WorkerDetail]:
-        """A worker, and how far its setting up has come."""
+        """Reads a worker with the progress of its set-up."""
         return get(path_of("/api/workers/{}", worker_id), WorkerDetail.model_validate)
 
     @operation
@@ -92,7 +92,7 @@ class Workers(Resource[M]):
         idempotency_key: str | None = None,
         **machine: Unpack[Machine],
     ) -> Request[RegisteredWorker]:
-        """Has a machine set up over SSH."""
+        """Lets the server set up a machine over SSH."""
         body = {"ssh_host": ssh_host, "ssh_user": ssh_user, **machine}
         parse = RegisteredWorker.model_validate
         return create("/api/workers/register", parse, body, idempotency_key)
@@ -101,7 +101,7 @@ class Workers(Resource[M]):
     def plan(
         self, ssh_host: str, ssh_user: str, **machine: Unpack[Machine]
     ) -> Request[BootstrapPlan]:
-        """What `register` would do to the machine, and nothing of it."""
+        """Returns what `register` would do to the machine, without doing it."""
         body = {"ssh_host": ssh_host, "ssh_user": ssh_user, **machine, "plan": True}
         return post("/api/workers/register", BootstrapPlan.model_validate, **body)
 
@@ -109,32 +109,32 @@ class Workers(Resource[M]):
     def bootstrap(
         self, worker_id: str, *, ssh_host_key: str | None = None
     ) -> Request[WorkerDetail]:
-        """Sets a machine up again; a new `ssh_host_key` is trusted from now on."""
+        """Sets up a machine again. A new `ssh_host_key` replaces the trusted one."""
         path = path_of("/api/workers/{}/bootstrap", worker_id)
         request = post(path, WorkerDetail.model_validate, ssh_host_key=ssh_host_key)
         look = get(path_of("/api/workers/{}", worker_id), WorkerDetail.model_validate)
-        settled = Settled(
+        applied_check = AppliedCheck(
             {"worker_in_service"}, look, lambda worker: worker.status == "bootstrapping"
         )
-        return replace(request, settled=settled)
+        return replace(request, applied_check=applied_check)
 
     @operation
     def drain(self, worker_id: str) -> Request[Worker]:
-        """Lets it finish its job, and take no other."""
+        """Drains a worker: it finishes its job and accepts no other."""
         return post(path_of("/api/workers/{}/drain", worker_id), Worker.model_validate)
 
     @operation
     def undrain(self, worker_id: str) -> Request[Worker]:
-        """Lets a draining one take jobs again; an agent that has left must be started again."""
+        """Lets a draining worker accept jobs again. An ended agent must be restarted."""
         return post(path_of("/api/workers/{}/undrain", worker_id), Worker.model_validate)
 
     @operation
     def reset(self, worker_id: str) -> Request[Worker]:
-        """Puts one that is in error back into service; for admins."""
+        """Puts a worker in `error` back into service. For admins."""
         return post(path_of("/api/workers/{}/reset", worker_id), Worker.model_validate)
 
     @operation
     def remove(self, worker_id: str) -> Request[DecommissionedWorker]:
-        """Decommissions it."""
+        """Decommissions a worker."""
         path = path_of("/api/workers/{}", worker_id)
         return Request("DELETE", path, DecommissionedWorker.model_validate)

@@ -1,0 +1,91 @@
+import { Decimal } from "decimal.js";
+import { gpuHourPrice, type RateCard, type WorkCard } from "./rate-card";
+import type { Usage } from "./usage";
+
+/** Usage of one attempt, and words of its GPU's name. */
+export interface Portion {
+  usage: Usage;
+  gpu_tokens: readonly string[];
+}
+
+/** One summand of a bill. */
+export interface Term {
+  /** The bill line that it belongs to. */
+  line: string;
+  amount: Decimal;
+  text: string;
+}
+
+interface PriceRule {
+  /** The cost formula on a rate card that prices work (spec.md 2.5). */
+  onWork(portion: Portion, card: WorkCard): Term;
+  /** What a metered rate card charges in addition to GPU time and tokens. */
+  onMetered?(portion: Portion, card: RateCard): Term;
+  /** The price of a million generated tokens, if it differs from the card's general price. */
+  generationPrice?(card: WorkCard): string;
+}
+
+/** The price rules that a job type can choose from. Each rule reads only fields that every rate card has. */
+const RULES = {
+  generated_tokens: {
+    onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),
+  },
+  distilled_tokens: {
+    onWork: ({ usage }, card) => generatedTokens(usage, distillPrice(card)),
+    generationPrice: (card) => distillPrice(card),
+  },
+  rows: {
+    onWork: ({ usage: { rows_processed: rows } }, card) => ({
+      line: "audit",
+      amount: per(rows, 1_000, card.auditPer1kRows),
+      text: `(${rows} rows / 1000) x ${card.auditPer1kRows}`,
+    }),
+  },
+  samples: {
+    onWork: ({ usage: { samples_evaluated: samples } }, card) => ({
+      line: "eval",
+      amount: per(samples, 100, card.evalPer100Samples),
+      text: `(${samples} samples / 100) x ${card.evalPer100Samples}`,
+    }),
+  },
+  gpu_hours: {
+    onWork: ({ usage, gpu_tokens: gpu }, card) => gpuHours(usage, gpuHourPrice(card, gpu)),
+  },
+  monthly: {
+    onWork: ({ usage }, card) => lifetime(usage, card),
+    onMetered: ({ usage }, card) => lifetime(usage, card),
+  },
+} as const satisfies Record<string, PriceRule>;
+
+export type PriceRuleName = keyof typeof RULES;
+
+export const PRICE_RULES: Record<PriceRuleName, PriceRule> = RULES;
+
+const distillPrice = (card: WorkCard): string =>
+  card.distillPer1mTokens ?? card.generationPer1mTokens;
+
+const generatedTokens = (usage: Usage, price: string): Term =>
+  millions("generation", "tokens", usage.tokens_generated, price);
+
+export const gpuHours = ({ gpu_hours: hours }: Usage, price: string): Term => ({
+  line: "gpu",
+  amount: per(hours, 1, price),
+  text: `${hours} GPU hours x ${price}`,
+});
+
+export const millions = (line: string, unit: string, count: number, price: string): Term => ({
+  line,
+  amount: per(count, 1_000_000, price),
+  text: `(${count} ${unit} / 1000000) x ${price}`,
+});
+
+const lifetime = ({ deployment_lifetime_days: days }: Usage, card: RateCard): Term => ({
+  line: "deploy",
+  amount: per(days, 30, card.deployPerMonth),
+  text: `${card.deployPerMonth} per month x (${days} days / 30.0)`,
+});
+
+/** The exact price of a quantity; not rounded. */
+export function per(quantity: Decimal.Value, unit: number, price: string): Decimal {
+  return new Decimal(quantity).times(price).div(unit);
+}

@@ -1,0 +1,148 @@
+import type { z } from "zod";
+import type { ArtifactForm } from "../../artifacts/artifact-form";
+import type { PriceRuleName } from "../../billing/price-rules";
+import type { Countable } from "../../billing/usage";
+
+/**
+ * Everything that Forge knows about one job type. Routes, validation, the OpenAPI document, bills, manifests,
+ * pipeline templates, both SDKs, the `forge` command, the agent and the dashboard read it, or are generated
+ * from it by `npm run openapi -- --write`.
+ *
+ * To add a type, see docs/extending.md. To avoid import cycles, files in this folder import no file that reads
+ * declarations.
+ */
+export interface JobTypeDeclaration<Type extends string = string> {
+  /** Its name in paths, payloads, SDK methods and commands: one lower-case word. */
+  type: Type;
+  payload: PayloadDeclaration;
+  /** Valid request bodies, by the names that the API reference shows. */
+  examples: Record<string, Record<string, unknown>>;
+  /** What a worker must have to run jobs of this type. The operator's policy may replace it. */
+  requirements?: { gpu?: number };
+  /** The artifact that a completed job creates. */
+  artifact: ArtifactForm;
+  /** Result fields that later pipeline steps may refer to. */
+  results: Record<string, ReferenceKind>;
+  /** True if it evaluates or serves a checkpoint: its manifest names that checkpoint's base model and dataset. */
+  describesCheckpoint?: boolean;
+  /** The rule that prices a job on a rate card that prices work. */
+  price: PriceRuleName;
+  usage: UsageDeclaration;
+  /** Fields of its billing record that are not priced. */
+  details?: readonly DetailName[];
+  pipeline: PipelineDeclaration;
+  /**
+   * The result of completion. `artifact`: files and a final bill. `deployment`: a server that runs and is billed
+   * until it is stopped; exactly one type has this value.
+   */
+  completion: "artifact" | "deployment";
+  /** Facts about the reference handler in `compute/`. */
+  handler: { needsTorch: boolean };
+  client: ClientDeclaration;
+}
+
+interface PayloadDeclaration {
+  /** Fields of the payload, as it is stored and sent to workers. */
+  fields: z.ZodRawShape;
+  /** Alternative names of fields, each with its field name. */
+  aliases?: Record<string, string>;
+  /** The field sets that the OpenAPI document shows. Default: only `fields`. */
+  forms?: readonly z.ZodRawShape[];
+  /** Fills in fields that depend on others. Called after aliases are replaced, before validation. */
+  complete?(body: Record<string, unknown>, defaults: PayloadDefaults): void;
+  /** @throws InvalidRequest for fields that can't be combined. Called after validation. */
+  check?(payload: Record<string, unknown>): void;
+}
+
+/** Configured defaults for fields that a submission may omit. */
+export interface PayloadDefaults {
+  /** The teacher of a submission that gives a domain and no teacher. */
+  teacher: string;
+}
+
+/** Payload fields with a checked kind: a pipeline reference must have the same kind. */
+export const REFERENCE_FIELDS = {
+  dataset_id: "dataset id",
+  dataset_uri: "dataset URI",
+  checkpoint_id: "checkpoint id",
+} as const;
+
+export type ReferenceField = keyof typeof REFERENCE_FIELDS;
+
+/** The kind of thing that a value identifies. */
+export type ReferenceKind =
+  | (typeof REFERENCE_FIELDS)[ReferenceField]
+  | "evaluation id"
+  | "deployment id";
+
+interface UsageDeclaration {
+  /** What its jobs use in addition to GPU hours. An estimate without history assumes a default for each. */
+  uses: readonly ("tokens" | "rows" | "samples")[];
+  /** Whether its bill or record depends on the rows of the dataset that it reads. */
+  readsRows: boolean;
+  /** Number of rows that a model writes. It limits the billed tokens; null: unknown. */
+  rowsWritten?(payload: Record<string, unknown>, rowsRead: number | null): number | null;
+  /** The number that the control plane counts itself if the worker reports none. */
+  counts?: Countable;
+  /** The numeric payload field that its usage is proportional to. */
+  growsWith?: string;
+}
+
+/** Details of a billing record. details.ts reads each of them. */
+export type DetailName = "teacher_model" | "num_pairs" | "gpu_type" | "num_steps" | "dataset_size";
+
+export const TEMPLATE_NAMES = ["byo-data", "synthetic"] as const;
+export type TemplateName = (typeof TEMPLATE_NAMES)[number];
+
+interface PipelineDeclaration {
+  /** Templates that include it as a step. Steps follow the order of the list of types. */
+  templates: readonly TemplateName[];
+  /** The field that a template fills in from the nearest earlier step whose result has a value of this kind. */
+  takes?: ReferenceField;
+  /**
+   * Its role in a template's sweep. `varied`: runs once for each set of fields. `judged`: measures each of these
+   * runs. `chosen`: continues with the best run. Each role has one type.
+   */
+  sweep?: "varied" | "judged" | "chosen";
+}
+
+/** Texts and parameters for clients. Only the generators read it, not the control plane. */
+interface ClientDeclaration {
+  /** One sentence: the documentation of its SDK methods. */
+  summary: string;
+  /**
+   * Parameters of its Python method. Each is a payload field of any form. `byPlace`: positional parameters;
+   * `byName`: keyword-only parameters.
+   */
+  parameters: { byPlace: readonly string[]; byName: readonly string[] };
+  /** `forge jobs submit <type>`. */
+  command: {
+    about: string;
+    /** Each entry: the arguments of one command, without `forge jobs submit <type>`. */
+    examples: readonly string[];
+    options: readonly CommandOption[];
+  };
+  dashboard: {
+    /** Text above the submission form. */
+    about: string;
+    /** Description of a pipeline step. */
+    step: string;
+    /** Example of a gate condition on its result. */
+    gate: string;
+    /** Color of its bars in charts. Adjacent colors must also differ for readers with color blindness. */
+    color: { light: string; dark: string };
+  };
+}
+
+export interface CommandOption {
+  /** Without leading dashes: `num-samples`. */
+  name: string;
+  /** The payload field that it sets. For `dataset_id`, a URI sets `dataset_uri` if the type has that field. */
+  field: string;
+  help: string;
+}
+
+/** Type-checks a declaration and keeps `type` as a literal type. */
+export const define = <const Type extends string>(
+  declaration: JobTypeDeclaration<Type>,
+): JobTypeDeclaration<Type> => declaration;

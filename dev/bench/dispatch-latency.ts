@@ -1,0 +1,66 @@
+import type pg from "pg";
+import { all } from "../../platform/postgres/pool";
+import { ApiClient } from "../api-client";
+import type { Stack } from "../stack/stack";
+import { waitFor } from "../stack/wait";
+
+const WORKER = "bench-waiting";
+
+/**
+ * Measures the time from sending a submission to receiving next_job's answer in a waiting worker,
+ * in ms per job.
+ */
+export async function measureDispatchLatency(
+  stack: Stack,
+  pool: pg.Pool,
+  jobs: number,
+): Promise<number[]> {
+  const user = new ApiClient(stack.apiUrl, stack.keys.userKey);
+  const worker = new ApiClient(stack.apiUrl, stack.keys.workerKey);
+  await worker.post("/api/workers/register", {
+    worker_id: WORKER,
+    gpu: { name: "cpu", memory_gb: 0 },
+  });
+  const heartbeat = setInterval(() => {
+    worker.post("/api/workers/heartbeat", { worker_id: WORKER }).catch(() => undefined);
+  }, 5_000);
+  const latencies: number[] = [];
+  try {
+    for (let n = 0; n < jobs; n++) {
+      const polled = worker
+        .post<{ job_id: string }>("/api/workers/next_job", { worker_id: WORKER, wait_seconds: 30 })
+        .then((job) => ({ job, at: performance.now() }));
+      await waitFor("the worker to wait, and the last job to have ended", async () => {
+        const rows = await all(
+          pool,
+          `select from workers where worker_id = $1 and status = 'idle' and available_until > now()
+             and not exists (select from jobs where status not in ('completed', 'failed'))`,
+          [WORKER],
+        );
+        return rows.length === 1;
+      });
+      const sent = performance.now();
+      await user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
+      const { job, at } = await polled;
+      latencies.push(at - sent);
+      await worker.post("/api/workers/job_result", {
+        worker_id: WORKER,
+        job_id: job.job_id,
+        status: "completed",
+        result: {},
+        metrics: { rows_processed: 1 },
+        // Otherwise it would get the first job of the next measurement.
+        leaving: n === jobs - 1,
+      });
+    }
+  } finally {
+    clearInterval(heartbeat);
+  }
+  return latencies;
+}
+
+/** The value below which this share of all values lies. */
+export function quantile(values: number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}

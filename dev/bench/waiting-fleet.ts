@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SimulatedFleet } from "../simulator/fleet";
+import { cpuSeconds } from "../stack/cpu-time";
+import { checkoutRoot } from "../stack/paths";
+import type { Stack } from "../stack/stack";
+import { quantile } from "./dispatch-latency";
+
+/** CPU and memory use of a process. */
+export interface Load {
+  /** CPU use before the fleet starts, as a fraction of one core. */
+  idleShare: number;
+  /** CPU use with the fleet, as a fraction of one core. */
+  cpuShare: number;
+  rssMb: number;
+}
+
+export interface Loads {
+  forge: Load;
+  bare: Load;
+}
+
+export interface FleetScale {
+  workers: number;
+  /** Number of windows before the fleet starts, and with the fleet. */
+  idleWindows: number;
+  windows: number;
+  heartbeatS: number;
+  /** A multiple of heartbeatS, so that every window has the same number of heartbeats. */
+  windowS: number;
+}
+
+const WAIT_S = 50;
+const SETTLE_MS = 1_000;
+/** As long as the longest interval of a background loop. */
+const IDLE_WINDOW_MS = 2_000;
+
+function rssMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+/** Measures the share of a core that each process uses during this time. */
+async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
+  const before = pids.map(cpuSeconds);
+  const began = performance.now();
+  await sleep(forMs);
+  const tookS = (performance.now() - began) / 1000;
+  return pids.map((pid, at) => (cpuSeconds(pid) - (before[at] ?? 0)) / tookS);
+}
+
+/**
+ * The median share of a core without requests. A new process collects the garbage of its start
+ * once.
+ */
+async function idleShares(pids: number[], count: number): Promise<number[]> {
+  const windows: number[][] = [];
+  while (windows.length < count) windows.push(await cpuShares(pids, IDLE_WINDOW_MS));
+  return pids.map((_, at) =>
+    quantile(
+      windows.map((shares) => shares[at] ?? 0),
+      0.5,
+    ),
+  );
+}
+
+/**
+ * Compares Forge with a bare server, with the same number of polling and heartbeating workers. Both
+ * are measured at the same time, so that other load on the machine affects both. Forge is a process
+ * that only serves the API, as in an installation with a thousand workers. Its Temporal worker is
+ * another process.
+ *
+ * @param apiUrl the address of the stack's last additional server.
+ * @returns the load of both in each window.
+ */
+export async function measureWaitingFleet(
+  stack: Stack,
+  apiUrl: string,
+  { workers, idleWindows, windows, windowS, heartbeatS }: FleetScale,
+): Promise<Loads[]> {
+  const server = spawn(process.execPath, [join(checkoutRoot(), "dist/dev/bench/bare-server.js")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const fleets: SimulatedFleet[] = [];
+  const heartbeatMs = heartbeatS * 1000;
+  const startFleet = async (url: string, workerKey: string): Promise<void> => {
+    const fleet = new SimulatedFleet(
+      { normal: workers },
+      { apiUrl: url, workerKey, heartbeatMs, waitS: WAIT_S, workMs: 0, silenceMs: 0 },
+    );
+    fleets.push(fleet);
+    await fleet.start();
+  };
+  try {
+    const bareUrl = `http://127.0.0.1:${await firstLine(server)}`;
+    const forgePid = stack.otherServers.at(-1)?.pid ?? 0;
+    const barePid = server.pid ?? 0;
+    const pids = [forgePid, barePid];
+    await sleep(SETTLE_MS);
+    const idle = await idleShares(pids, idleWindows);
+    await startFleet(bareUrl, "k");
+    await startFleet(apiUrl, stack.keys.workerKey);
+    // Wait until the load of the start is over, and each worker has sent a heartbeat.
+    await sleep(heartbeatMs + SETTLE_MS);
+    const loads: Loads[] = [];
+    while (loads.length < windows) {
+      const shares = await cpuShares(pids, windowS * 1000);
+      const load = (pid: number, at: number): Load => ({
+        idleShare: idle[at] ?? 0,
+        cpuShare: shares[at] ?? 0,
+        rssMb: rssMb(pid),
+      });
+      loads.push({ forge: load(forgePid, 0), bare: load(barePid, 1) });
+    }
+    return loads;
+  } finally {
+    await Promise.all(fleets.map((fleet) => fleet.stop()));
+    server.kill();
+  }
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  if (!child.stdout) throw new Error("no stdout");
+  const [chunk] = (await once(child.stdout, "data")) as [Buffer];
+  return chunk.toString().trim();
+}

@@ -1,0 +1,86 @@
+import { DEPLOYMENT_TYPE } from "../../../core/deployments/workflow";
+import { DECLARATIONS } from "../../../core/jobs/types";
+import {
+  type JobTypeDeclaration,
+  REFERENCE_FIELDS,
+  TEMPLATE_NAMES,
+} from "../../../core/jobs/types/declaration";
+import { SWEEP, TEMPLATES } from "../../../core/pipelines/templates";
+import { quoted, WRITTEN } from "./fields";
+
+const all: readonly JobTypeDeclaration[] = DECLARATIONS;
+
+/** The dashboard's module of job types. */
+export const dashboardTypes = (): string => `// ${WRITTEN}
+
+export const JOB_TYPES = [${all.map(({ type }) => quoted(type)).join(", ")}] as const;
+export type JobType = (typeof JOB_TYPES)[number];
+
+/** The type whose jobs make deployments. */
+export const DEPLOYMENT_TYPE: JobType = ${quoted(DEPLOYMENT_TYPE)};
+
+/** The steps that a sweep repeats for each of its sets of fields. */
+export const SWEEP: { varied: JobType; judged: JobType } = ${JSON.stringify(SWEEP)};
+
+/** The steps of each template, in their order. */
+export const TEMPLATE_STEPS = {
+${TEMPLATE_NAMES.map((name) => `  ${quoted(name)}: ${JSON.stringify(TEMPLATES[name])},\n`).join("")}} satisfies Record<string, readonly JobType[]>;
+
+interface JobTypeFacts {
+  /** Above the form that submits one. */
+  about: string;
+  /** Of a pipeline's step. */
+  step: string;
+  /** A condition that its result could have to meet. */
+  gate: string;
+  /** The artifact that it makes. */
+  makes: string;
+  /** What a template's step takes from an earlier one. */
+  takes: "dataset" | "checkpoint" | null;
+  /** Second names of its payload fields, with the first. */
+  aliases: Record<string, string>;
+  /** Options of \`forge jobs submit\`, by the payload field that each gives. */
+  flags: Record<string, string>;
+}
+
+export const JOB_TYPE_FACTS: Record<JobType, JobTypeFacts> = {
+${all.map((each) => `  ${each.type}: ${JSON.stringify(factsOf(each), null, 2).replaceAll("\n", "\n  ")},\n`).join("")}};
+`;
+
+const factsOf = (declaration: JobTypeDeclaration) => {
+  const { artifact, client, payload, pipeline } = declaration;
+  const { takes } = pipeline;
+  const { about, step, gate } = client.dashboard;
+  return {
+    about,
+    step,
+    gate,
+    makes: artifact.type,
+    takes: takes ? REFERENCE_FIELDS[takes].split(" ")[0] : null,
+    aliases: payload.aliases ?? {},
+    flags: flagsOf(declaration),
+  };
+};
+
+function flagsOf({ client, payload: { fields, aliases = {} } }: JobTypeDeclaration) {
+  const flags: Record<string, string> = {};
+  for (const { name, field } of client.command.options) {
+    flags[field] = `--${name}`;
+    if (field === "dataset_id" && "dataset_uri" in fields) flags.dataset_uri = `--${name}`;
+  }
+  for (const [alias, field] of Object.entries(aliases)) {
+    if (flags[field] !== undefined) flags[alias] ??= flags[field];
+  }
+  return flags;
+}
+
+/** Styles with the color of each type in charts. */
+export const dashboardColors = (): string => `/* ${WRITTEN} */
+
+${["light", "dark"].flatMap((theme) => all.map((each) => colorOf(each, theme as "light" | "dark"))).join("\n")}`;
+
+function colorOf({ type, client }: JobTypeDeclaration, theme: "light" | "dark"): string {
+  const color = client.dashboard.color[theme];
+  const scope = theme === "dark" ? ':global([data-theme="dark"]) ' : "";
+  return `${scope}.${type} {\n  fill: ${color};\n  background: ${color};\n}\n`;
+}

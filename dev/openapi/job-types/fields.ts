@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { JobTypeDeclaration } from "../../../core/jobs/types/declaration";
+import type { Schema } from "../typescript-types";
+
+/** A payload field as clients see it, under its name or an alias. */
+export interface Field {
+  name: string;
+  schema: Schema;
+  /** Whether every submission must have it under this name. */
+  isRequired: boolean;
+}
+
+/** The payload field that a client's parameter sets, by its name or an alias. */
+export function fieldOf({ type, payload }: JobTypeDeclaration, name: string): Field {
+  const first = payload.aliases?.[name] ?? name;
+  const declared = payload.fields[first];
+  if (!declared) throw new Error(`${type} declares a parameter "${name}", and no such field`);
+  const { properties = {}, required = [] } = schemaOf(payload.fields);
+  const schema = properties[first] ?? {};
+  // With several field sets, no field counts as required: each set may use other names.
+  const isRequired = payload.forms === undefined && required.includes(first);
+  return { name, schema, isRequired };
+}
+
+const schemaOf = (fields: z.ZodRawShape): Schema =>
+  z.toJSONSchema(z.strictObject(fields), { io: "input" }) as Schema;
+
+/** Parameters of the SDK method, in order. */
+export const parametersOf = (declaration: JobTypeDeclaration): string[] => {
+  const { byPlace, byName } = declaration.client.parameters;
+  return [...byPlace, ...byName];
+};
+
+/** Whether the type accepts a dataset only by URI. */
+export const takesUriOnly = ({ payload: { fields } }: JobTypeDeclaration): boolean =>
+  "dataset_uri" in fields && !("dataset_id" in fields);
+
+export const WRITTEN =
+  "Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.";
+
+/** `generate` → `Generate`. */
+export const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+/** A JSON string literal is also a valid Python string literal. */
+export const quoted = (value: string): string => JSON.stringify(value);
+
+export const indent = (text: string, by: number): string =>
+  text.replace(/^(?=.)/gm, " ".repeat(by));
+
+/** @param others columns of the line that other text takes. */
+export const oneLineOr = (oneLine: string, lines: string, others: number): string =>
+  others + oneLine.length <= MAX_COLUMNS ? oneLine : lines;
+
+const MAX_COLUMNS = 100;
+
+/** @throws if a declared text makes a line of the file too long. */
+export function checkLines(path: string, content: string): string {
+  const long = content.split("\n").find((line) => line.length > MAX_COLUMNS);
+  if (long === undefined) return content;
+  throw new Error(
+    `a declared text is too long for ${path}, by ${long.length - MAX_COLUMNS}: ${long.trim()}`,
+  );
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const MAX_GROUPS = 10_000;
+
+interface Rate {
+  perSecond: number;
+  /** Calls that pass at once after a pause. */
+  burst: number;
+  /** Longest wait of one call. */
+  maxWaitMs: number;
+  /** Most calls of one group that may wait at a time. */
+  maxWaiting: number;
+}
+
+/**
+ * Limits the rate of calls per group by delaying them. A client that waits for each response, as a
+ * well-behaved client does, is slowed down to the rate. Concurrent calls pass at no more than
+ * `maxWaiting` per `maxWaitMs`.
+ */
+export class Throttle {
+  /** When the last call of a group would pass without a burst, in order of last use. */
+  private readonly due = new Map<string, number>();
+  private readonly waiting = new Map<string, number>();
+  private readonly everyMs: number;
+
+  constructor(
+    private readonly rate: Rate,
+    private readonly nowMs: () => number,
+  ) {
+    this.everyMs = 1_000 / rate.perSecond;
+  }
+
+  /**
+   * Counts one call of a group. Resolves to true when it may pass, or at once to false if too many
+   * wait.
+   */
+  async wait(group: string): Promise<boolean> {
+    const ms = this.next(group);
+    if (ms === 0) return true;
+    const waiting = this.waiting.get(group) ?? 0;
+    if (waiting >= this.rate.maxWaiting) return false;
+    this.waiting.set(group, waiting + 1);
+    await sleep(ms);
+    const left = (this.waiting.get(group) ?? 1) - 1;
+    if (left > 0) this.waiting.set(group, left);
+    else this.waiting.delete(group);
+    return true;
+  }
+
+  /** Counts one call of a group and returns how long it has to wait, in ms. */
+  next(group: string): number {
+    const { burst, maxWaitMs } = this.rate;
+    const now = this.nowMs();
+    const free = now + burst * this.everyMs;
+    const due = Math.min(Math.max(this.due.get(group) ?? 0, now) + this.everyMs, free + maxWaitMs);
+    this.due.delete(group);
+    this.due.set(group, due);
+    this.forgetOldest();
+    return Math.max(0, due - free);
+  }
+
+  private forgetOldest(): void {
+    for (const group of this.due.keys()) {
+      if (this.due.size <= MAX_GROUPS) return;
+      this.due.delete(group);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/** Collects the parameters of a statement. */
+export class Parameters {
+  readonly values: unknown[] = [];
+
+  /** Adds a value; returns its placeholder, as `$3`. */
+  add(value: unknown): string {
+    this.values.push(value);
+    return `$${this.values.length}`;
+  }
+
+  /**
+   * The columns and values of an INSERT: `(a, b) values ($1, $2)`. The text depends on the names only, so the
+   * statement stays prepared.
+   */
+  insert(row: Record<string, unknown>): string {
+    const placeholders = Object.values(row).map((value) => this.add(value));
+    return `(${Object.keys(row).join(", ")}) values (${placeholders.join(", ")})`;
+  }
+}

@@ -1,0 +1,33 @@
+"""What the methods that submit jobs share."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from ..models import BaseJob
+from ..operation import M, Resource
+from ..request import Request, create
+from ..submission import SubmissionOptions, body_of
+from .job_requests import JobsOperations
+
+J = TypeVar("J", bound=BaseJob)
+
+
+class Submitting(Resource[M], Generic[M, J]):
+    """Submits a job of any type."""
+
+    jobs: JobsOperations[M, J]
+
+    def _submit(
+        self, job_type: str, payload: dict[str, Any], options: SubmissionOptions
+    ) -> Request[J]:
+        body = body_of(payload, options)
+        key = options.get("idempotency_key")
+        return create(f"/api/jobs/{job_type}", self.jobs.read, body, key)
+
+
+def by_place(dataset_id: str | None, dataset_uri: str | None) -> tuple[str | None, str | None]:
+    """By place, a dataset is named by either: a URI can't be an id."""
+    if dataset_id and dataset_uri is None and "://" in dataset_id:
+        return None, dataset_id
+    return dataset_id, dataset_uri

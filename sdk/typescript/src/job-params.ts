@@ -1,0 +1,76 @@
+// Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.
+import type { SubmissionParams } from "./submission.ts";
+
+/** Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`. */
+export interface GenerateParams extends SubmissionParams {
+  /** what the rows are about, e.g. law */
+  domain?: string | undefined;
+  /** how many rows to write */
+  num_samples?: number | undefined;
+  /** what is asked of the teacher, e.g. question answering */
+  task?: string | undefined;
+  /** how many rows to write */
+  size?: number | undefined;
+  /** the model that writes the answers */
+  teacher?: string | undefined;
+  /** how the rows are written, e.g. concise */
+  style?: string | undefined;
+}
+
+/** Scores the rows of a dataset. */
+export interface AuditParams extends SubmissionParams {
+  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  dataset_uri: string;
+}
+
+/** Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`. */
+export interface DistillParams extends SubmissionParams {
+  /** the model that writes the answers */
+  teacher_model?: string | undefined;
+  /** the model that is to learn from the answers */
+  student_model?: string | undefined;
+  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  dataset_uri?: string | undefined;
+  /** a dataset of yours, by its id */
+  dataset_id?: string | undefined;
+  /** the model that writes the answers */
+  teacher?: string | undefined;
+}
+
+/** Trains a checkpoint: `model` or `model_id`, `dataset_id` or `dataset_uri`. */
+export interface TrainParams extends SubmissionParams {
+  /** the model that is trained, e.g. llama-3-8b */
+  model?: string | undefined;
+  /** a dataset of yours, by its id */
+  dataset_id?: string | undefined;
+  /** how often the dataset is gone through; 3 by default */
+  epochs?: number | undefined;
+  /** the model that is trained, e.g. llama-3-8b */
+  model_id?: string | undefined;
+  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  dataset_uri?: string | undefined;
+}
+
+/** Scores a checkpoint, given as `checkpoint_id` or `model_id`. */
+export interface EvaluateParams extends SubmissionParams {
+  /** a checkpoint of yours, by its id, or a model's name */
+  checkpoint_id?: string | undefined;
+  /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+  benchmark?: string | undefined;
+  /** a checkpoint of yours, by its id, or a model's name */
+  model_id?: string | undefined;
+}
+
+/** Serves a checkpoint, given as `checkpoint_id` or `model_id`. */
+export interface DeployParams extends SubmissionParams {
+  /** a checkpoint of yours, by its id, or a model's name */
+  checkpoint_id?: string | undefined;
+  /** a tag that its worker must carry */
+  region?: string | undefined;
+  /** a checkpoint of yours, by its id, or a model's name */
+  model_id?: string | undefined;
+  /** servers that are made in any case; 1 by default */
+  min_replicas?: number | undefined;
+  /** servers at most, while idle workers fit; 1 by default */
+  max_replicas?: number | undefined;
+}

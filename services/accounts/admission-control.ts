@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Principal } from "../../core/accounts/principal";
+import { ForgeError } from "../../core/errors";
+import { FairQueue } from "../../platform/concurrency/fair-queue";
+import { Throttle } from "../../platform/concurrency/throttle";
+import { parseJsonBody } from "../../platform/http/body";
+import { busyShare, FairShare } from "../../platform/http/fair-share";
+import { routeOf } from "../../platform/http/routing";
+import { addressGroup } from "../../platform/net/address-group";
+import type { Context } from "../context";
+import { authenticate } from "./authenticate";
+import { KeyLookup } from "./key-lookup";
+import { requireBelow } from "./quota-exceeded";
+import { RateLimiter } from "./rate-limit";
+
+/** How many refusals are sent without delay, and how many may wait: per tenant, and per address without a key. */
+const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
+const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
+const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
+
+const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
+/** Work is measured in small requests. This many characters of a response, or bytes of a body, count as one. */
+const CHARACTERS_OF_A_REQUEST = 8_192;
+const BYTES_OF_A_REQUEST = 20_000;
+/** For bodies that are forwarded or stored, but not parsed. */
+const STREAMED_BYTES_OF_A_REQUEST = 400_000;
+/** A request with a larger body, in bytes, always waits for its tenant's share. */
+const LARGE_BODY = 16_384;
+/** How many large bodies of a tenant may wait in memory to be parsed. */
+const MAX_LARGE_BODIES = 100;
+
+/** Errors that a client without a key causes by guessing secrets; their responses are delayed. */
+const GUESSING_ERRORS = ["invalid_api_key", "invalid_ticket"];
+
+/** Runs before every route handler: checks the key, the tenant's limits and the tenant's fair share. */
+export class AdmissionControl {
+  private readonly keys: KeyLookup;
+  private readonly limiter: RateLimiter;
+  private readonly tenantRefusals: Throttle;
+  private readonly anonymousRefusals: Throttle;
+  private readonly shares: FairShare;
+  private readonly largeBodies = new FairQueue();
+
+  constructor(private readonly ctx: Context) {
+    this.keys = new KeyLookup(ctx.pool, ctx.signals, ctx.clock.nowMs);
+    this.limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
+    this.tenantRefusals = new Throttle(TENANT_REFUSALS, ctx.clock.nowMs);
+    this.anonymousRefusals = new Throttle(ANONYMOUS_REFUSALS, ctx.clock.nowMs);
+    this.shares = new FairShare(SHARES, ctx.clock.nowMs, busyShare());
+  }
+
+  /** Authenticates the request. @throws 403 without a valid key. */
+  async principalOf(request: FastifyRequest): Promise<Principal> {
+    const canWait = routeOf(request)?.batchedKeyLookup;
+    return await authenticate({ db: this.ctx.pool, keys: this.keys }, request.raw, canWait);
+  }
+
+  /** Counts an authenticated request and resolves when it may continue. @throws 429 if it is refused. */
+  async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { userId, scope, sharesWorkers } = request.principal;
+    const { fairShare, unlimited, operationId = "", throttle, stream } = routeOf(request) ?? {};
+    const isLimited = scope === "user" && !unlimited;
+    const length = Number(request.headers["content-length"] ?? 0);
+    if (stream) this.spend(request.principal, length / STREAMED_BYTES_OF_A_REQUEST);
+    if (isLimited) await this.limiter.admit(userId, reply);
+    // Shared workers serve all tenants, so they don't wait for the share of their owner.
+    const mayWait = isLimited || (!sharesWorkers && (fairShare || isLarge(request)));
+    if (mayWait) await this.enter(request.principal, fairShare ? operationId : "");
+    else this.spend(request.principal, 1);
+    if (throttle && !(await throttle.wait(userId))) {
+      throw tooMany("such requests");
+    }
+  }
+
+  /**
+   * Parses a JSON body. Large bodies are parsed one at a time, round robin over tenants, and take at most half of the
+   * process's time, so that other work can run in between.
+   */
+  async read({ principal }: FastifyRequest, bytes: Buffer): Promise<unknown> {
+    this.spend(principal, bytes.length / BYTES_OF_A_REQUEST);
+    const parse = (): unknown => parseJsonBody(bytes, this.ctx.config.http.maxJsonDepth);
+    if (bytes.length <= LARGE_BODY) return parse();
+    if (this.largeBodies.waitingOf(principal.userId) >= MAX_LARGE_BODIES) throw tooMany("bodies");
+    return await new Promise((resolve, reject) => {
+      void this.largeBodies.run(principal.userId, async () => {
+        const began = performance.now();
+        try {
+          resolve(parse());
+        } catch (error) {
+          reject(error);
+        }
+        await sleep(performance.now() - began);
+      });
+    });
+  }
+
+  noteAnswer({ principal }: FastifyRequest, characters: number): void {
+    // Undefined for open paths and for requests without a valid key.
+    if (principal) this.spend(principal, characters / CHARACTERS_OF_A_REQUEST);
+  }
+
+  /**
+   * Delays responses to clients that exceed their rate limit or send invalid secrets, so that they can't keep this
+   * process busy. False if too many responses to that client wait already: the caller should close its connection.
+   */
+  async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
+    if (!(error instanceof ForgeError)) return true;
+    if (error.status !== 429 && !GUESSING_ERRORS.includes(error.code)) return true;
+    if (principal) return await this.tenantRefusals.wait(principal.userId);
+    this.shares.spendUnauthenticated(1);
+    return await this.anonymousRefusals.wait(addressGroup(ip));
+  }
+
+  /** Requests of admins and shared workers count for no tenant: scraping metrics makes no tenant wait. */
+  private spend({ userId, sharesWorkers }: Principal, cost: number): void {
+    if (!sharesWorkers) this.shares.spend(userId, cost);
+  }
+
+  private async enter({ userId, scope }: Principal, line: string): Promise<void> {
+    const { caps } = this.ctx.config.limits;
+    const cap = scope === "user" ? caps.waiting_requests : caps.waiting_polls;
+    const { limit } = cap;
+    const maxWaiting = limit ?? Number.POSITIVE_INFINITY;
+    if (await this.shares.enter(userId, line, maxWaiting)) return;
+    requireBelow(cap, maxWaiting);
+  }
+}
+
+const tooMany = (what: string): ForgeError =>
+  new ForgeError(429, "rate_limited", `too many ${what} of your tenant are waiting already`);
+
+/** Also true if the length of the body is unknown. */
+const isLarge = ({ headers }: FastifyRequest): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > LARGE_BODY;

@@ -1,0 +1,149 @@
+import type { Context } from "../context";
+import type { Delivery, EntryFacts, Topic } from "../outbox/topic";
+import {
+  claimLines,
+  markExported,
+  postponeLine,
+  releaseLines,
+  reopenLines,
+  suspendLines,
+} from "./billing-exports";
+import type {
+  DueLine,
+  Delivery as LineDelivery,
+  NotDelivered,
+  UsageExporter,
+} from "./usage-exporter";
+
+const BATCH = 100;
+/** No line is sent later than this after its claim, so every request ends well before the lease does. */
+const SENDING_MS = 25_000;
+const LEASE_S = 60;
+/** The receiver is down after this number of consecutive failures without an answer. */
+const DOWN_AFTER = 3;
+const DAY_S = 86_400;
+/** Longest delay of a failed line, in export intervals. */
+const MAX_BACKOFF = 10;
+const UPDATE_BATCH = 1_000;
+
+/** Lines that must be delivered in order. `untilMs`: no line is sent after this time. */
+interface Lane {
+  lines: DueLine[];
+  untilMs: number;
+}
+
+/**
+ * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line's row is
+ * its own outbox entry: it is due until it is marked as exported.
+ */
+export class LineTopic implements Topic<Lane, never> {
+  readonly name = "billing-export";
+  readonly concurrency = 8;
+  /** Two deliveries of the same lane must not overlap. */
+  readonly claimsWhenIdle = true;
+  readonly sweepMs: number;
+  readonly pauseMs: number;
+  /** Why the last finished delivery got no answer; undefined: it got one. */
+  private failure: string | undefined;
+  private failuresInARow = 0;
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly exporter: UsageExporter,
+  ) {
+    this.sweepMs = ctx.config.billingExport.intervalS * 1000;
+    // The pause ends before the next sweep, but not during the current one.
+    this.pauseMs = this.sweepMs / 2;
+  }
+
+  async claim(limit: number): Promise<Lane[]> {
+    const { pool, clock, clockWatch } = this.ctx;
+    const { needsCustomer } = this.exporter;
+    await reopenLines(pool, UPDATE_BATCH);
+    let updated = needsCustomer ? UPDATE_BATCH : 0;
+    while (updated === UPDATE_BATCH) updated = await suspendLines(pool, DAY_S, UPDATE_BATCH);
+    const options = { leaseS: LEASE_S, limit: limit === 1 ? 1 : BATCH, needsCustomer };
+    const lines = await clockWatch.transaction((db) => claimLines(db, options), {
+      requireKnownClock: true,
+    });
+    this.failuresInARow = 0;
+    const lanes = new Map<string, Lane>();
+    const untilMs = clock.nowMs() + SENDING_MS;
+    for (const line of lines) {
+      const name = this.exporter.laneOf(line);
+      const lane = lanes.get(name) ?? { lines: [], untilMs };
+      lane.lines.push(line);
+      lanes.set(name, lane);
+    }
+    return [...lanes.values()];
+  }
+
+  /** @throws with the reason if the last delivery got no answer from the receiver. */
+  async deliver({ lines, untilMs }: Lane, stopping: AbortSignal): Promise<Delivery> {
+    const refused: NotDelivered[] = [];
+    const unsent: DueLine[] = [];
+    for (const line of lines) {
+      const isOver =
+        stopping.aborted || this.failuresInARow >= DOWN_AFTER || this.ctx.clock.nowMs() > untilMs;
+      if (isOver) unsent.push(line);
+      else await this.deliverLine(line, refused);
+    }
+    this.report(refused);
+    if (unsent.length > 0) await releaseLines(this.ctx.pool, unsent);
+    if (this.failure !== undefined) throw new Error(this.failure);
+    return "delivered";
+  }
+
+  async outageOf(error: unknown): Promise<string> {
+    return error instanceof Error ? error.message : String(error);
+  }
+
+  factsOf({ lines }: Lane): EntryFacts {
+    return { lines: lines.length };
+  }
+
+  private async deliverLine(line: DueLine, refused: NotDelivered[]): Promise<void> {
+    const { pool, config } = this.ctx;
+    const delivery = await this.exporter.deliver(line);
+    this.noteAnswer(delivery);
+    if (delivery.taken) {
+      await markExported(pool, line.line_id);
+      return;
+    }
+    if (delivery.again !== "soon") refused.push(delivery);
+    await postponeLine(pool, line, {
+      forS: delayOf(delivery, line.tries, config.billingExport.intervalS),
+      reason: delivery.reason,
+      isInDoubt: delivery.mayHaveArrived || line.in_doubt_s !== null,
+    });
+  }
+
+  /** `too_late` changes nothing: the line was not sent, so the receiver's state is unknown. */
+  private noteAnswer(delivery: LineDelivery): void {
+    if (delivery.taken || delivery.again === "tomorrow") {
+      this.failure = undefined;
+      this.failuresInARow = 0;
+    } else if (delivery.again === "soon") {
+      this.failure = delivery.reason;
+      this.failuresInARow += 1;
+    }
+  }
+
+  private report(refused: NotDelivered[]): void {
+    const [first] = refused;
+    if (!first) return;
+    const { name: exporter } = this.exporter;
+    const facts = { exporter, lines: refused.length, reason: first.reason };
+    this.ctx.logger.warn(facts, "billing lines were refused");
+  }
+}
+
+function delayOf({ again }: NotDelivered, tries: number, intervalS: number): number {
+  switch (again) {
+    case "soon":
+      return intervalS * Math.min(MAX_BACKOFF, 2 ** Math.min(tries - 1, 10));
+    case "tomorrow":
+    case "too_late":
+      return DAY_S;
+  }
+}

@@ -1,0 +1,44 @@
+import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import { BOOTSTRAP_WORKFLOW, type BootstrapInput } from "../../core/fleet/bootstrap";
+import { bootstrapWorkflowId } from "../../core/workflow-ids";
+import { TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
+import type { Context } from "../context";
+import type { Topic } from "../outbox/topic";
+import { temporalReceiver } from "../temporal/temporal-receiver";
+import { claimBootstraps, type DueBootstrap } from "./bootstraps";
+
+/**
+ * Starts the workflows that set up workers. The entry is the worker's row: it is `bootstrapping`, and its workflow has
+ * not started this run or has not been checked recently. A running workflow is not changed. The workflow records its
+ * own start.
+ */
+export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
+  ...temporalReceiver(ctx),
+  name: "bootstrap-starter",
+  sweepMs: 1_000,
+  claim: (limit) => claimBootstraps(ctx.pool, ctx.config.reconcileAfterS, limit),
+  async deliver({ worker_id: workerId, bootstrap_run: run }) {
+    await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+      startBootstrap(ctx, { workerId, run }),
+    );
+    return "delivered";
+  },
+  factsOf: ({ worker_id }) => ({ worker_id }),
+});
+
+async function startBootstrap({ temporal, config }: Context, input: BootstrapInput): Promise<void> {
+  const { taskQueue, taskTimeoutMs } = config.temporal;
+  try {
+    await temporal.workflow.start(BOOTSTRAP_WORKFLOW, {
+      workflowId: bootstrapWorkflowId(input.workerId),
+      taskQueue,
+      workflowTaskTimeout: taskTimeoutMs,
+      args: [input],
+      workflowIdReusePolicy: "ALLOW_DUPLICATE",
+      workflowIdConflictPolicy: "USE_EXISTING",
+      staticSummary: `sets up ${input.workerId}`,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

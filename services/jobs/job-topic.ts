@@ -1,0 +1,53 @@
+import type { JobEntryKey, OutcomeKey } from "../../platform/signals";
+import { TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
+import type { Context } from "../context";
+import type { Delivery, Topic } from "../outbox/topic";
+import { temporalReceiver } from "../temporal/temporal-receiver";
+import { attemptEndOf, findAttempt } from "./attempts";
+import { deliverOutcome, reconcileWorkflow, startJobWorkflow } from "./job-workflows";
+import {
+  claimJobEntries,
+  findOutcome,
+  type JobEntry,
+  postponeJobEntry,
+  removeJobEntries,
+} from "./outbox";
+
+/** The relay: starts the workflows of jobs and delivers the outcomes of attempts to them. */
+export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
+  ...temporalReceiver(ctx),
+  name: "relay",
+  sweepMs: 500,
+  subscribe(onCommit) {
+    const onEntry = (key: JobEntryKey): void =>
+      // A start is due later: if an outcome is committed before that, one call delivers both.
+      key.topic === "outcome" ? onCommit(key) : onCommit();
+    ctx.signals.on("outbox", onEntry);
+    return () => ctx.signals.off("outbox", onEntry);
+  },
+  find: ({ jobId, attempt }) => findOutcome(ctx.pool, jobId, attempt),
+  claim: (limit) => claimJobEntries(ctx.pool, ctx.config.outbox.leaseS, limit),
+  async deliver(entry) {
+    if (entry.superseded) return "obsolete";
+    return await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+      deliver(ctx, entry),
+    );
+  },
+  remove: (entries) => removeJobEntries(ctx.pool, entries),
+  postpone: (entry, forS, why) => postponeJobEntry(ctx.pool, entry, forS, why),
+  factsOf: ({ job_id, topic, attempt, tries }) =>
+    topic === "start" ? { job_id, topic, tries } : { job_id, topic, attempt, tries },
+  callOf: ({ unstarted }) => (unstarted ? "start" : "outcome"),
+});
+
+async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
+  const { job_id: jobId, topic, attempt, unstarted } = entry;
+  const started = unstarted && (await startJobWorkflow(ctx, entry, "first"));
+  // A workflow reads its job's first attempt before it waits, so it sees all commits before its start.
+  if (topic === "start" || started) return "delivered";
+  const row = await findAttempt(ctx.pool, jobId, attempt);
+  const end = row && attemptEndOf(row);
+  if (!end || (await deliverOutcome(ctx, jobId, attempt, end))) return "delivered";
+  // The activity is not scheduled yet, has completed, or the workflow is missing: compare to find out.
+  return (await reconcileWorkflow(ctx, jobId)) ? "delivered" : "not_awaited";
+}

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Slots } from "../../platform/concurrency/slots";
+import { Loop } from "../../platform/loop";
+import { isDatabaseError } from "../../platform/postgres/errors";
+import type { Component } from "../../platform/service";
+import { isRefusal, reasonOf } from "../../platform/temporal/client";
+import type { Context } from "../context";
+import { Removals } from "./removals";
+import type { Topic } from "./topic";
+
+/**
+ * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` looks for entries. Signals report the
+ * commits of this process in the meantime.
+ */
+const QUIET_AFTER_MS = 10_000;
+const QUIET_STRIDE = 4;
+/** Most committed entries that wait for a free slot. The sweep finds the rest. */
+const MAX_WAITING = 10_000;
+/** Longest delay between two deliveries of an entry, in general and if the receiver refuses the call. */
+const MAX_BACKOFF_S = 10;
+const MAX_REFUSED_BACKOFF_S = 300;
+/** Log failures as errors from this try on. At the first try, the receiver may have just come back. */
+const SURE_AFTER_TRIES = 1;
+const MAX_REASON_LENGTH = 500;
+/** Longest wait of `stop`. The lease of a hanging delivery expires, and another process delivers the entry. */
+const STOP_GRACE_MS = 5_000;
+
+/**
+ * Delivers the outbox entries of one topic. Runs in every process. It delivers the entries of its own process right
+ * after their commit, and all others by a sweep, after their lease has expired. An entry stays until it is delivered,
+ * so no change is lost if the receiver is down or the process crashes.
+ */
+export class Courier<Entry, Key = never> implements Component {
+  readonly name: string;
+  private readonly loop: Loop;
+  private readonly stopping = new AbortController();
+  private readonly slots: Slots;
+  private readonly removals: Removals<Entry> | undefined;
+  private unsubscribe: (() => unknown) | undefined;
+  /** Why the receiver is down; undefined: it is not known to be down. */
+  private outage: string | undefined;
+  private pausedUntilMs = 0;
+  private lastEntryMs = 0;
+  private sweeps = 0;
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly topic: Topic<Entry, Key>,
+  ) {
+    this.name = topic.name;
+    this.loop = new Loop(topic.name, topic.sweepMs, () => this.sweep(), ctx);
+    // The entry is still in the database: a later sweep delivers it.
+    this.slots = new Slots(topic.concurrency, (error) => this.debug(error, "delivery failed"));
+    const remove = topic.remove?.bind(topic);
+    this.removals =
+      remove && new Removals(remove, (error) => this.debug(error, "outbox entry not removed"));
+  }
+
+  start(): void {
+    this.unsubscribe = this.topic.subscribe?.((key) => this.onCommit(key));
+    this.loop.start();
+  }
+
+  async stop(): Promise<void> {
+    this.unsubscribe?.();
+    this.stopping.abort();
+    await Promise.race([this.drain(), sleep(STOP_GRACE_MS, undefined, { ref: false })]);
+  }
+
+  private async drain(): Promise<void> {
+    await this.loop.stop();
+    await this.slots.untilIdle();
+    await this.removals?.untilDone();
+  }
+
+  /** Called after a commit of this process. The commit also leased the entry, except for deployments. */
+  private onCommit(key: Key | undefined): void {
+    this.lastEntryMs = this.ctx.clock.nowMs();
+    if (key === undefined || this.isPaused() || this.slots.waitingCount >= MAX_WAITING) return;
+    this.slots.run(() => this.deliverKey(key));
+  }
+
+  private async deliverKey(key: Key): Promise<void> {
+    if (this.isPaused()) return;
+    const entry = await this.topic.find?.(key);
+    if (entry) await this.deliver(entry);
+  }
+
+  /** @throws while the receiver is down, so that the loop logs the start and the end of an outage once each. */
+  private async sweep(): Promise<void> {
+    const { claimsWhenIdle, concurrency } = this.topic;
+    if (this.sweeps++ % QUIET_STRIDE !== 0 && this.isQuiet()) return;
+    while (!this.isPaused()) {
+      const { free } = this.slots;
+      if (free <= 0 || (claimsWhenIdle && free < concurrency)) {
+        await this.slots.untilOneEnds();
+        continue;
+      }
+      const isProbe = this.outage !== undefined;
+      const entries = await this.topic.claim(isProbe ? 1 : free);
+      if (entries.length === 0) {
+        if (isProbe && (await this.topic.isBack?.())) this.outage = undefined;
+        break;
+      }
+      this.lastEntryMs = this.ctx.clock.nowMs();
+      for (const entry of entries) this.slots.run(() => this.deliver(entry));
+      if (isProbe) await this.slots.untilTheseEnd();
+    }
+    if (this.outage !== undefined) throw new Error(this.outage);
+  }
+
+  private isQuiet(): boolean {
+    if (!this.topic.subscribe || this.outage !== undefined) return false;
+    return this.ctx.clock.nowMs() - this.lastEntryMs > QUIET_AFTER_MS;
+  }
+
+  private isPaused(): boolean {
+    return this.stopping.signal.aborted || this.ctx.clock.nowMs() < this.pausedUntilMs;
+  }
+
+  private async deliver(entry: Entry): Promise<void> {
+    try {
+      const delivery = await this.topic.deliver(entry, this.stopping.signal);
+      if (delivery !== "obsolete") this.onAnswer(entry, delivery);
+      if (delivery === "not_awaited") await this.postpone(entry, "not awaited yet");
+      else this.removals?.add(entry);
+    } catch (error) {
+      await this.onFailure(entry, error);
+    }
+  }
+
+  private onAnswer(entry: Entry, delivery: "delivered" | "not_awaited"): void {
+    this.outage = undefined;
+    this.count(entry, delivery === "delivered" ? "taken" : "not_waited_for");
+  }
+
+  private async onFailure(entry: Entry, error: unknown): Promise<void> {
+    // The lease expires. A sweep delivers the entry when Postgres works again.
+    if (isDatabaseError(error)) throw error;
+    this.count(entry, "failed");
+    const reason = reasonOf(error);
+    this.outage = await this.topic.outageOf(error);
+    if (this.outage === undefined) {
+      this.logFailure(entry, reason);
+      const longestS = isRefusal(error) ? MAX_REFUSED_BACKOFF_S : MAX_BACKOFF_S;
+      await this.postpone(entry, reason, longestS);
+    } else {
+      this.pausedUntilMs = this.ctx.clock.nowMs() + this.topic.pauseMs;
+      await this.postpone(entry, reason);
+    }
+  }
+
+  private logFailure(entry: Entry, err: string): void {
+    const facts = this.topic.factsOf(entry);
+    const { tries } = facts;
+    const level = tries === undefined ? "warn" : tries < SURE_AFTER_TRIES ? "debug" : "error";
+    this.ctx.logger[level]({ loop: this.name, ...facts, err }, "outbox entry not delivered");
+  }
+
+  private async postpone(entry: Entry, why: string, longestS = MAX_BACKOFF_S): Promise<void> {
+    const { tries = 0 } = this.topic.factsOf(entry);
+    const backoffS = Math.min(longestS, 0.2 * 2 ** Math.min(tries, 12));
+    await this.topic.postpone?.(entry, backoffS, why.slice(0, MAX_REASON_LENGTH));
+  }
+
+  private count(entry: Entry, result: "taken" | "not_waited_for" | "failed"): void {
+    const call = this.topic.callOf?.(entry);
+    if (call !== undefined) this.ctx.metrics.temporalCalls.inc({ call, result });
+  }
+
+  private debug(error: unknown, message: string): void {
+    this.ctx.logger.debug({ loop: this.name, err: reasonOf(error) }, message);
+  }
+}

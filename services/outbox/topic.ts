@@ -1,0 +1,57 @@
+/**
+ * `delivered`: the receiver has the entry. `obsolete`: nothing was sent, because the entry is no longer needed.
+ * `not_awaited`: the receiver answered, but can't use the entry yet.
+ */
+export type Delivery = "delivered" | "obsolete" | "not_awaited";
+
+/** Log fields of an entry. `tries`: how often it was postponed; absent if the topic doesn't count that. */
+export interface EntryFacts {
+  tries?: number;
+  [fact: string]: string | number | undefined;
+}
+
+/**
+ * One kind of outbox entry: where entries are stored, and how an entry is delivered. A delivery may happen more than
+ * once, so it must be idempotent for its receiver.
+ */
+export interface Topic<Entry, Key> {
+  /** Name of the loop in logs and metrics. */
+  readonly name: string;
+  readonly sweepMs: number;
+  /** Maximum number of parallel deliveries. */
+  readonly concurrency: number;
+  /** Claims only while no delivery is in progress, for entries that must not overtake earlier ones. */
+  readonly claimsWhenIdle?: boolean;
+  /** Time between two tries while the receiver is down. */
+  readonly pauseMs: number;
+
+  /**
+   * Subscribes to commits of this process. If omitted, only sweeps find entries.
+   *
+   * @param onCommit called with the key of an entry to deliver at once, or without a key if the entry is due later.
+   * @returns a function that unsubscribes.
+   */
+  subscribe?(onCommit: (key?: Key) => void): () => unknown;
+  /** The entry that was just committed; undefined if it has been delivered. */
+  find?(key: Key): Promise<Entry | undefined>;
+  /**
+   * Leases due entries, so that no other process delivers them at the same time. Holds no row lock afterwards.
+   *
+   * @param limit 1 while the receiver is down: a single entry tests whether it is back. A topic may return more entries
+   *   than this. They wait for a free slot, and must not wait longer than their lease.
+   */
+  claim(limit: number): Promise<Entry[]>;
+  /** @throws if the receiver does not accept the entry, or Postgres fails. */
+  deliver(entry: Entry, stopping: AbortSignal): Promise<Delivery>;
+  /** Removes delivered entries. Omitted if `deliver` records the delivery itself. */
+  remove?(entries: Entry[]): Promise<void>;
+  /** Postpones an entry by `forS` seconds. Omitted if the lease is the delay. */
+  postpone?(entry: Entry, forS: number, why: string): Promise<void>;
+  /** After a failed delivery: why the receiver is down; undefined if it answers, so the entry is at fault. */
+  outageOf(error: unknown): Promise<string | undefined>;
+  /** Whether a receiver that was down answers again. Called if no entry is due. If omitted, the next entry tests it. */
+  isBack?(): Promise<boolean>;
+  factsOf(entry: Entry): EntryFacts;
+  /** Label of the call in `forge_temporal_calls_total`. If omitted, calls are not counted. */
+  callOf?(entry: Entry): string;
+}

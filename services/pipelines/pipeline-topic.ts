@@ -1,0 +1,28 @@
+import type { Context } from "../context";
+import type { Topic } from "../outbox/topic";
+import { temporalReceiver } from "../temporal/temporal-receiver";
+import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./due-wakes";
+import { wakePipeline } from "./pipeline-workflows";
+
+/** Short even after a refusal: no other event retries the wake after the cause is fixed. */
+const MAX_BACKOFF_S = 10;
+
+/** Starts and wakes the workflows of pipelines. The reconciler finds workflows that are missing. */
+export const pipelineTopic = (ctx: Context): Topic<PipelineWake, string> => ({
+  ...temporalReceiver(ctx),
+  name: "pipeline-starter",
+  sweepMs: 1_000,
+  subscribe(onCommit) {
+    ctx.signals.on("pipeline", onCommit);
+    return () => ctx.signals.off("pipeline", onCommit);
+  },
+  find: (pipelineId) => findWake(ctx.pool, pipelineId),
+  claim: (limit) => claimDueWakes(ctx.pool, ctx.config.outbox.leaseS, limit),
+  async deliver(wake) {
+    await wakePipeline(ctx, wake);
+    return "delivered";
+  },
+  postpone: ({ pipeline_id: pipelineId }, forS) =>
+    postponeWake(ctx.pool, pipelineId, Math.min(forS, MAX_BACKOFF_S)),
+  factsOf: ({ pipeline_id, tries }) => ({ pipeline_id, tries }),
+});

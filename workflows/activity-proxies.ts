@@ -1,0 +1,42 @@
+import { proxyActivities, proxyLocalActivities } from "@temporalio/workflow";
+import type { Activities } from "../activities";
+
+/**
+ * Retries forever, for every error type. These activities fail only while Postgres or the store is
+ * down, and a workflow must not end because its outcome could not be written.
+ */
+export const unlimitedRetries = {
+  initialInterval: "500ms",
+  backoffCoefficient: 2,
+  maximumInterval: "10s",
+} as const;
+
+/**
+ * Each activity runs a few SQL statements and writes small files. The timeout is the only way for
+ * Temporal to notice that the process was killed.
+ */
+export const regularActivities = proxyActivities<Activities>({
+  startToCloseTimeout: "30s",
+  retry: unlimitedRetries,
+});
+
+/** Runs inside the workflow task. Few retries, because each failure adds to the history. */
+export const localActivities = proxyLocalActivities<Activities>({
+  startToCloseTimeout: "5s",
+  scheduleToCloseTimeout: "5s",
+  retry: { initialInterval: "200ms", maximumAttempts: 3 },
+});
+
+/**
+ * Calls an activity as a local activity. If that fails, calls it as a regular one with unlimited
+ * retries.
+ */
+export async function localFirst<T>(
+  call: (activities: Pick<Activities, keyof Activities>) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(localActivities);
+  } catch {
+    return await call(regularActivities);
+  }
+}

@@ -1,0 +1,35 @@
+import { patched, workflowInfo } from "@temporalio/workflow";
+
+/**
+ * Patches of the workflow code, introduced so that a release can be rolled back. Executions live
+ * for weeks, and during a rollout both releases process their tasks. So each patch takes two
+ * releases: the first contains the new code but does not activate it, the second activates it. The
+ * first release can continue executions that the second one started; older releases can't. Remove a
+ * patch when no execution that started without it is left.
+ */
+const PATCHES = {
+  /** The plan contains the orders. Before, a separate activity read them. */
+  planBringsOrders: "plan-brings-orders",
+  /** If a late wake finds no new run, the workflow keeps the end of the last run. Before, it ended as `none`. */
+  lastEndCounts: "last-end-counts",
+} as const;
+
+/** Patches that new executions use. A patch of PATCHES that is not listed here is not active yet. */
+const ACTIVE_PATCHES: readonly string[] = ["plan-brings-orders", "last-end-counts"];
+
+/** Patches that are in the history of this execution. */
+const recorded = new Set<string>();
+
+/**
+ * Whether this execution uses a patch. Use it instead of the SDK's `patched`. An execution that
+ * started without the patch continues without it. One that a later release started with it
+ * continues with it, even if this release does not activate the patch.
+ */
+export function isPatched(patch: keyof typeof PATCHES): boolean {
+  const id = PATCHES[patch];
+  if (ACTIVE_PATCHES.includes(id)) return patched(id);
+  // During replay `patched` reports what the history contains. Otherwise it would activate the
+  // patch.
+  if (workflowInfo().unsafe.isReplaying && patched(id)) recorded.add(id);
+  return recorded.has(id);
+}
