@@ -32,7 +32,9 @@ const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
 /** By how much the trained model must be better in exact answers to unseen questions. */
 const MARGIN = 0.5;
+/** CPU time. On cores that are shared with other tests, the job takes longer. */
 const MAX_TRAINING_S = 90;
+const TRAINED_MS = 150_000;
 
 beforeAll(async () => {
   await pythonEnvironment(saySilently, ["runtime", "train"]);
@@ -104,16 +106,16 @@ test("generate, audit and distill: a dataset from a teacher", async () => {
 });
 
 test("train: a checkpoint from that dataset", async () => {
-  const { result } = await runJob(forge.user, "train", training());
+  const { result } = await runJob(forge.user, "train", training(), TRAINED_MS);
   made.trained = String(result.checkpoint_id);
-}, 120_000);
+}, 180_000);
 
 slowTest(
   "train: the next worker does not repeat the lost attempt's steps",
   async () => {
     const keptByAgent = (): number => {
       const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
-      return [...agentLog.matchAll(/checkpoint \S+ is kept/g)].length;
+      return [...agentLog.matchAll(/checkpoint \S+ uploaded/g)].length;
     };
     // Kept from the training before this one.
     const keptBefore = keptByAgent();

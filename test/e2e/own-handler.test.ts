@@ -84,7 +84,7 @@ test("killed half-way, it continues from its last checkpoint on the next worker"
   const { length: before } = agentLog();
   const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 6 });
   const keptStep = await waitFor("a checkpoint", async () => {
-    const found = /checkpoint step-(\d+).json is kept/.exec(agentLog().slice(before));
+    const found = /checkpoint step-(\d+).json uploaded/.exec(agentLog().slice(before));
     return found ? Number(found[1]) : undefined;
   });
   await forge.stack.agents.get("own")?.kill();

@@ -131,7 +131,7 @@ test("a fatal failure is not retried", async () => {
     attempts: 1,
     error: "the handler ended with exit code 3: no such column",
   });
-  expect(await logOf(forge.user, job_id)).not.toMatch(/trying again/);
+  expect(await logOf(forge.user, job_id)).not.toMatch(/local retry/);
 });
 
 test("a cancel ends the whole process group within the grace period; log and usage so far are kept", async () => {

@@ -37,7 +37,7 @@ test("another step seems to be running: step script", async () => {
   machine.sshd.fake("flock", "exit 1");
   await machine.register();
   const failed = await machine.untilFailed("script");
-  expect(failed.status_reason).toMatch(/another step has been at work/);
+  expect(failed.status_reason).toMatch(/another step has been running/);
   expect(failed.bootstrap).toMatchObject({ run: 2, ssh_host_key: machine.sshd.hostKey });
   machine.sshd.fake("flock", undefined);
 });

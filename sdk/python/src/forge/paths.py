@@ -66,7 +66,8 @@ def _folded(path: str) -> str:
 def prepare(root: Path, path: str) -> Path:
     """Returns where to write a file below a root. Creates its folders.
 
-    Raises UnsafePathError, also if a folder of the path is a symbolic link: it may lead out of the root.
+    Raises UnsafePathError, also if a folder of the path is a symbolic link, which may lead out of
+    the root.
     """
     *folders, name = segments_of(path)
     place = root
