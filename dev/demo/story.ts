@@ -185,7 +185,7 @@ async function askModel(api: ApiClient, say: Say, pipeline: Pipeline): Promise<D
 }
 
 const hasCheckpoint = (stack: Stack): boolean =>
-  /checkpoint \S+ is kept/.test(readFileSync(stack.logFile("agent-local-1"), "utf8"));
+  /checkpoint \S+ uploaded/.test(readFileSync(stack.logFile("agent-local-1"), "utf8"));
 
 async function logOf(api: ApiClient, jobId: string | null): Promise<string> {
   const response = await fetch(`${api.baseUrl}/api/jobs/${jobId}/logs`, {
