@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors";
+import { givenTime, timestamp } from "../core/timestamp";
 import { readClock } from "../platform/postgres/clock";
 import type { Queryable } from "../platform/postgres/pool";
 import type { TimeSpan } from "../services/jobs/job-throughput";
-import { givenTime, timestamp } from "./timestamp";
 
 const DAY_MS = 86_400_000;
 const MAX_BUCKETS = 500;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ARTIFACT_TYPES } from "../core/artifacts/artifacts";
+import { ARTIFACT_TYPES } from "../core/artifacts/artifact-form";
 import { manifestJsonSchema, manifestSchemaName } from "../core/artifacts/manifest-json-schema";
 import { once } from "../platform/concurrency/once";
 import type { OpenApiDocument } from "../platform/http/openapi";

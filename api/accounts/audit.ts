@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import { listAudit } from "../../services/accounts/audit";
 import type { Context } from "../../services/context";
-import { timestamp } from "../timestamp";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 
 const entrySchema = z

@@ -8,6 +8,7 @@ import {
 import { InvalidRequest, NotFound } from "../../core/errors";
 import { HOST_NAME } from "../../core/fleet/host-name";
 import { label } from "../../core/label";
+import { givenTime } from "../../core/timestamp";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
@@ -24,7 +25,6 @@ import {
 import { lockTenant } from "../../services/accounts/quotas";
 import { requireRoomForKey } from "../../services/accounts/require-room";
 import type { Context } from "../../services/context";
-import { givenTime } from "../timestamp";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
 import { tenantOf, tenantQuery } from "./tenant-filter";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { invalidKey, SCOPES } from "../../core/accounts/principal";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import { findIdentity } from "../../services/accounts/keys";
 import type { Context } from "../../services/context";
-import { timestamp } from "../timestamp";
 
 const featuresSchema = z.object({
   temporal_ui_url: z

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SCOPES } from "../../core/accounts/principal";
+import { timestamp } from "../../core/timestamp";
 import type { KeyRow } from "../../services/accounts/keys";
-import { timestamp } from "../timestamp";
 
 const keyFields = {
   key_id: z.string(),

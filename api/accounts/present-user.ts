@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { timestamp } from "../../core/timestamp";
 import type { UserRow } from "../../services/accounts/users";
-import { timestamp } from "../timestamp";
 
 export const userFields = {
   user_id: z.string(),

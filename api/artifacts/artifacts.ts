@@ -1,8 +1,10 @@
 import { z } from "zod";
 import type { Principal } from "../../core/accounts/principal";
-import { ARTIFACT_KINDS, ARTIFACT_TYPES } from "../../core/artifacts/artifacts";
+import { ARTIFACT_TYPES } from "../../core/artifacts/artifact-form";
+import { ARTIFACT_KINDS } from "../../core/artifacts/artifacts";
 import { manifestSchema } from "../../core/artifacts/manifest-schema";
 import { Conflict, ForgeError } from "../../core/errors";
+import { givenTime } from "../../core/timestamp";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -18,7 +20,6 @@ import type { Context } from "../../services/context";
 import { findDeployment } from "../../services/deployments/deployments";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
-import { givenTime } from "../timestamp";
 import { requireArtifact } from "./find-artifact";
 import { artifactSchema, presentArtifact } from "./present-artifact";
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { ForgeError } from "../../core/errors";
+import { timestamp } from "../../core/timestamp";
 import { attachmentOf } from "../../platform/http/attachment";
 import { sendObject } from "../../platform/http/byte-range";
 import { type Route, route } from "../../platform/http/route";
@@ -8,7 +9,6 @@ import { keyDigest } from "../../services/accounts/api-keys";
 import { findTicket, insertTicket } from "../../services/artifacts/download-tickets";
 import type { Context } from "../../services/context";
 import { tenantQuery } from "../accounts/tenant-filter";
-import { timestamp } from "../timestamp";
 import { BINARY, findFile } from "./artifact-files";
 import { requireBytes } from "./find-artifact";
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { findNamed } from "../../core/artifacts/artifacts";
 import { artifactIdIn } from "../../core/artifacts/dataset-uri";
 import { drawLineage, type LineageFacts } from "../../core/artifacts/lineage";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import { ownStoreOf } from "../../platform/store/open-store";
 import {
@@ -11,7 +12,6 @@ import {
 } from "../../services/artifacts/lineage";
 import type { Context } from "../../services/context";
 import { tenantQuery } from "../accounts/tenant-filter";
-import { timestamp } from "../timestamp";
 import { requireArtifact } from "./find-artifact";
 
 /** The most artifacts in each direction. A larger graph is truncated, and marked so. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ARTIFACT_TYPES } from "../../core/artifacts/artifacts";
+import { ARTIFACT_TYPES } from "../../core/artifacts/artifact-form";
 import { manifestSchema } from "../../core/artifacts/manifest-schema";
+import { timestamp } from "../../core/timestamp";
 import type { ArtifactRow } from "../../services/artifacts/artifacts";
-import { timestamp } from "../timestamp";
 
 /** An artifact, as contract.md defines it. */
 export const artifactFields = {

@@ -2,17 +2,21 @@ import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
-import { billingRecordSchema, numbers } from "../../core/billing/record-schema";
+import { presentBillingRecord, withAccruedCost } from "../../core/billing/record";
+import { type BillingRecord, billingRecordSchema, numbers } from "../../core/billing/record-schema";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
-import { findBillingRecord, listBillingRecords } from "../../services/billing/billing-records";
+import {
+  type BillingRow,
+  findBillingRecord,
+  listBillingRecords,
+} from "../../services/billing/billing-records";
 import { findRateCard } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
 import { tenantFilter, tenantOf, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "../period";
-import { presentRecord } from "./present-bill";
 
 const price = z.number().describe("USD; 0 where the card has no such price");
 
@@ -130,3 +134,7 @@ function presentRates(card: RateCard): z.infer<typeof ratesSchema> {
     storage_per_gb_month: Number(metered?.storagePerGbMonth ?? 0),
   };
 }
+
+/** Presents a billing record. An accruing record shows its costs so far. */
+const presentRecord = (row: BillingRow): BillingRecord =>
+  presentBillingRecord(withAccruedCost(row));

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { pricesSchema } from "../../core/billing/rate-card";
 import { Conflict, NotFound } from "../../core/errors";
+import { timestamp } from "../../core/timestamp";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
@@ -20,7 +21,6 @@ import {
   type RateCardRow,
 } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
-import { timestamp } from "../timestamp";
 
 const cardName = z
   .string()

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { addCounts, emptyCounts, quantile } from "../../core/deployments/latency";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { listRequests, type RequestMinute } from "../../services/deployments/deployment-requests";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
-import { timestamp } from "../timestamp";
 import type { DeploymentRequests } from "./deployment-requests";
 import { requireDeployment } from "./deployments";
 

@@ -8,9 +8,9 @@ import {
   PLACEMENT_OUTCOMES,
   PLACEMENT_STATES,
 } from "../../core/deployments/workflow";
+import { timestamp } from "../../core/timestamp";
 import type { ShownDeploymentRow } from "../../services/deployments/deployments";
 import type { PlacementRow } from "../../services/deployments/placements";
-import { timestamp } from "../timestamp";
 
 const replicas = z.int().min(1).max(MAX_REPLICAS);
 

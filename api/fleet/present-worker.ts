@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../../core/fleet/bootstrap";
 import { WORKER_ERROR_CODES, WORKER_STATUSES } from "../../core/jobs/states";
+import { timestamp } from "../../core/timestamp";
 import type { StepRow } from "../../services/fleet/bootstraps";
 import type { ShownWorkerRow } from "../../services/fleet/worker-list";
-import { timestamp } from "../timestamp";
 
 /** A worker, as spec.md 2.4 and contract.md define it. */
 export const workerSchema = z

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { findShownWorker } from "../../services/fleet/worker-list";
 import { readSamples } from "../../services/fleet/worker-samples";
 import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
-import { timestamp } from "../timestamp";
 
 const samplesSchema = z
   .object({

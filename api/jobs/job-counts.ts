@@ -3,13 +3,13 @@ import type { TenantScope } from "../../core/accounts/principal";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import type { PendingReason } from "../../core/jobs/pending-reason";
 import { JOB_STATUSES, waitsForWorker } from "../../core/jobs/states";
+import { givenTime, timestamp } from "../../core/timestamp";
 import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Context } from "../../services/context";
 import { countJobs, type JobCount, listQueueFronts } from "../../services/jobs/job-counts";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
-import { givenTime, timestamp } from "../timestamp";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;

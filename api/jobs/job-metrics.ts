@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
 import { MAX_ATTEMPTS } from "../../core/constants";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { listMetrics, type MetricsPoint } from "../../services/jobs/job-metrics";
-import { timestamp } from "../timestamp";
 import { requireJobGlance } from "./jobs";
 
 /** The name of the series for progress. */

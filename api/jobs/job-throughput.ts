@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { JOB_TYPES } from "../../core/jobs/job-types";
+import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { readThroughput } from "../../services/jobs/job-throughput";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
-import { timestamp } from "../timestamp";
 
 const bucketSchema = z.object({
   at: timestamp.describe("where the bucket begins"),

@@ -4,6 +4,7 @@ import { tenantScopeOf } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { ERROR_CODES, JOB_STATUSES } from "../../core/jobs/states";
+import { givenTime } from "../../core/timestamp";
 import { sendIfChanged } from "../../platform/http/conditional";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
@@ -16,7 +17,6 @@ import { findJob, type JobRow } from "../../services/jobs/jobs";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { artifactSchema, presentArtifact } from "../artifacts/present-artifact";
 import { searchQuery } from "../search-query";
-import { givenTime } from "../timestamp";
 import type { JobPresenter } from "./job-presenter";
 import { attemptSchema, jobSchema, presentAttempt } from "./present-job";
 

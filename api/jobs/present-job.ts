@@ -4,11 +4,11 @@ import { NO_USAGE } from "../../core/billing/usage";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { PENDING_CODES, type PendingReason } from "../../core/jobs/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../../core/jobs/states";
+import { timestamp } from "../../core/timestamp";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { AttemptRow } from "../../services/jobs/attempts";
 import type { JobRow } from "../../services/jobs/jobs";
 import type { JobCost } from "../billing/job-costs";
-import { timestamp } from "../timestamp";
 
 const anyObject = z.record(z.string(), z.unknown());
 

@@ -5,10 +5,10 @@ import { JOB_TYPES } from "../../core/jobs/job-types";
 import { JOB_STATUSES } from "../../core/jobs/states";
 import { remainingSeconds } from "../../core/pipelines/forecast";
 import { choiceSchema, PIPELINE_STATUSES, STEP_STATUSES } from "../../core/pipelines/step";
+import { timestamp } from "../../core/timestamp";
 import type { StepRow, StepView } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { TypeHistory } from "../../services/pipelines/step-history";
-import { timestamp } from "../timestamp";
 
 const anyObject = z.record(z.string(), z.unknown());
 const usd = z.number().nullable();

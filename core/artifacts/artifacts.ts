@@ -1,8 +1,6 @@
 import { type JobType, mapByType } from "../jobs/job-types";
 import type { ArtifactForm } from "./artifact-form";
 
-export { ARTIFACT_TYPES, type ArtifactType } from "./artifact-form";
-
 export const ARTIFACT_FORMS: Record<JobType, ArtifactForm> = mapByType(({ artifact }) => artifact);
 
 export const ARTIFACT_KINDS = Object.values(ARTIFACT_FORMS).map(({ kind }) => kind);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ArtifactType } from "./artifacts";
+import type { ArtifactType } from "./artifact-form";
 import { MANIFEST_SCHEMAS } from "./manifest-schema";
 
 /** The file name under which a type's schema is published. */

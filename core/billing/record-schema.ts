@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { JOB_TYPES } from "../jobs/job-types";
 import { OUTCOMES } from "../jobs/states";
+import { timestamp } from "../timestamp";
 import { detailsSchema } from "./details";
 
 const amount = z.number();
@@ -63,7 +64,7 @@ export const billingRecordSchema = z
         reported: numbers.optional().describe("numbers that were cut, as the worker told them"),
       }),
     ),
-    created_at: z.string().meta({ format: "date-time" }),
+    created_at: timestamp,
   })
   .meta({ id: "BillingRecord" });
 

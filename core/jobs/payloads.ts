@@ -5,8 +5,6 @@ import { label, labels } from "../label";
 import { declarationOf, type JobType, mapByType } from "./job-types";
 import type { PayloadDefaults } from "./types/declaration";
 
-export type { PayloadDefaults } from "./types/declaration";
-
 const resourcesSchema = z
   .strictObject({
     gpu: z.int().min(0).max(1024).optional().describe("how many; 0: none"),

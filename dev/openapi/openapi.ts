@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { documentOfServer } from "../../bin/routes";
-import { ARTIFACT_TYPES } from "../../core/artifacts/artifacts";
+import { ARTIFACT_TYPES } from "../../core/artifacts/artifact-form";
 import { manifestJsonSchema, manifestSchemaName } from "../../core/artifacts/manifest-json-schema";
 import { loadConfig } from "../../platform/config/config";
 import type { OpenApiDocument } from "../../platform/http/openapi";

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { TenantScope } from "../../core/accounts/principal";
+import { Parameters } from "./parameters";
 import { allUnprepared, type Queryable } from "./pool";
 
 /** A page begins after this row. Lists are ordered newest first. */
@@ -29,9 +30,8 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024;
  * Builds the WHERE clause of a list. It contains only the requested conditions, so that Postgres
  * plans each combination separately and can read it from an index in order.
  */
-export class Where {
+export class Where extends Parameters {
   private readonly conditions: string[] = [];
-  readonly values: unknown[] = [];
 
   /** Adds a condition on a parameter if its value is set. */
   also(value: unknown, condition: (parameter: string) => string): this {
@@ -41,8 +41,7 @@ export class Where {
 
   /** Adds a condition on a parameter, even if its value is null. */
   with(value: unknown, condition: (parameter: string) => string): this {
-    this.values.push(value);
-    return this.and(condition(`$${this.values.length}`));
+    return this.and(condition(this.add(value)));
   }
 
   /**
@@ -59,7 +58,7 @@ export class Where {
     return this;
   }
 
-  toString(): string {
+  override toString(): string {
     return this.conditions.length > 0 ? this.conditions.join(" and ") : "true";
   }
 }
@@ -105,15 +104,13 @@ export function pageStatement(list: List): { text: string; values: unknown[] } {
   const number = NUMBERS[orderedBy];
   if (page.after) {
     const { createdUs, id: afterId } = page.after;
-    where.values.push(createdUs, afterId);
-    const us = `$${where.values.length - 1}`;
-    const last = `$${where.values.length}`;
-    where.and(`(${first}, ${id}) < (${number.back(us)}, ${last}::text)`);
+    const us = where.add(createdUs);
+    where.and(`(${first}, ${id}) < (${number.back(us)}, ${where.add(afterId)}::text)`);
   }
-  const values = [...where.values, page.limit + 1];
+  const limit = where.add(page.limit + 1);
   const rows = `select ${select}, ${number.of(first)} as created_us
-      from ${from} where ${where} order by ${first} desc, ${id} desc limit $${values.length}`;
-  return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values };
+      from ${from} where ${where} order by ${first} desc, ${id} desc limit ${limit}`;
+  return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values: where.values };
 }
 
 /** As many rows as fit into MAX_PAGE_BYTES, but at least one. */

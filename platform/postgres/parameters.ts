@@ -8,12 +8,16 @@ export class Parameters {
     return `$${this.values.length}`;
   }
 
+  /** Adds several values; returns their placeholders, as `$3, $4`. */
+  addAll(values: unknown[]): string {
+    return values.map((value) => this.add(value)).join(", ");
+  }
+
   /**
    * The columns and values of an INSERT: `(a, b) values ($1, $2)`. The text depends on the names only, so the
    * statement stays prepared.
    */
   insert(row: Record<string, unknown>): string {
-    const placeholders = Object.values(row).map((value) => this.add(value));
-    return `(${Object.keys(row).join(", ")}) values (${placeholders.join(", ")})`;
+    return `(${Object.keys(row).join(", ")}) values (${this.addAll(Object.values(row))})`;
   }
 }

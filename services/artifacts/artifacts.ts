@@ -1,5 +1,5 @@
 import type { TenantScope } from "../../core/accounts/principal";
-import type { ArtifactType } from "../../core/artifacts/artifacts";
+import type { ArtifactType } from "../../core/artifacts/artifact-form";
 import type { SourceArtifact } from "../../core/artifacts/manifest";
 import type { DeploymentManifest, Manifest } from "../../core/artifacts/manifest-schema";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";

@@ -118,15 +118,13 @@ export async function insertBillingRecord(
     attempts: JSON.stringify(record.attempts),
     details: record.details,
   };
-  const given = Object.values(columns).map((value) => parameters.add(value));
-  const line = [used.gpuHours, used.tokens, used.unbilledGpuHours].map((value) =>
-    parameters.add(value),
-  );
+  const given = parameters.addAll(Object.values(columns));
+  const line = parameters.addAll([used.gpuHours, used.tokens, used.unbilledGpuHours]);
   return await maybeOne<BillingRow>(
     db,
     `with record as (
        insert into billing_records (job_id, attempt, created_at, ${Object.keys(columns).join(", ")})
-       select ${job}, ${ending}, a.ended_at, ${given.join(", ")}
+       select ${job}, ${ending}, a.ended_at, ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
@@ -137,7 +135,7 @@ export async function insertBillingRecord(
        insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                   unbilled_gpu_hours)
        select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
-              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, ${line.join(", ")}
+              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, ${line}
        from record where state = 'final' and not exists (
          select from attempts a
          where a.job_id = ${job} and a.attempt = ${ending} and a.outcome = 'completed'))

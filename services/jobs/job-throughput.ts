@@ -34,8 +34,9 @@ export async function readThroughput(
     .seenBy(tenantScope)
     .also(jobTypes, (types) => `job_type = any(${types})`)
     .with(until, (time) => `created_at < ${time}::timestamptz`);
-  const placeOf = (value: unknown): string => `$${where.values.push(value)}`;
-  const [first, last, step] = [since, until, bucketS].map(placeOf);
+  const first = where.add(since);
+  const last = where.add(until);
+  const step = where.add(bucketS);
   const interval = `make_interval(secs => ${step}::int)`;
   const binOf = (time: string): string => `date_bin(${interval}, ${time}, 'epoch')`;
   return await all<ThroughputBucket & Record<string, unknown>>(

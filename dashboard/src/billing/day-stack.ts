@@ -1,5 +1,5 @@
 import type { DailyBilling } from "@forge/sdk";
-import { JOB_TYPES, type JobType } from "../jobs/search";
+import { JOB_TYPES, type JobType } from "../jobs/declared-types";
 import { daysOf } from "./period";
 
 interface Part {

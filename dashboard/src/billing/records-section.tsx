@@ -1,5 +1,5 @@
 import type { BillingRecord } from "@forge/sdk";
-import { JOB_TYPES } from "../jobs/search";
+import { JOB_TYPES } from "../jobs/declared-types";
 import { Button } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Empty } from "../ui/empty";

@@ -1,5 +1,5 @@
 import { given, readOneOf, readSomeOf, readText, type Search } from "../app/search-params";
-import { JOB_TYPES, type JobType } from "../jobs/search";
+import { JOB_TYPES, type JobType } from "../jobs/declared-types";
 import { isPeriod } from "./period";
 
 export const BREAKDOWNS = ["type", "tag", "pipeline"] as const;

@@ -8,8 +8,6 @@ import {
 } from "../app/search-params";
 import { JOB_TYPES, type JobType } from "./declared-types";
 
-export { JOB_TYPES, type JobType } from "./declared-types";
-
 export const JOB_STATUSES = [
   "pending",
   "provisioning_worker",

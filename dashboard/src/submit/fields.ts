@@ -4,7 +4,7 @@ import {
   OPTIONS,
   SUBMISSIONS,
 } from "virtual:submission-schemas";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 
 export interface FormFieldSchema extends FieldSchema {
   /** Its name in the API and in the `param` of a refusal: `epochs`, `resources.gpu`. */

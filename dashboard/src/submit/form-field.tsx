@@ -1,6 +1,6 @@
 import { Upload } from "lucide-react";
 import { type ReactElement, useState } from "react";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 import { Button } from "../ui/button";
 import { Field, type FieldInput, Input, TextArea } from "../ui/field";
 import { ArtifactPicker } from "./artifact-picker";

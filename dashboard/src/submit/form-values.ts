@@ -1,6 +1,6 @@
 import type { FormSchema } from "virtual:submission-schemas";
+import type { JobType } from "../jobs/declared-types";
 import type { JobData } from "../jobs/job-data";
-import type { JobType } from "../jobs/search";
 import { checkField } from "./check-field";
 import { type FormFieldSchema, formOf, formsOf, OPTION_FIELDS, payloadFields } from "./fields";
 

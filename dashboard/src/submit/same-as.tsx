@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 import { Snippet } from "../ui/copy";
 import { Section } from "../ui/page";
 import { Tabs } from "../ui/tabs";

@@ -1,5 +1,5 @@
 import { given, readOneOf, readText, type Search } from "../app/search-params";
-import { JOB_TYPES, type JobType } from "../jobs/search";
+import { JOB_TYPES, type JobType } from "../jobs/declared-types";
 
 /** URL parameters of the form. */
 export interface SubmitSearch {

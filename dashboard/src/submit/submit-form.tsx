@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { Play } from "lucide-react";
 import { type FocusEvent, type FormEvent, useId } from "react";
 import { describeError } from "../api/errors";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 import { Button } from "../ui/button";
 import { cx } from "../ui/cx";
 import { ErrorBanner } from "../ui/error-banner";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 import { useDebounced } from "../ui/use-debounced";
 import type { Body } from "./form-values";
 

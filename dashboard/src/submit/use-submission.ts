@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
 import { useForge } from "../api/context";
+import type { JobType } from "../jobs/declared-types";
 import { plainJob } from "../jobs/job-data";
-import type { JobType } from "../jobs/search";
 import { toast } from "../ui/toasts";
 import type { Body } from "./form-values";
 

@@ -1,7 +1,7 @@
 import type { FormSchema } from "virtual:submission-schemas";
 import { useRef, useState } from "react";
 import { describeError } from "../api/errors";
-import type { JobType } from "../jobs/search";
+import type { JobType } from "../jobs/declared-types";
 import { formOf, OPTION_FIELDS, payloadFields } from "./fields";
 import { nameIn, readForm, type Values } from "./form-values";
 import { useEstimate } from "./use-estimate";

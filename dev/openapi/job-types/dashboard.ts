@@ -1,19 +1,17 @@
 import { DEPLOYMENT_TYPE } from "../../../core/deployments/workflow";
-import { DECLARATIONS } from "../../../core/jobs/types";
+import { JOB_TYPES } from "../../../core/jobs/job-types";
 import {
   type JobTypeDeclaration,
   REFERENCE_FIELDS,
   TEMPLATE_NAMES,
 } from "../../../core/jobs/types/declaration";
 import { SWEEP, TEMPLATES } from "../../../core/pipelines/templates";
-import { quoted, WRITTEN } from "./fields";
-
-const all: readonly JobTypeDeclaration[] = DECLARATIONS;
+import { declarations, mayBeUri, quoted, WRITTEN } from "./fields";
 
 /** The dashboard's module of job types. */
 export const dashboardTypes = (): string => `// ${WRITTEN}
 
-export const JOB_TYPES = [${all.map(({ type }) => quoted(type)).join(", ")}] as const;
+export const JOB_TYPES = [${JOB_TYPES.map(quoted).join(", ")}] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
 /** The type whose jobs make deployments. */
@@ -44,7 +42,7 @@ interface JobTypeFacts {
 }
 
 export const JOB_TYPE_FACTS: Record<JobType, JobTypeFacts> = {
-${all.map((each) => `  ${each.type}: ${JSON.stringify(factsOf(each), null, 2).replaceAll("\n", "\n  ")},\n`).join("")}};
+${declarations.map((each) => `  ${each.type}: ${JSON.stringify(factsOf(each), null, 2).replaceAll("\n", "\n  ")},\n`).join("")}};
 `;
 
 const factsOf = (declaration: JobTypeDeclaration) => {
@@ -62,13 +60,14 @@ const factsOf = (declaration: JobTypeDeclaration) => {
   };
 };
 
-function flagsOf({ client, payload: { fields, aliases = {} } }: JobTypeDeclaration) {
+function flagsOf(declaration: JobTypeDeclaration) {
+  const { client, payload } = declaration;
   const flags: Record<string, string> = {};
   for (const { name, field } of client.command.options) {
     flags[field] = `--${name}`;
-    if (field === "dataset_id" && "dataset_uri" in fields) flags.dataset_uri = `--${name}`;
+    if (mayBeUri(declaration, field)) flags.dataset_uri = `--${name}`;
   }
-  for (const [alias, field] of Object.entries(aliases)) {
+  for (const [alias, field] of Object.entries(payload.aliases ?? {})) {
     if (flags[field] !== undefined) flags[alias] ??= flags[field];
   }
   return flags;
@@ -77,7 +76,7 @@ function flagsOf({ client, payload: { fields, aliases = {} } }: JobTypeDeclarati
 /** Styles with the color of each type in charts. */
 export const dashboardColors = (): string => `/* ${WRITTEN} */
 
-${["light", "dark"].flatMap((theme) => all.map((each) => colorOf(each, theme as "light" | "dark"))).join("\n")}`;
+${["light", "dark"].flatMap((theme) => declarations.map((each) => colorOf(each, theme as "light" | "dark"))).join("\n")}`;
 
 function colorOf({ type, client }: JobTypeDeclaration, theme: "light" | "dark"): string {
   const color = client.dashboard.color[theme];

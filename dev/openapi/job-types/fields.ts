@@ -1,6 +1,10 @@
 import { z } from "zod";
+import { DECLARATIONS } from "../../../core/jobs/types";
 import type { JobTypeDeclaration } from "../../../core/jobs/types/declaration";
 import type { Schema } from "../typescript-types";
+
+/** The declarations, without their literal types. */
+export const declarations: readonly JobTypeDeclaration[] = DECLARATIONS;
 
 /** A payload field as clients see it, under its name or an alias. */
 export interface Field {
@@ -34,6 +38,10 @@ export const parametersOf = (declaration: JobTypeDeclaration): string[] => {
 /** Whether the type accepts a dataset only by URI. */
 export const takesUriOnly = ({ payload: { fields } }: JobTypeDeclaration): boolean =>
   "dataset_uri" in fields && !("dataset_id" in fields);
+
+/** Whether a client's value for this field may also be a URI, which sets `dataset_uri` instead. */
+export const mayBeUri = ({ payload }: JobTypeDeclaration, field: string): boolean =>
+  field === "dataset_id" && "dataset_uri" in payload.fields;
 
 export const WRITTEN =
   "Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.";

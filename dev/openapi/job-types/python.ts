@@ -1,17 +1,26 @@
 import { DEPLOYMENT_TYPE } from "../../../core/deployments/workflow";
-import { DECLARATIONS } from "../../../core/jobs/types";
+import { JOB_TYPES, typesWhere } from "../../../core/jobs/job-types";
 import {
   type CommandOption,
   type JobTypeDeclaration,
   TEMPLATE_NAMES,
 } from "../../../core/jobs/types/declaration";
-import { type Field, fieldOf, indent, oneLineOr, quoted, takesUriOnly, WRITTEN } from "./fields";
+import {
+  declarations,
+  type Field,
+  fieldOf,
+  indent,
+  mayBeUri,
+  oneLineOr,
+  parametersOf,
+  quoted,
+  takesUriOnly,
+  WRITTEN,
+} from "./fields";
 
 /** The output is formatted as `ruff format` does: a list with a trailing comma has one element a line. */
 
 const NOTE = `# ${WRITTEN}`;
-
-const all: readonly JobTypeDeclaration[] = DECLARATIONS;
 
 const tuple = (names: readonly string[]): string =>
   names.length === 1 ? `(${names.map(quoted).join("")},)` : `(${names.map(quoted).join(", ")})`;
@@ -21,13 +30,7 @@ const constant = (name: string, names: readonly string[]): string => {
   return `${name} = ${oneLineOr(tuple(names), `(\n${lines})`, name.length + 3)}`;
 };
 
-const typesWhere = (holds: (declaration: JobTypeDeclaration) => boolean): string[] =>
-  all.filter(holds).map(({ type }) => type);
-
-const JOB_TYPES = constant(
-  "JOB_TYPES",
-  typesWhere(() => true),
-);
+const JOB_TYPES_LINE = constant("JOB_TYPES", JOB_TYPES);
 
 /** The agent's module of job types. */
 export const agentTypes =
@@ -35,7 +38,7 @@ export const agentTypes =
 
 ${NOTE}
 
-${JOB_TYPES}
+${JOB_TYPES_LINE}
 ${constant(
   "NEEDS_TORCH",
   typesWhere(({ handler }) => handler.needsTorch),
@@ -50,14 +53,14 @@ export const handlerTypes =
 
 ${NOTE}
 
-${JOB_TYPES}
+${JOB_TYPES_LINE}
 `;
 
 export const sdkTypes = (): string => `"""The job types, and the templates of pipelines."""
 
 ${NOTE}
 
-${JOB_TYPES}
+${JOB_TYPES_LINE}
 ${constant("TEMPLATES", TEMPLATE_NAMES)}
 ${constant("URI_ONLY", typesWhere(takesUriOnly))}
 """Types that take a dataset by its URI, and not by its id."""
@@ -78,20 +81,20 @@ from typing_extensions import Unpack
 from ..operation import M, operation
 from ..request import Request
 from ..submission import SubmissionOptions
-from .submitting import J, Submitting${all.some(isEither) ? ", by_place" : ""}
+from .submitting import J, Submitting${declarations.some(isEither) ? ", by_place" : ""}
 
 
 class JobTypeMethods(Submitting[M, J], Generic[M, J]):
     """Submit jobs."""
 
-${all.map(method).join("\n")}`;
+${declarations.map(method).join("\n")}`;
 
 function method(declaration: JobTypeDeclaration): string {
   const { type, client } = declaration;
   const { byPlace, byName } = client.parameters;
   const parameter = (name: string): string =>
     `        ${name}: ${parameterType(fieldOf(declaration, name))},\n`;
-  const names = [...byPlace, ...byName];
+  const names = parametersOf(declaration);
   const either = isEither(declaration)
     ? "        dataset_id, dataset_uri = by_place(dataset_id, dataset_uri)\n"
     : "";
@@ -149,7 +152,7 @@ from .submission_options import Payload, submission
 from .submit import app, by_id_or_uri, finish
 
 __all__ = ["app"]
-${all.map(command).join("")}`;
+${declarations.map(command).join("")}`;
 
 function command(declaration: JobTypeDeclaration): string {
   const { type, client } = declaration;
@@ -186,8 +189,7 @@ function parameterOf(declaration: JobTypeDeclaration, option: CommandOption): st
 }
 
 function entryOf(declaration: JobTypeDeclaration, option: CommandOption): string {
-  const isEitherWay = option.field === "dataset_id" && "dataset_uri" in declaration.payload.fields;
-  return isEitherWay
+  return mayBeUri(declaration, option.field)
     ? `**by_id_or_uri(${variable(option)})`
     : `${quoted(option.field)}: ${variable(option)}`;
 }

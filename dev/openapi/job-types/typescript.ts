@@ -1,16 +1,13 @@
-import { DECLARATIONS } from "../../../core/jobs/types";
 import type { JobTypeDeclaration } from "../../../core/jobs/types/declaration";
 import { typeOf } from "../typescript-types";
-import { capital, fieldOf, parametersOf, quoted, WRITTEN } from "./fields";
-
-const all: readonly JobTypeDeclaration[] = DECLARATIONS;
+import { capital, declarations, fieldOf, parametersOf, quoted, WRITTEN } from "./fields";
 
 const paramsName = (type: string): string => `${capital(type)}Params`;
 
 /** Parameter types of the SDK's methods. */
 export const sdkParams = (): string => `// ${WRITTEN}
 import type { SubmissionParams } from "./submission.ts";
-${all.map(params).join("")}`;
+${declarations.map(params).join("")}`;
 
 function params(declaration: JobTypeDeclaration): string {
   const fields = parametersOf(declaration).map((name) => {
@@ -32,13 +29,13 @@ ${fields.join("")}}
 export const sdkMethods = (): string => `// ${WRITTEN}
 import type { Job } from "./job.ts";
 import type {
-${all.map(({ type }) => `  ${paramsName(type)},\n`).join("")}} from "./job-params.ts";
+${declarations.map(({ type }) => `  ${paramsName(type)},\n`).join("")}} from "./job-params.ts";
 import type { CreateOptions } from "./options.ts";
 
 /** A method for each job type. */
 export abstract class JobTypeMethods {
   protected abstract submitJob(type: string, params: object, options?: CreateOptions): Promise<Job>;
-${all.map(method).join("")}}
+${declarations.map(method).join("")}}
 `;
 
 function method(declaration: JobTypeDeclaration): string {

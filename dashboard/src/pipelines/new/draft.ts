@@ -1,6 +1,6 @@
 import type { PipelineSubmission } from "@forge/sdk";
+import type { JobType } from "../../jobs/declared-types";
 import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
-import type { JobType } from "../../jobs/search";
 import { checkField } from "../../submit/check-field";
 import type { TemplateName } from "../search";
 import { fieldsLeft, STEP_OPTIONS, wiredOf } from "./templates";

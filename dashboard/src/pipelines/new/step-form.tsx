@@ -1,6 +1,6 @@
 import { useState } from "react";
+import type { JobType } from "../../jobs/declared-types";
 import { JOB_TYPE_FACTS } from "../../jobs/declared-types";
-import type { JobType } from "../../jobs/search";
 import { formTitle } from "../../submit/fields";
 import { FormField } from "../../submit/form-field";
 import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";

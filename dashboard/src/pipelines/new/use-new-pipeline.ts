@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useForge } from "../../api/context";
 import { describeError } from "../../api/errors";
-import type { JobType } from "../../jobs/search";
+import type { JobType } from "../../jobs/declared-types";
 import { toast } from "../../ui/toasts";
 import type { TemplateName } from "../search";
 import { type Draft, EMPTY_DRAFT, placeOf, readDraft, type StepDraft, stepOf } from "./draft";
