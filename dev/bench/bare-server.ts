@@ -31,6 +31,10 @@ const server = createServer((request, response) => {
   });
 });
 
+process.on("disconnect", () => process.exit());
 server.listen(0, "127.0.0.1", () => {
-  process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
+  const { port } = server.address() as AddressInfo;
+  // The two benchmarks start it with and without a channel.
+  if (process.send) process.send(`http://127.0.0.1:${port}`);
+  else process.stdout.write(`${port}\n`);
 });

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 import { judgeBudget } from "./report";
@@ -19,6 +19,18 @@ test("every test file belongs to a suite", () => {
   const files = [...testFiles()];
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((file) => !prefixes.some((prefix) => file.startsWith(prefix)))).toEqual([]);
+});
+
+/** Anything by which a test file has a long form. */
+const HAS_LONG_FORM = /TEST_SLOW|support\/slow"|\bFORMS\b|\bDIFFERENT_CLIENTS\b/;
+
+test("every test file with a long form is in npm run test:slow", () => {
+  const files = [...testFiles()].filter((file) => file !== "dev/test/suites.test.ts");
+  const long = files.filter((file) =>
+    HAS_LONG_FORM.test(readFileSync(join(checkoutRoot(), file), "utf8")),
+  );
+  expect(long.length).toBeGreaterThan(30);
+  expect(long.filter((file) => !SLOW.some((prefix) => file.startsWith(prefix)))).toEqual([]);
 });
 
 test("a run fails when it takes more than 1.5 times its budget", () => {

@@ -15,6 +15,7 @@ export const IN_JEST: Record<string, string[]> = {
 export const SLOW = [
   "test/slow/",
   "test/faults/handlers",
+  "test/faults/lost-workflows",
   "test/faults/pipelines",
   "test/faults/billing",
   "test/faults/sdk",
@@ -42,6 +43,7 @@ export const SLOW = [
   "test/e2e/sdk-releases",
   "test/e2e/preview",
   "test/e2e/large-tables",
+  "test/browser/models",
   "test/browser/pages",
   "test/browser/pipelines",
   "test/browser/deployments",

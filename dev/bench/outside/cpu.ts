@@ -25,6 +25,14 @@ export class CostNotes {
     return result;
   }
 
+  /** CPU ms per unit of work of these processes in the last round. */
+  totalOfLast(parts: string[]): number {
+    const isOf = (name: string): boolean =>
+      parts.some((part) => name.startsWith(`CPU ms of ${part} `));
+    const named = [...this.costs].filter(([name]) => isOf(name));
+    return named.reduce((sum, [, values]) => sum + (values.at(-1) ?? 0), 0);
+  }
+
   /** Medians without the first round, which is the warm-up. */
   medians(): Record<string, number> {
     const entries = [...this.costs].map(([name, values]) => [name, median(values.slice(1))]);

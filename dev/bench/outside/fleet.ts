@@ -7,6 +7,8 @@ export interface FleetOptions {
   url: string;
   workerKey: string;
   workers: number;
+  /** The workers are in the database already (seeded-rows.ts). */
+  isRegistered?: boolean;
   /** Called when a worker has received a job. */
   onJob?: (jobId: string, at: number) => void;
 }
@@ -27,8 +29,8 @@ export class Fleet {
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
-    const ids = Array.from({ length: options.workers }, (_, n) => `bench-${n}`);
-    await Promise.all(ids.map((id) => fleet.startWorker(id)));
+    const numbers = Array.from({ length: options.workers }, (_, n) => n);
+    await Promise.all(numbers.map((n) => fleet.startWorker(n)));
     return fleet;
   }
 
@@ -39,14 +41,18 @@ export class Fleet {
     await Promise.all(this.loops);
   }
 
-  private async startWorker(id: string): Promise<void> {
+  private async startWorker(n: number): Promise<void> {
+    const id = `bench-${n}`;
     const [main, second] = await Promise.all([this.connect(), this.connect()]);
-    const gpu = { name: "cpu", memory_gb: 0 };
-    bodyOf(await main.send(this.call("register", { worker_id: id, gpu, tags: [] })));
+    if (!this.options.isRegistered) {
+      const gpu = { name: "cpu", memory_gb: 0 };
+      bodyOf(await main.send(this.call("register", { worker_id: id, gpu, tags: [] })));
+    }
     const heartbeat = this.call("heartbeat", { worker_id: id });
-    this.timers.push(
-      setInterval(() => second.send(heartbeat).catch(() => undefined), HEARTBEAT_MS),
-    );
+    const beat = (): void => void second.send(heartbeat).catch(() => undefined);
+    // Spread over the interval, as in a fleet whose workers started at different times.
+    const startBeating = (): void => void this.timers.push(setInterval(beat, HEARTBEAT_MS));
+    this.timers.push(setTimeout(startBeating, (n / this.options.workers) * HEARTBEAT_MS));
     const loop = this.work(id, main).catch((error: unknown) => {
       if (!this.stopping) throw error;
     });

@@ -16,6 +16,8 @@ export interface JobsOptions {
   userKey: string;
   workerKey: string;
   workers: number;
+  /** The workers are in the database already (seeded-rows.ts). */
+  isRegistered?: boolean;
   jobs: number;
 }
 

@@ -1,9 +1,19 @@
 import { commitRows } from "./commits";
 import { paceJobs, runJobs } from "./jobs";
+import { holdFleet, parkPolls } from "./parked";
 import { sendRequests } from "./requests";
 import { paceWorkflows, runWorkflows } from "./workflows";
 
-const loads = { commitRows, paceJobs, runJobs, sendRequests, paceWorkflows, runWorkflows };
+const loads = {
+  commitRows,
+  holdFleet,
+  paceJobs,
+  paceWorkflows,
+  parkPolls,
+  runJobs,
+  runWorkflows,
+  sendRequests,
+};
 
 export type Loads = typeof loads;
 

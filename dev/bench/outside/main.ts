@@ -5,6 +5,8 @@ import { checkoutRoot } from "../../stack/paths";
 import { sayOnStderr as say } from "../../stack/say";
 import { currentLoad, factsOf } from "./machine";
 import { measureCost } from "./measure-cost";
+import { measureFleet, measureParkedPolls } from "./measure-fleet";
+import { measureGrowth } from "./measure-growth";
 import { measureCallsAlone, measureDispatch } from "./measure-latency";
 import { measureHeartbeats, measureReads } from "./measure-requests";
 import { measureStart } from "./measure-start";
@@ -22,9 +24,12 @@ const MEASURES: Record<string, Measure> = {
   P3: measureHeartbeats,
   P4: measureReads,
   P5: measureCallsAlone,
+  P6: measureFleet,
+  P7: measureParkedPolls,
   P8: measureCost,
   P9: measureBurst,
   P10: measureStart,
+  P11: measureGrowth,
 };
 
 interface Options {

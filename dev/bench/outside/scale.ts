@@ -14,6 +14,12 @@ export interface Scale {
   /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
   warmUpSeconds: number;
   fleet: number;
+  /** P6: jobs per round, 20 per second, and rounds. P7 has as many rounds. */
+  fleetJobs: number;
+  fleetRounds: number;
+  /** P6 and P7: duration in which CPU time is measured. */
+  holdSeconds: number;
+  parkedPolls: number;
   /** P5: calls per round. */
   calls: number;
   /** P8: number of jobs. */
@@ -22,6 +28,10 @@ export interface Scale {
   burst: number;
   burstRounds: number;
   starts: number;
+  /** P11: queued jobs, and tenants or requirement groups of queued jobs. */
+  manyQueued: number;
+  manyOwners: number;
+  growthRounds: number;
 }
 
 export const FULL: Scale = {
@@ -39,6 +49,13 @@ export const FULL: Scale = {
   burst: 10_000,
   burstRounds: 3,
   starts: 3,
+  fleetJobs: 300,
+  fleetRounds: 3,
+  holdSeconds: 15,
+  parkedPolls: 5_000,
+  manyQueued: 100_000,
+  manyOwners: 1_000,
+  growthRounds: 3,
 };
 
 /**
@@ -60,4 +77,11 @@ export const QUICK: Scale = {
   burst: 400,
   burstRounds: 1,
   starts: 1,
+  fleetJobs: 40,
+  fleetRounds: 1,
+  holdSeconds: 2,
+  parkedPolls: 500,
+  manyQueued: 5_000,
+  manyOwners: 200,
+  growthRounds: 1,
 };

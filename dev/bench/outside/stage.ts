@@ -50,6 +50,8 @@ export class Stage {
   isStopping = false;
   expressUrl = "";
   bareWorkerPid = 0;
+  /** Holds polls and answers heartbeats, without storage. */
+  bareServer = { url: "", pid: 0 };
 
   async start(): Promise<void> {
     await this.servers.startDatabase();
@@ -57,6 +59,8 @@ export class Stage {
     await this.administer("create database peer");
     for (const { name } of QUEUES) await this.administer(`create database ${databaseOf(name)}`);
     this.expressUrl = (await this.startPeer("bare-express.js", this.peerDatabaseUrl)).address;
+    const { address: url, pid } = await this.startPeer("../bare-server.js");
+    this.bareServer = { url, pid };
     this.bareWorkerPid = (
       await this.startPeer("bare-temporal-worker.js", this.temporalAddress)
     ).pid;
@@ -83,8 +87,8 @@ export class Stage {
    * Starts a forge-server with its own database and task queue, so that measurements don't share
    * jobs.
    */
-  async startForge(): Promise<Forge> {
-    return await this.startForgeOn(await this.createDatabase(), {});
+  async startForge(env: Record<string, string> = {}): Promise<Forge> {
+    return await this.startForgeOn(await this.createDatabase(), env);
   }
 
   async startCountedForge(): Promise<CountedForge> {
@@ -181,7 +185,7 @@ export class Stage {
   }
 
   /** Starts a peer and waits for its message that it is ready. @throws Error if it ends before. */
-  private async startPeer(script: string, argument: string): Promise<Peer> {
+  private async startPeer(script: string, argument = ""): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
     // The peers' packages may use deprecated features of pg.
     const child = fork(program, [argument], { execArgv: ["--no-deprecation"] });

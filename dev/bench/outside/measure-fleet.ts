@@ -1,0 +1,139 @@
+import pg from "pg";
+import { quantile } from "../dispatch-latency";
+import { interleave } from "./rounds";
+import { type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import { insertWorkers } from "./seeded-rows";
+import type { Stage } from "./stage";
+
+const PER_SECOND = 20;
+/** The workers send no heartbeats while others are measured, or at all. */
+const NEVER_SILENT = { FORGE_HEARTBEAT_TIMEOUT_S: "600" };
+
+/**
+ * P6: a fleet of waiting workers. The time until a job is assigned to one of them, and what the
+ * fleet costs while it waits.
+ */
+export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator } = stage;
+  const { fleet: workers, fleetJobs: jobs, fleetRounds: rounds } = scale;
+  const forge = await stage.startForge(NEVER_SILENT);
+  const db = new pg.Client({ connectionString: forge.databaseUrl });
+  await db.connect();
+  try {
+    await insertWorkers(forge.databaseUrl, workers);
+    const options = { ...forge, workers, isRegistered: true };
+    const assigned: number[] = [];
+    const received: number[] = [];
+    for (let round = 0; round <= rounds; round++) {
+      const latencies = await generator.run("paceJobs", {
+        ...options,
+        jobs,
+        perSecond: PER_SECOND,
+      });
+      if (round === 0) continue;
+      received.push(quantile(latencies, 0.99));
+      assigned.push(quantile(await newestAssignments(db, jobs), 0.99));
+    }
+    const generatorShare = generator.takeShare();
+    const what = (end: string): string =>
+      `submission to ${end}, ${workers.toLocaleString("en")} waiting workers, ${PER_SECOND}/s, p99`;
+    return [
+      rowOf(
+        { id: "P6", what: what("assignment"), unit: "ms", goal: { of: "forge", atMost: 20 } },
+        { forge: assigned },
+        { generatorShare },
+      ),
+      rowOf(
+        { id: "P6", what: what("the job received by a worker"), unit: "ms" },
+        { forge: received },
+        { generatorShare },
+      ),
+      await compareCpu(stage, scale, options),
+    ];
+  } finally {
+    await db.end();
+    await forge.stop();
+  }
+}
+
+/** From the insertion to the assignment of the newest jobs, in ms, by Postgres's clock. */
+async function newestAssignments(db: pg.Client, count: number): Promise<number[]> {
+  const { rows } = await db.query<{ ms: number }>(
+    `select extract(epoch from a.assigned_at - j.created_at)::float8 * 1000 as ms
+     from jobs j join attempts a using (job_id) where a.attempt = 1
+     order by j.created_at desc limit $1`,
+    [count],
+  );
+  return rows.map(({ ms }) => ms);
+}
+
+async function compareCpu(
+  { generator, bareServer }: Stage,
+  { fleetRounds: rounds, holdSeconds: seconds }: Scale,
+  forge: { url: string; workerKey: string; workers: number; pid: number },
+): Promise<Row> {
+  const { workers } = forge;
+  const share = async (server: { url: string; workerKey: string; pid: number }): Promise<number> =>
+    100 * (await generator.run("holdFleet", { ...server, workers, seconds }));
+  const result = await interleave(rounds, () => share(forge), {
+    name: "node:http",
+    measure: () => share({ ...bareServer, workerKey: "" }),
+  });
+  return rowOf(
+    {
+      id: "P6",
+      what: `CPU of the server with ${workers.toLocaleString("en")} workers that poll and send heartbeats`,
+      unit: "% of a core",
+      goal: { of: "ratio", atMost: 1.5 },
+    },
+    result,
+    { generatorShare: generator.takeShare() },
+  );
+}
+
+/** P7: what a waiting poll costs. Without heartbeats, which P3 measures. */
+export async function measureParkedPolls(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator } = stage;
+  const { parkedPolls: workers, fleetRounds: rounds, holdSeconds: seconds } = scale;
+  const kib: number[] = [];
+  const shares: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const forge = await stage.startForge(NEVER_SILENT);
+    try {
+      await insertWorkers(forge.databaseUrl, workers);
+      const options = { ...forge, workers, seconds };
+      // Compiles the code and fills the caches, whose memory does not grow with the polls.
+      await generator.run("parkPolls", { ...options, workers: Math.ceil(workers / 10) });
+      const { kibPerPoll, addedCpuShare } = await generator.run("parkPolls", options);
+      kib.push(kibPerPoll);
+      shares.push(100 * addedCpuShare);
+    } finally {
+      await forge.stop();
+    }
+  }
+  const generatorShare = generator.takeShare();
+  const all = `${workers.toLocaleString("en")} waiting polls`;
+  return [
+    rowOf(
+      {
+        id: "P7",
+        what: `memory per poll of ${all}`,
+        unit: "KiB",
+        goal: { of: "forge", atMost: 20 },
+      },
+      { forge: kib },
+      { generatorShare },
+    ),
+    rowOf(
+      {
+        id: "P7",
+        what: `CPU that ${all} add`,
+        unit: "% of a core",
+        goal: { of: "forge", atMost: 2 },
+      },
+      { forge: shares },
+      { generatorShare },
+    ),
+  ];
+}

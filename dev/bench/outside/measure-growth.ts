@@ -1,0 +1,70 @@
+import { CostNotes } from "./cpu";
+import { interleaveAll } from "./rounds";
+import { type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import { insertQueuedJobs, type QueuedJobs } from "./seeded-rows";
+import type { Forge, Stage } from "./stage";
+
+/** The reconciler would start the workflows of the queued rows during the measurement. */
+const NO_RECONCILER = { FORGE_RECONCILE_AFTER_S: "86400" };
+
+const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
+
+/**
+ * P11: CPU time of a job, with everything that it takes in Forge, Postgres and Temporal, while
+ * others' jobs are queued that no worker fits. Forge with 100 of them is the peer.
+ */
+export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator } = stage;
+  const { jobs, inFlight, workers, growthRounds, manyQueued, manyOwners } = scale;
+  const variants: [string, QueuedJobs][] = [
+    [`${manyQueued.toLocaleString("en")} queued jobs`, { ...FEW, jobs: manyQueued }],
+    [
+      `queued jobs of ${manyOwners.toLocaleString("en")} tenants`,
+      { jobs: manyOwners, tenants: manyOwners, groups: 1 },
+    ],
+    [
+      `queued jobs with ${manyOwners.toLocaleString("en")} different requirements`,
+      { jobs: manyOwners, tenants: 1, groups: manyOwners },
+    ],
+  ];
+  const rows: Row[] = [];
+  const started: Forge[] = [];
+  const startWith = async (queued: QueuedJobs): Promise<Forge> => {
+    const forge = await stage.startForge(NO_RECONCILER);
+    started.push(forge);
+    await insertQueuedJobs(forge.databaseUrl, queued);
+    return forge;
+  };
+  const costOn = async (forge: Forge): Promise<number> => {
+    const costs = new CostNotes(stage, forge, jobs);
+    await costs.note("job", () => generator.run("runJobs", { ...forge, workers, jobs, inFlight }));
+    return costs.totalOfLast(["forge-server", "Postgres", "Temporal"]);
+  };
+  try {
+    const few = await startWith(FEW);
+    for (const [what, queued] of variants) {
+      const many = await startWith(queued);
+      const peer = { name: `${FEW.jobs} queued jobs`, measure: () => costOn(few) };
+      const [result] = await interleaveAll(growthRounds, () => costOn(many), [peer]);
+      await many.stop();
+      started.pop();
+      if (!result) throw new Error("nothing was measured");
+      rows.push(
+        rowOf(
+          {
+            id: "P11",
+            what: `CPU per job with ${what}`,
+            unit: "ms",
+            goal: { of: "ratio", atMost: 1.1 },
+          },
+          result,
+          { generatorShare: generator.takeShare() },
+        ),
+      );
+    }
+    return rows;
+  } finally {
+    for (const forge of started) await forge.stop();
+  }
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { cpuSeconds } from "../../stack/cpu-time";
+import { Fleet } from "./fleet";
+import { encode, HttpConnection } from "./http-connection";
+
+export interface ParkedOptions {
+  url: string;
+  workerKey: string;
+  workers: number;
+  /** Of the measured server. */
+  pid: number;
+  /** Duration of each measured period. */
+  seconds: number;
+}
+
+/** Until the load of opening connections is over. */
+const SETTLE_MS = 6_000;
+/** Longer than the measured periods, so that no poll is answered meanwhile. */
+const WAIT_S = 50;
+
+/**
+ * Lets a fleet poll and send heartbeats, without jobs. Returns the share of a core that the server
+ * uses.
+ */
+export async function holdFleet(options: ParkedOptions): Promise<number> {
+  const fleet = await Fleet.start({ ...options, isRegistered: true });
+  try {
+    await sleep(SETTLE_MS);
+    return await cpuShare(options);
+  } finally {
+    await fleet.stop();
+  }
+}
+
+export interface ParkedPolls {
+  /** Growth of the server's resident memory per waiting poll, in KiB. */
+  kibPerPoll: number;
+  /** Share of a core that the server uses with the polls, less its share without them. */
+  addedCpuShare: number;
+}
+
+/** One waiting poll per worker and nothing else. */
+export async function parkPolls(options: ParkedOptions): Promise<ParkedPolls> {
+  const { url, workerKey, workers, pid } = options;
+  const idleShare = await cpuShare(options);
+  const before = residentKib(pid);
+  const connections: HttpConnection[] = [];
+  try {
+    for (let n = 0; n < workers; n++) {
+      const connection = await HttpConnection.open(url);
+      connections.push(connection);
+      const body = { worker_id: `bench-${n}`, wait_seconds: WAIT_S };
+      const poll = encode({ method: "POST", path: "/worker/next_job", body }, workerKey);
+      connection.send(poll).catch(() => undefined);
+    }
+    await sleep(SETTLE_MS);
+    const share = await cpuShare(options);
+    return {
+      kibPerPoll: (residentKib(pid) - before) / workers,
+      addedCpuShare: share - idleShare,
+    };
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+}
+
+async function cpuShare({ pid, seconds }: ParkedOptions): Promise<number> {
+  const before = cpuSeconds(pid);
+  const began = performance.now();
+  await sleep(seconds * 1000);
+  return (cpuSeconds(pid) - before) / ((performance.now() - began) / 1000);
+}
+
+const residentKib = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
