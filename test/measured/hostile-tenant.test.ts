@@ -93,7 +93,7 @@ test("another tenant's jobs still run, /healthz answers within a second, and mem
       forge.stack.apiUrl,
       mallory.user.key,
     ],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { stdio: ["ignore", "pipe", "inherit"], detached: true },
   );
   let answers: Record<string, Record<string, number>> = {};
   createInterface({ input: attacker.stdout as NodeJS.ReadableStream }).on("line", (line) => {
