@@ -10,7 +10,13 @@ import type { Context } from "../services/context";
 import type { LongPolls } from "../services/fleet/long-polls";
 import { findOfferAndFit } from "../services/fleet/matching";
 import type { Scheduler } from "../services/fleet/scheduler";
-import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../services/fleet/workers";
+import {
+  findOffer,
+  type Offer,
+  offerWorker,
+  type WorkerCall,
+  withdrawOffer,
+} from "../services/fleet/workers";
 import { type Dispatch, dispatchJob, type PollingWorker } from "../services/jobs/dispatch";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
@@ -167,11 +173,13 @@ async function nextJob(
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
       // Read after the wait is registered, so that no assignment or drain is missed.
-      const look = woken ? findOffer : findOfferAndFit;
-      const now = await inQueue(() => look(ctx.pool, workerId));
+      const look = (): Promise<Offer | undefined> =>
+        woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
+      const now = await inQueue(look);
       woken = true;
-      if (now?.isWanted) await scheduler.wake();
-      if (now?.isWanted || (!mayHold && now?.holds)) {
+      const isWanted = now?.wanted !== undefined && now.wanted.length > 0;
+      if (isWanted) await scheduler.wake(now.wanted);
+      if (isWanted || (!mayHold && now?.holds)) {
         mayHold = true;
         continue;
       }

@@ -114,10 +114,10 @@ export function registerRoute(ctx: Context): Route {
       const address = plainAddress(request.ip);
       const { status, offer } = await inQueue(async () => ({
         status: await register(ctx, workerId, given, { principal, address }),
-        offer: await findOfferAndFit(ctx.pool, workerId),
+        offer: await findOfferAndFit(ctx.pool, workerId, principal.userId),
       }));
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
-      if (offer?.isWanted) ctx.signals.queueChanged();
+      if (offer && offer.wanted.length > 0) ctx.signals.queueChanged(offer.wanted);
       return {
         worker_id: workerId,
         status,

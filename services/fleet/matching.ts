@@ -3,6 +3,7 @@ import type { RankedTenants } from "../../core/fleet/matching";
 import { MEMORY_SHARE } from "../../core/jobs/requirements";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
+import { requirementGroupRange } from "../accounts/quotas";
 import { OFFER, type Offer } from "./workers";
 
 /** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
@@ -79,10 +80,18 @@ export const stepThrough = (
     where state = 'queued' and ${condition} and shape > s.shape order by shape limit 1) following
   where s.nth < ${limit})`;
 
-/** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
-const headsAfter = (after: string): string => `${stepThrough("groups", after, GROUPS)},
-heads as materialized (
+/** SQL: what the jobs of each of the `groups` need. */
+const HEADS = `heads as materialized (
   select h.shape, ${needsOf()} from groups h join jobs j using (job_id))`;
+
+/** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
+const headsAfter = (after: string): string => `${stepThrough("groups", after, GROUPS)}, ${HEADS}`;
+
+/** SQL: those of these requirement groups that have queued jobs, and what the jobs of each need. */
+const headsOf = (groups: string): string => `groups as materialized (
+  select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
+    select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first),
+${HEADS}`;
 
 /** SQL: where the next pass continues, if this one did not read all groups. */
 const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from heads)`;
@@ -106,14 +115,14 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
  * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
  * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
  */
-const MATCH = `
+const match = (heads: string): string => `
 with recursive idle as materialized (
   select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
   where (w.shared or w.user_id in (select user_id from heads)) and ${IDLE}),
-${headsAfter("$2::text")},
+${heads},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
   from heads),
@@ -201,6 +210,9 @@ select job_id, attempt, worker_id, null as next, null as saw_all from locked
 union all
 select null, null, null, ${NEXT}, ${SAW_ALL}`;
 
+const MATCH_AFTER = match(headsAfter("$2::text"));
+const MATCH_THESE = match(headsOf("$2::text[]"));
+
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
 
@@ -229,10 +241,15 @@ type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
 /**
  * One pass of the scheduler.
  *
- * @param after the requirement group after which it starts; "" for all.
+ * @param groups the requirement group after which it starts, "" for all; or the only groups that it reads.
  */
-export async function matchOnce(pool: pg.Pool, ranked: RankedTenants, after = ""): Promise<Pass> {
-  const rows = await transaction(pool, (db) => all<PassRow>(db, MATCH, [ranked, after]), {
+export async function matchOnce(
+  pool: pg.Pool,
+  ranked: RankedTenants,
+  groups: string | string[] = "",
+): Promise<Pass> {
+  const statement = typeof groups === "string" ? MATCH_AFTER : MATCH_THESE;
+  const rows = await transaction(pool, (db) => all<PassRow>(db, statement, [ranked, groups]), {
     begin: BEGIN,
   });
   const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
@@ -250,13 +267,32 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-const OFFER_AND_FIT = `
-with recursive ${headsAfter("''")}
-select ${OFFER}, exists (select from heads q where ${FITS}) as "isWanted" from workers w where w.worker_id = $1`;
+/** The most requirement groups that a pass is restricted to. */
+export const FEW_GROUPS = 50;
 
-/** A worker's offer, and whether any queued job could run on it: only then is a pass needed, which costs far more. */
-export async function findOfferAndFit(db: Queryable, workerId: string): Promise<Offer | undefined> {
-  return await maybeOne(db, OFFER_AND_FIT, [workerId]);
+/** Sorts after every requirement group. */
+const LAST = "\u{10FFFF}";
+
+/** Reads the groups of the worker's owner; of a shared worker all. */
+const OFFER_AND_FIT = `
+with recursive range as materialized (
+  select case when shared then '' else $2::text end as after, case when shared then '${LAST}' else $3::text end as before
+  from workers where worker_id = $1),
+${stepThrough("groups", "(select after from range)", GROUPS, "shape < (select before from range)")},
+${HEADS}
+select ${OFFER}, array(select shape from heads q where ${FITS} limit ${FEW_GROUPS + 1}) as wanted
+from workers w where w.worker_id = $1`;
+
+/**
+ * A worker's offer, and the requirement groups of queued jobs that could run on it: only these need a pass, which
+ * costs far more. At most one group more than a restricted pass takes.
+ */
+export async function findOfferAndFit(
+  db: Queryable,
+  workerId: string,
+  ownerId: string,
+): Promise<(Offer & { wanted: string[] }) | undefined> {
+  return await maybeOne(db, OFFER_AND_FIT, [workerId, ...requirementGroupRange(ownerId)]);
 }
 
 /** Which of these workers have an assignment that they have not fetched. */

@@ -2,19 +2,29 @@ import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import type { LongPolls } from "./long-polls";
-import { isAnythingQueued, listAssigned, matchOnce } from "./matching";
+import { FEW_GROUPS, isAnythingQueued, listAssigned, matchOnce } from "./matching";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
 
+/** The requirement groups of one pass; undefined for all. */
+type Groups = ReadonlySet<string> | undefined;
+
+const NONE: Groups = new Set();
+
 /**
  * Assigns queued attempts to idle workers. Calls of `wake` coalesce: one pass runs and at most one waits. Each
  * call returns the promise of a pass that starts after the call.
+ *
+ * A pass reads only the requirement groups in which something changed, so its cost does not grow with the queues of
+ * other tenants. The sweep reads all groups.
  */
 export class Scheduler implements Component {
   readonly name = "scheduler";
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
+  /** What the next pass reads. */
+  private wanted: Groups = NONE;
   private readonly sweep: Loop;
   /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
@@ -41,26 +51,35 @@ export class Scheduler implements Component {
     await Promise.allSettled([this.running, this.waiting]);
   }
 
-  /** Runs a pass that starts after this call. */
-  wake(): Promise<void> {
-    if (!this.running) {
-      this.running = this.pass().finally(() => {
-        this.running = undefined;
-      });
-      return this.running;
-    }
+  /**
+   * Runs a pass that starts after this call.
+   *
+   * @param groups the requirement groups that it reads; undefined for all.
+   */
+  wake(groups?: string[]): Promise<void> {
+    this.wanted = union(this.wanted, groups);
+    if (!this.running) return this.run();
     this.waiting ??= this.running
       .catch(() => undefined)
       .then(() => {
         this.waiting = undefined;
-        return this.wake();
+        return this.run();
       });
     return this.waiting;
   }
 
-  private readonly onQueue = (): void => {
+  private run(): Promise<void> {
+    const { wanted } = this;
+    this.wanted = NONE;
+    this.running = this.pass(wanted).finally(() => {
+      this.running = undefined;
+    });
+    return this.running;
+  }
+
+  private readonly onQueue = (groups?: string[]): void => {
     // The sweep retries a failed pass.
-    this.wake().catch(() => undefined);
+    this.wake(groups).catch(() => undefined);
   };
 
   private readonly onAssigned = (workerIds: string[]): void => {
@@ -71,19 +90,20 @@ export class Scheduler implements Component {
     this.wakeAssigned().catch(() => undefined);
   };
 
-  private async pass(): Promise<void> {
+  private async pass(groups: Groups): Promise<void> {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
-      await this.matchAll();
+      await this.match(groups);
     } finally {
       done();
     }
   }
 
-  private async matchAll(): Promise<void> {
+  private async match(groups: Groups): Promise<void> {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let after = ""; ; ) {
-      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, after);
+      const read = groups ? [...groups] : after;
+      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, read);
       if (pairs.length === 0) {
         if (next === undefined) return;
         after = next;
@@ -109,4 +129,10 @@ export class Scheduler implements Component {
     const waiting = this.longPolls.workerIds;
     if (waiting.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, waiting));
   }
+}
+
+function union(some: Groups, more: string[] | undefined): Groups {
+  if (!some || !more) return undefined;
+  const all = new Set([...some, ...more]);
+  return all.size > FEW_GROUPS ? undefined : all;
 }

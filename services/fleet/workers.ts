@@ -149,8 +149,8 @@ export interface Offer {
   decommissioned: boolean;
   /** An attempt is assigned to it, or it runs one. */
   holds: boolean;
-  /** Whether any queued job could run on it. Only `findOfferAndFit` sets this. */
-  isWanted?: boolean;
+  /** The requirement groups of queued jobs that could run on it. Only `findOfferAndFit` sets this. */
+  wanted?: string[];
 }
 
 /** SQL: the offer of a worker `w`. */

@@ -12,7 +12,7 @@ import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
-import { type MatchedPair, matchOnce } from "../../services/fleet/matching";
+import { findOfferAndFit, type MatchedPair, matchOnce } from "../../services/fleet/matching";
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
@@ -148,6 +148,15 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
   return busy.map((each) => ({ ...each, userId: each.serves ?? "" }));
 }
 
+const ANY = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [],
+  avoid: [],
+};
+
 const rankings = fc.constantFrom([], [], ["ann"], ["ann", "bob"], ["*"]);
 
 test("on random fleets and queues, passes assign the same as the model", async () => {
@@ -179,6 +188,59 @@ test("on random fleets and queues, passes assign the same as the model", async (
     { numRuns: process.env.TEST_SLOW ? 1_000 : 150 },
   );
 }, 120_000);
+
+test("passes over the groups that fit a worker, one worker after the other, leave nothing that a pass over all assigns", async () => {
+  await fc.assert(
+    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
+      const { pool } = forge.ctx;
+      await fill(queue, fleet);
+      const waiting = new Map(queue.map((each) => [each.jobId, each]));
+      for (const each of fleet) {
+        const { workerId, userId } = each;
+        const { wanted = [] } = (await findOfferAndFit(pool, workerId, userId)) ?? {};
+        const fitting = [...waiting.values()].filter((job) => mayRun(job, each));
+        const groups = fitting.map((job) => requirementGroupOf(job.userId, job));
+        expect(new Set(wanted)).toEqual(new Set(groups));
+        if (wanted.length === 0) continue;
+        const { pairs } = await matchOnce(pool, ranked, wanted);
+        for (const { job_id, worker_id } of pairs) {
+          const job = waiting.get(job_id);
+          expect(job && wanted.includes(requirementGroupOf(job.userId, job))).toBe(true);
+          expect(fleet.some((one) => one.workerId === worker_id && job && mayRun(job, one))).toBe(
+            true,
+          );
+          waiting.delete(job_id);
+        }
+      }
+      expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
+    }),
+    { numRuns: process.env.TEST_SLOW ? 500 : 60 },
+  );
+}, 120_000);
+
+test("what others have queued costs a worker's poll and a submission nothing", async () => {
+  const { pool } = forge.ctx;
+  const others = Array.from({ length: 2_000 }, (_, n) => {
+    const tags = [`t${n}`];
+    return { ...ANY, tags, jobId: `bob_${n}`, userId: "bob", priority: 0, queuedAt: n };
+  });
+  const own = { ...ANY, jobId: "own", userId: "ann", priority: 0, queuedAt: 0 };
+  const fleet = ["w", "second"].map((workerId) => {
+    return { ...ANY, workerId, userId: "ann", shared: false, jobTypes: null, tenants: null };
+  });
+  await fill([...others, own], fleet);
+  await pool.query("vacuum analyze jobs, attempts, workers");
+  const group = requirementGroupOf("ann", own);
+  const read = ["jobs", "attempts"];
+  expect(await blocksRead(forge, read, (one) => findOfferAndFit(one, "w", "ann"))).toBeLessThan(
+    200,
+  );
+  expect(await findOfferAndFit(pool, "w", "ann")).toMatchObject({ wanted: [group] });
+  expect(await blocksRead(forge, read, (one) => matchOnce(one, [], [group]))).toBeLessThan(200);
+  expect(await all(pool, "select job_id from jobs where status = 'assigned'")).toEqual([
+    { job_id: "own" },
+  ]);
+});
 
 test("a worker that has an attempt gets no other, whatever its status", async () => {
   const same = {
@@ -269,15 +331,6 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   );
   expect(rows[0]?.n).toBe(pairs.length);
 });
-
-const ANY = {
-  jobType: "audit" as const,
-  gpuCount: 0,
-  gpuTokens: [],
-  memoryGb: 0,
-  tags: [],
-  avoid: [],
-};
 
 test("jobs that wait for a worker being set up show it, however many they are, until the worker is gone", async () => {
   const queue = Array.from({ length: 1_200 }, (_, n) => {
