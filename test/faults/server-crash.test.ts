@@ -232,7 +232,8 @@ slowTest("between manifest and completed", async () => {
   const jobId = await acceptedButUndelivered();
   await withLock(
     forge,
-    "select from jobs where job_id = $1 for no key update",
+    // The bill takes the same lock; completing the job needs a stronger one.
+    "select from jobs where job_id = $1 for share",
     [jobId],
     async () => {
       forge.own("temporal").signal("SIGCONT");
