@@ -19,44 +19,35 @@ import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
 
-/** Monotonic time, to measure waits. Stored times always come from the database's clock. */
-interface Clock {
-  nowMs(): number;
-}
-
 /** Everything that a handler, an activity or a loop may use. Passed as an argument, never global. */
 export interface Context {
   config: Config;
   logger: Logger;
-  clock: Clock;
+  /** Monotonic time, to measure waits. Stored times always come from the database's clock. */
+  clock: { nowMs(): number };
   /** Detects when the database's clock is set. */
   clockWatch: ClockWatch;
   pool: pg.Pool;
   temporal: Client;
   store: ObjectStore;
-  /** Tenants' own buckets. */
   tenantStores: TenantStores;
-  /** Reads tables in users' and workers' files. */
   tables: Tables;
   signals: Signals;
   /**
-   * A client on the connection of this process's Temporal worker, while that runs. Temporal returns the first task of
-   * a workflow started through it with the response (eager start), so no poll is needed.
+   * A client on the connection of this process's Temporal worker, while that runs. A workflow started through it gets
+   * its first task with the response (eager start), without a poll.
    */
   workerTemporal: { client: Client | undefined };
-  /** Metrics of this process. */
   metrics: Metrics;
-  /** Requests that wait for an event. */
   waitingRequests: WaitingRequests;
-  /** Limits the number of queued jobs per tenant. */
   queueQuota: QueueQuota;
   /** Shares the database connections between tenants. */
   connectionQueues: ConnectionQueues;
   /** When this process last received a request with a valid key, by `clock`. */
   traffic: { lastRequestMs: number | undefined };
-  /** Key: upload. One request at a time assembles the parts of an upload. */
+  /** By upload: one request at a time assembles its parts. */
   uploadMutex: KeyedMutex;
-  /** Key: tenant. Submissions are checked against a budget one at a time. */
+  /** By tenant: one submission at a time is checked against the budget. */
   budgetMutex: KeyedMutex;
 }
 

@@ -19,7 +19,7 @@ import { Reconciler } from "./temporal/reconciler";
 
 /** The background loops of a process. */
 export interface Loops {
-  /** The worker routes also call these four. */
+  /** The worker routes also use these four. */
   scheduler: Scheduler;
   longPolls: LongPolls;
   samples: WorkerSamples;

@@ -1,7 +1,5 @@
 import { forEachPage, runEach } from "../platform/concurrency/run-each";
-import { Loop } from "../platform/loop";
 import type { Queryable } from "../platform/postgres/pool";
-import type { Component } from "../platform/service";
 import { deleteOldIdempotencyKeys } from "./accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "./accounts/tenant-events";
 import { type Expired, listTenantRules, markExpiredDeleted } from "./artifacts/artifact-deletion";
@@ -9,34 +7,23 @@ import type { Context } from "./context";
 import { deleteOldRequests } from "./deployments/deployment-requests";
 import { deleteOldSamples } from "./fleet/worker-samples";
 import { deleteOldMetrics } from "./jobs/job-metrics";
+import { LoopComponent } from "./loop-component";
 
 const ROWS = 10_000;
 const ARTIFACTS = 100;
-/** Retention runs once every so many sweep intervals: ages are in days. */
+/** Sweep intervals between two runs. Ages are in days, so runs can be rare. */
 const SWEEPS = 10;
 
 /**
  * Deletes rows in Postgres whose retention period is over. The sweeper removes their files later (sweeper.ts), so an
  * unavailable store does not block retention. The tasks are independent: one that fails does not stop the others.
  */
-export class Retention implements Component {
-  readonly name = "retention";
-  private readonly loop: Loop;
-
-  constructor(private readonly ctx: Context) {
-    const intervalMs = ctx.config.sweep.intervalS * 1000 * SWEEPS;
-    this.loop = new Loop("retention", intervalMs, () => this.apply(), ctx);
+export class Retention extends LoopComponent {
+  constructor(ctx: Context) {
+    super(ctx, "retention", ctx.config.sweep.intervalS * 1000 * SWEEPS);
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  private async apply(): Promise<void> {
+  protected async run(): Promise<void> {
     await runEach([
       () => this.deleteAll(deleteOldIdempotencyKeys),
       () => this.deleteAll(deleteOldChangeEvents),
@@ -53,7 +40,7 @@ export class Retention implements Component {
     while ((await this.withKnownClock((db) => deleteSome(db, ROWS))) === ROWS);
   }
 
-  /** Expired artifacts that are still in use are checked again in the next run. */
+  /** An expired artifact that is still in use is checked again in the next run. */
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
     const applications = (await listTenantRules(pool)).map((rule) => async () => {

@@ -14,7 +14,7 @@ import { KeyLookup } from "./key-lookup";
 import { requireBelow } from "./quota-exceeded";
 import { RateLimiter } from "./rate-limit";
 
-/** How many refusals are sent without delay, and how many may wait: per tenant, and per address without a key. */
+/** Faster refusals are delayed, up to a number that may wait: per tenant or, without a key, per address. */
 const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
 const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
@@ -68,13 +68,11 @@ export class AdmissionControl {
     const mayWait = isLimited || (!sharesWorkers && (fairShare || isLarge(request)));
     if (mayWait) await this.enter(request.principal, fairShare ? operationId : "");
     else this.spend(request.principal, 1);
-    if (throttle && !(await throttle.wait(userId))) {
-      throw tooMany("such requests");
-    }
+    if (throttle && !(await throttle.wait(userId))) throw tooMany("such requests");
   }
 
   /**
-   * Parses a JSON body. Large bodies are parsed one at a time, round robin over tenants, and take at most half of the
+   * Parses a JSON body. Large bodies are parsed one at a time, round robin over tenants. They take at most half of the
    * process's time, so that other work can run in between.
    */
   async read({ principal }: FastifyRequest, bytes: Buffer): Promise<unknown> {
@@ -102,7 +100,7 @@ export class AdmissionControl {
 
   /**
    * Delays responses to clients that exceed their rate limit or send invalid secrets, so that they can't keep this
-   * process busy. False if too many responses to that client wait already: the caller should close its connection.
+   * process busy. Returns false if too many responses to that client wait: the caller should close its connection.
    */
   async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
     if (!(error instanceof ForgeError)) return true;
@@ -112,7 +110,7 @@ export class AdmissionControl {
     return await this.anonymousRefusals.wait(addressGroup(ip));
   }
 
-  /** Requests of admins and shared workers count for no tenant: scraping metrics makes no tenant wait. */
+  /** Requests of admins and shared workers count for no tenant: for example, scraping metrics makes no tenant wait. */
   private spend({ userId, sharesWorkers }: Principal, cost: number): void {
     if (!sharesWorkers) this.shares.spend(userId, cost);
   }
@@ -120,8 +118,7 @@ export class AdmissionControl {
   private async enter({ userId, scope }: Principal, line: string): Promise<void> {
     const { caps } = this.ctx.config.limits;
     const cap = scope === "user" ? caps.waiting_requests : caps.waiting_polls;
-    const { limit } = cap;
-    const maxWaiting = limit ?? Number.POSITIVE_INFINITY;
+    const maxWaiting = cap.limit ?? Number.POSITIVE_INFINITY;
     if (await this.shares.enter(userId, line, maxWaiting)) return;
     requireBelow(cap, maxWaiting);
   }

@@ -17,7 +17,7 @@ export interface AuditEntry {
 
 /**
  * Records an audit entry. Call it in the transaction of the change, as its last statement: it blocks all other audit
- * entries until the transaction ends, so waiting for another lock after it could deadlock.
+ * entries until the transaction ends, so a later wait for a lock could deadlock.
  */
 export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   const { userId, action, subject, principal, before, after } = entry;
@@ -51,14 +51,14 @@ export interface AuditRow {
   hash: Buffer;
 }
 
-/** The newest entries about a tenant; about all tenants for an admin. */
+/** The newest entries about a tenant, or for an admin about all tenants. */
 export async function listAudit(
   db: Queryable,
   tenantScope: TenantScope,
   before: number | null,
   limit: number,
-): Promise<AuditRow[]> {
-  return await all<AuditRow & Record<string, unknown>>(
+) {
+  return await all<AuditRow>(
     db,
     `select * from audit_entries
      where ($1::text is null or user_id = $1) and ($2::bigint is null or entry_id < $2)
@@ -67,11 +67,9 @@ export async function listAudit(
   );
 }
 
-/** Entries whose content was changed, or whose predecessor is not the one in their hash. */
-export async function listBrokenEntries(
-  db: Queryable,
-): Promise<{ entry_id: number; fault: string }[]> {
-  return await all(
+/** Entries whose content was changed, or whose hash was computed with another predecessor. */
+export async function listBrokenEntries(db: Queryable) {
+  return await all<{ entry_id: number; fault: string }>(
     db,
     `select entry_id, case when hash <> computed then 'was changed'
                            else 'does not follow the one before it' end as fault

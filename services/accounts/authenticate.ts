@@ -6,12 +6,6 @@ import { isWellFormedKey, keyDigest } from "./api-keys";
 import type { KeyLookup } from "./key-lookup";
 import { touchKeys } from "./keys";
 
-/** Dependencies of `authenticate`. */
-export interface AuthenticationContext {
-  db: Queryable;
-  keys: KeyLookup;
-}
-
 /**
  * Resolves the request's API key, from either header, to a principal.
  *
@@ -19,7 +13,7 @@ export interface AuthenticationContext {
  * @throws 403 if there is no valid key.
  */
 export async function authenticate(
-  { db, keys }: AuthenticationContext,
+  { db, keys }: { db: Queryable; keys: KeyLookup },
   message: IncomingMessage,
   canWait = false,
 ): Promise<Principal> {
@@ -29,7 +23,7 @@ export async function authenticate(
   const found = await keys.find(digest, canWait);
   if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
   const ownerKeyId = found.session_of ?? found.key_id;
-  // Not awaited: if it fails, only `last_used_at` is out of date.
+  // Not awaited: a failure only leaves `last_used_at` out of date.
   if (found.is_touch_due) touchKeys(db, [found.key_id, ownerKeyId]).catch(() => undefined);
   return {
     userId: found.user_id,

@@ -2,8 +2,8 @@ import { deleteOlder, isOlder } from "../../platform/postgres/clock";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Claims an idempotency key, inside the transaction that does the request's work. A concurrent claim of the same key
- * waits until that transaction ends, and then returns its response.
+ * Claims an idempotency key, in the transaction that does the request's work. A concurrent claim of the same key waits
+ * until that transaction ends.
  *
  * @returns undefined if the key was claimed; otherwise fingerprint and response of the first request with the key.
  */

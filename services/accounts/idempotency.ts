@@ -8,7 +8,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { claimKey, storeResponse } from "./idempotency-keys";
 
-/** How long a request waits for the first one with its key, before it fails with `request_in_flight`. */
+/** A request waits this long for the first one with its key before it fails with `request_in_flight`. */
 const BEGIN = "set local lock_timeout = '2s'";
 
 const MAX_KEY_LENGTH = 255;
@@ -20,7 +20,7 @@ export interface Creation<T> {
   isOneStatement?: boolean;
   /** Creates the resource within the caller's transaction and returns the response. */
   create(db: Queryable): Promise<T>;
-  /** The response as it is stored and replayed: without what may be shown only once. */
+  /** The response to store and replay, without what may be shown only once. */
   replay?(answer: NoInfer<T>): unknown;
 }
 

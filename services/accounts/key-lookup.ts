@@ -12,21 +12,16 @@ const MAX_CACHED = 10_000;
 
 type Found = AuthenticatingRow | undefined;
 
-interface CachedKey {
-  key: AuthenticatingRow;
-  untilMs: number;
-}
-
 /**
- * Finds keys by their digests. Found keys are cached for up to a second, because most requests use a recently used
- * key. One lookup runs at a time, so that a flood of requests takes one connection; lookups that can wait are batched
- * for longer. When a revocation by this process, or a notification of one, arrives, the cache is cleared at once.
+ * Finds keys by their digests. Caches found keys for up to a second, because most requests use a recently used key. One
+ * lookup runs at a time, so that a flood of requests takes one connection; lookups that can wait are batched for longer.
+ * A revocation by this process, or a notification of one, clears the cache at once.
  */
 export class KeyLookup {
   private readonly immediate: Coalesced<Buffer, Found>;
   private readonly batched: Batcher<Buffer, Found>;
   /** By digest, in hex. */
-  private cache = new Map<string, CachedKey>();
+  private cache = new Map<string, { key: AuthenticatingRow; untilMs: number }>();
 
   constructor(
     private readonly db: Queryable,
@@ -35,7 +30,7 @@ export class KeyLookup {
   ) {
     this.immediate = new Coalesced((digests) => this.findAll(digests), MAX_BATCH);
     this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
-    // A new map: running lookups write their results, which may be stale, to the old one.
+    // A new map, because running lookups write results that may be stale to the old one.
     const clear = (): void => {
       this.cache = new Map();
     };
@@ -58,7 +53,7 @@ export class KeyLookup {
     if (cache.size > MAX_CACHED) cache.clear();
     for (const key of rows) {
       const untilMs = startMs + Math.min(CACHE_MS, key.expires_in_ms ?? Infinity);
-      // The caller of this lookup records the use; callers served from the cache must not.
+      // Only the caller of this lookup records the use, not callers served from the cache.
       cache.set(key.digest.toString("hex"), { key: { ...key, is_touch_due: false }, untilMs });
     }
     const found = new Map(rows.map((row) => [row.digest.toString("hex"), row]));

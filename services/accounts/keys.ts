@@ -25,7 +25,7 @@ export interface AuthenticatingRow {
 export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())";
 
 /** Finds the valid keys with these digests. */
-export async function findKeys(db: Queryable, digests: Buffer[]): Promise<AuthenticatingRow[]> {
+export async function findKeys(db: Queryable, digests: Buffer[]) {
   return await all<AuthenticatingRow>(
     db,
     `select key_id, user_id, scope, name, made_by_admin, workers, digest, session_of,
@@ -70,8 +70,6 @@ export interface KeyRow {
   serving_hosts: string[];
   made_by_key_id: string | null;
   session_of: string | null;
-  /** Null: never. */
-  expires_in_ms: number | null;
 }
 
 export const SHOWN_KEY = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at,
@@ -91,23 +89,14 @@ export async function listKeys(
   return await listPage<KeyRow>(db, { select: SHOWN_KEY, from: "api_keys", order, where, page });
 }
 
-interface RevokedKey {
-  key_id: string;
-  user_id: string;
-}
-
 /**
  * Revokes a key and all keys that it created, directly or indirectly. Idempotent. Only an admin can revoke the key of
  * an admin.
  *
  * @returns the revoked keys; none if the tenant scope has no such key.
  */
-export async function revokeKey(
-  db: Queryable,
-  keyId: string,
-  tenantScope: TenantScope,
-): Promise<RevokedKey[]> {
-  return await all<RevokedKey & Record<string, unknown>>(
+export async function revokeKey(db: Queryable, keyId: string, tenantScope: TenantScope) {
+  return await all<{ key_id: string; user_id: string }>(
     db,
     `with recursive ended as (
        select key_id from api_keys
@@ -120,7 +109,7 @@ export async function revokeKey(
   );
 }
 
-/** When a valid key expires, `null` for never; undefined if it is not valid. */
+/** When a valid key expires; null for never, undefined if the key is not valid. */
 export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null | undefined> {
   const row = await maybeOne<{ expires_at: Date | null }>(
     db,
@@ -130,15 +119,8 @@ export async function findExpiry(db: Queryable, keyId: string): Promise<Date | n
   return row?.expires_at;
 }
 
-export interface IdentityRow {
-  name: string;
-  expires_at: Date | null;
-  user_name: string;
-}
-
-/** A key's name and expiry, and its tenant's name. */
-export async function findIdentity(db: Queryable, keyId: string): Promise<IdentityRow | undefined> {
-  return await maybeOne<IdentityRow & Record<string, unknown>>(
+export async function findIdentity(db: Queryable, keyId: string) {
+  return await maybeOne<{ name: string; expires_at: Date | null; user_name: string }>(
     db,
     `select k.name, k.expires_at, u.name as user_name from api_keys k join users u using (user_id)
      where k.key_id = $1`,
@@ -155,7 +137,6 @@ export async function lockKey(db: Queryable, keyId: string): Promise<void> {
   await maybeOne(db, "select from api_keys where key_id = $1 for no key update", [keyId]);
 }
 
-/** The number of registered workers bound to a key. */
 export async function countBoundWorkers(db: Queryable, keyId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,
@@ -183,10 +164,10 @@ export interface NewKey {
   expiresAt?: string | null;
   /** The key that created it. Revoking that key revokes this one. */
   madeByKeyId?: string;
-  /** For a worker key: how many workers may use it, and the hosts that their models may be served from. */
+  /** For a worker key: how many workers may use it, and the hosts from which they may serve models. */
   workers?: number | null;
   servingHosts?: string[];
-  /** The key's text, as the embedded stack keeps it between starts; generated if undefined. */
+  /** The key's text, which the embedded stack keeps between starts; generated if undefined. */
   key?: string;
 }
 

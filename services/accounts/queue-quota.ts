@@ -15,7 +15,7 @@ interface QueuedJobs {
 
 /**
  * Limits the jobs that each tenant has in the queue. While a tenant submits, its count is read once a second and
- * incremented in memory. So submissions to other processes within that second can exceed a cap. Counting for each
+ * incremented in memory, so submissions to other processes within that second can exceed a cap. Counting for each
  * submission would cost as much as the submission.
  */
 export class QueueQuota {
@@ -48,9 +48,8 @@ export class QueueQuota {
 
   private async read(userId: string): Promise<void> {
     const readMs = this.nowMs();
-    const byGroup = new Map(
-      (await countQueuedByGroup(this.db, userId)).map(({ shape, jobs }) => [shape, jobs]),
-    );
+    const counts = await countQueuedByGroup(this.db, userId);
+    const byGroup = new Map(counts.map(({ shape, jobs }) => [shape, jobs]));
     const jobs = [...byGroup.values()].reduce((sum, each) => sum + each, 0);
     if (this.queued.size >= MAX_TENANTS) this.forgetStale();
     this.queued.set(userId, { byGroup, jobs, readMs });

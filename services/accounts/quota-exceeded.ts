@@ -14,7 +14,7 @@ const WHAT: Record<Cap["name"], string> = {
   stored_bytes: "bytes in the store",
 };
 
-/** Use of these caps decreases by itself, so a retry can succeed (429). For the others, the user must remove something. */
+/** Use of these caps shrinks by itself, so a retry can succeed (429). For the others, the user must remove something. */
 const TRANSIENT: Cap["name"][] = [
   "waiting_requests",
   "waiting_polls",
@@ -25,7 +25,7 @@ const TRANSIENT: Cap["name"][] = [
 
 /**
  * @param used how many there are already.
- * @throws ForgeError 429 or, if waiting doesn't help, 409 `quota_exceeded` if the cap is reached.
+ * @throws ForgeError `quota_exceeded` if the cap is reached: 429, or 409 if waiting doesn't help.
  */
 export function requireBelow({ name, variable, limit }: Cap, used: number): void {
   if (limit === null || used < limit) return;

@@ -1,7 +1,7 @@
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "./keys";
 
-/** Locks the tenant's row, so that until this transaction ends no other adds what the tenant's quotas count. */
+/** Locks the tenant's row until the transaction ends: no other one can add what the tenant's quotas count. */
 export async function lockTenant(db: Queryable, userId: string): Promise<void> {
   await maybeOne(db, "select from users where user_id = $1 for no key update", [userId]);
 }
@@ -36,19 +36,15 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
     userId,
   );
 
-/** Range of a tenant's requirement groups, which begin with its id (core/jobs/requirements.ts); `before` is exclusive. */
+/** The range of a tenant's requirement groups, which begin with its id. `before` is exclusive. */
 export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;
   // The character that follows a comma.
   return [first, `${first.slice(0, -1)}-`];
 }
 
-/** A tenant's queued jobs by requirement group. */
-export async function countQueuedByGroup(
-  db: Queryable,
-  userId: string,
-): Promise<{ shape: string; jobs: number }[]> {
-  return await all(
+export async function countQueuedByGroup(db: Queryable, userId: string) {
+  return await all<{ shape: string; jobs: number }>(
     db,
     `select shape, count(*)::int as jobs from attempts
      where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,

@@ -1,21 +1,15 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-// Processes lease tokens here; rate-limit.ts spends them.
-
 /** SQL: tokens in bucket `b` now. @param size @param perSecond SQL parameters: bucket size, and tokens per second. */
 const levelOf = (size: string, perSecond: string): string =>
   `least(${size}, b.tokens + ${perSecond} * greatest(0,
      extract(epoch from statement_timestamp() - b.refilled_at)::float8))`;
 
-export interface Lease {
-  granted: number;
-  /** Tokens left in the bucket. */
-  tokens: number;
-}
-
 /**
- * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend locally. One statement updates one
- * row, so all processes together never take more tokens than there are.
+ * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend locally (rate-limit.ts). One statement
+ * updates one row, so all processes together never take more tokens than there are.
+ *
+ * @returns the tokens taken (`granted`), and those left in the bucket (`tokens`).
  */
 export async function leaseTokens(
   db: Queryable,
@@ -23,9 +17,9 @@ export async function leaseTokens(
   want: number,
   size: number,
   perSecond: number,
-): Promise<Lease> {
+): Promise<{ granted: number; tokens: number }> {
   const level = levelOf("$3", "$4");
-  const lease = await maybeOne<Lease>(
+  const lease = await maybeOne<{ granted: number; tokens: number }>(
     db,
     `insert into rate_buckets as b (user_id, tokens, granted, refilled_at)
      values ($1, $3::float8 - $2::float8, $2::float8, statement_timestamp())

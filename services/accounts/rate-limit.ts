@@ -1,18 +1,13 @@
 import type { FastifyReply } from "fastify";
 import { ForgeError } from "../../core/errors";
 import { SingleFlight } from "../../platform/concurrency/single-flight";
+import type { Config } from "../../platform/config/config";
 import type { Queryable } from "../../platform/postgres/pool";
-import { type Lease, leaseTokens } from "./rate-buckets";
-
-interface RateLimit {
-  perMinute: number;
-  /** The most requests at once, after a pause. */
-  burst: number;
-}
+import { leaseTokens } from "./rate-buckets";
 
 /** Tokens per lease: one write to the database for this many requests. */
 const LEASE = 50;
-/** Tokens that a process has not spent within this time are lost to the tenant. */
+/** A lease expires after this time. The tenant loses the tokens that are left. */
 const LEASE_MS = 5_000;
 
 interface LocalLease {
@@ -34,7 +29,8 @@ export class RateLimiter {
 
   constructor(
     private readonly db: Queryable,
-    private readonly limit: RateLimit,
+    /** `burst`: the most requests at once, after a pause. */
+    private readonly limit: Config["limits"]["rate"],
     private readonly nowMs: () => number,
   ) {
     this.perSecond = limit.perMinute / 60;
@@ -64,7 +60,7 @@ export class RateLimiter {
     );
   }
 
-  /** Whether to lease again: the lease has expired, or it is used up and the bucket may have tokens. */
+  /** Whether to lease again, because the lease has expired, or is used up and the bucket may have tokens. */
   private isSpent({ tokens, left, leasedMs }: LocalLease): boolean {
     const ageMs = this.nowMs() - leasedMs;
     if (tokens >= 1) return ageMs >= LEASE_MS;
@@ -75,19 +71,14 @@ export class RateLimiter {
   /** Leases tokens. Concurrent calls for a tenant share one statement. */
   private async renew(userId: string): Promise<LocalLease> {
     return await this.leasing.do(userId, async () => {
+      const { db, leaseSize, perSecond } = this;
       const { burst } = this.limit;
-      return this.keep(
-        userId,
-        await leaseTokens(this.db, userId, this.leaseSize, burst, this.perSecond),
-      );
+      const { granted, tokens } = await leaseTokens(db, userId, leaseSize, burst, perSecond);
+      if (this.leases.size > 10_000) this.deleteExpired();
+      const lease = { tokens: granted, left: tokens, leasedMs: this.nowMs() };
+      this.leases.set(userId, lease);
+      return lease;
     });
-  }
-
-  private keep(userId: string, { granted, tokens }: Lease): LocalLease {
-    if (this.leases.size > 10_000) this.deleteExpired();
-    const lease = { tokens: granted, left: tokens, leasedMs: this.nowMs() };
-    this.leases.set(userId, lease);
-    return lease;
   }
 
   private deleteExpired(): void {

@@ -6,31 +6,17 @@ import { countSessions } from "./sessions";
 
 type Caps = Record<CapName, Cap>;
 
-/** Call in the transaction that creates the key. @throws 409 `quota_exceeded` */
-export async function requireRoomForKey(db: Queryable, caps: Caps, userId: string): Promise<void> {
-  await lockTenant(db, userId);
-  requireBelow(caps.keys, await countKeys(db, userId));
-}
+/** Checks a cap under the tenant's lock: call in the transaction that adds one more. @throws 409 `quota_exceeded` */
+const requireRoom =
+  (cap: CapName, count: (db: Queryable, userId: string) => Promise<number>) =>
+  async (db: Queryable, caps: Caps, userId: string): Promise<void> => {
+    await lockTenant(db, userId);
+    requireBelow(caps[cap], await count(db, userId));
+  };
 
-/** Call in the transaction that creates the session. @throws 409 `quota_exceeded` */
-export async function requireRoomForSession(
-  db: Queryable,
-  caps: Caps,
-  userId: string,
-): Promise<void> {
-  await lockTenant(db, userId);
-  requireBelow(caps.sessions, await countSessions(db, userId));
-}
-
-/** Call in the transaction that registers a new worker. @throws 409 `quota_exceeded` */
-export async function requireRoomForWorker(
-  db: Queryable,
-  caps: Caps,
-  userId: string,
-): Promise<void> {
-  await lockTenant(db, userId);
-  requireBelow(caps.workers, await countWorkers(db, userId));
-}
+export const requireRoomForKey = requireRoom("keys", countKeys);
+export const requireRoomForSession = requireRoom("sessions", countSessions);
+export const requireRoomForWorker = requireRoom("workers", countWorkers);
 
 /** Call before something is added to the store. @throws 409 `quota_exceeded` */
 export async function requireRoomForBytes(

@@ -6,7 +6,7 @@ import { IS_LIVE, type KeyRow, SHOWN_KEY } from "./keys";
 
 /** How long a session lasts, unless its key expires earlier. */
 const SESSION_HOURS = 12;
-/** Expired sessions are deleted after KEPT_DAYS, at most DELETED_AT_ONCE at a time. */
+/** Expired sessions are kept for KEPT_DAYS, then deleted, at most DELETED_AT_ONCE at a time. */
 const KEPT_DAYS = 1;
 const DELETED_AT_ONCE = 100;
 
@@ -22,8 +22,8 @@ export async function countSessions(db: Queryable, userId: string): Promise<numb
 }
 
 /**
- * Creates a session for a key. If the key is itself a session, the new session expires no later than that one and is
- * revoked with it. Undefined if the key is not valid.
+ * Creates a session for a key; undefined if the key is not valid. If the key is itself a session, the new one expires no
+ * later and is revoked with it.
  */
 export async function createSession(
   db: Queryable,

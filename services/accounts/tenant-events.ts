@@ -5,15 +5,14 @@ import { deleteOlder } from "../../platform/postgres/clock";
 import { Where } from "../../platform/postgres/pages";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** An event in a tenant's stream. */
 export interface TenantEventRow {
   event_id: number;
   user_id: string;
   kind: "job" | "pipeline" | "worker" | "deployment";
-  /** The id of the job, pipeline, worker or deployment that the tenant uses. */
+  /** The job, pipeline, worker or deployment, by the id that the tenant uses. */
   subject: string;
   status: string;
-  /** This and the following fields, up to `error_code`, are for jobs only; otherwise null. */
+  /** From here to `error_code`: null unless the event is of a job. */
   job_type: JobType | null;
   pipeline_id: string | null;
   attempts: number | null;
@@ -51,21 +50,21 @@ export async function readEvents(
   limit: number,
 ): Promise<TenantEventRow[]> {
   const condition = "(event_id > $1 or event_id = any($2))";
-  return await all<TenantEventRow & Record<string, unknown>>(
-    db,
-    `${eventsWhere(condition)} order by event_id limit $3`,
-    [afterId, ids, limit],
-  );
+  return await all<TenantEventRow>(db, `${eventsWhere(condition)} order by event_id limit $3`, [
+    afterId,
+    ids,
+    limit,
+  ]);
 }
 
 /** A resumed stream may miss events of transactions that take longer than this. */
 const OVERLAP_S = 15;
-/** At most this many ids are assigned in that time. */
+/** An upper bound of the ids assigned in that time. */
 const OVERLAP_IDS = 100_000;
 
 /**
- * Events of a tenant scope after an id, and those shortly before it, which may have been committed later than the
- * event with that id. The reader drops duplicates.
+ * Events of a tenant scope after an id, and those shortly before it, which may have been committed later. The reader
+ * drops duplicates.
  */
 export async function listEventsSince(
   db: Queryable,
@@ -81,7 +80,7 @@ export async function listEventsSince(
     return `(e.event_id > ${last}::bigint or e.event_id > ${last}::bigint - ${OVERLAP_IDS}
       and e.created_at > ${at} - interval '${OVERLAP_S} s')`;
   });
-  return await all<TenantEventRow & Record<string, unknown>>(
+  return await all<TenantEventRow>(
     db,
     `${eventsWhere(String(where))} order by event_id limit ${limit}`,
     where.values,

@@ -1,4 +1,4 @@
-import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 const USER = "user_id, name, payment_customer_id, created_at";
@@ -19,11 +19,7 @@ export async function ensureUser(db: Queryable, userId: string, name: string): P
 }
 
 /** Creates a tenant; undefined if the id is taken. */
-export async function createUser(
-  db: Queryable,
-  userId: string,
-  name: string,
-): Promise<UserRow | undefined> {
+export async function createUser(db: Queryable, userId: string, name: string) {
   return await maybeOne<UserRow>(
     db,
     `insert into users (user_id, name) values ($1, $2) on conflict do nothing
@@ -38,12 +34,8 @@ export async function isUser(db: Queryable, userId: string): Promise<boolean> {
 }
 
 /** Returns the user and the previous customer id; undefined if there is no such user. */
-export async function setPaymentCustomer(
-  db: Queryable,
-  userId: string,
-  customerId: string | null,
-): Promise<(UserRow & { before: string | null }) | undefined> {
-  return await maybeOne(
+export async function setPaymentCustomer(db: Queryable, userId: string, customerId: string | null) {
+  return await maybeOne<UserRow & { before: string | null }>(
     db,
     `with was as (
        select user_id, payment_customer_id as before from users where user_id = $1 for no key update)
@@ -53,7 +45,7 @@ export async function setPaymentCustomer(
   );
 }
 
-export async function listUsers(db: Queryable, page: Page): Promise<WithPosition<UserRow>[]> {
+export async function listUsers(db: Queryable, page: Page) {
   return await listPage<UserRow>(db, {
     select: USER,
     from: "users",

@@ -10,7 +10,7 @@ import { requireBelow } from "./quota-exceeded";
 
 const SWEEP_MS = 1_000;
 
-/** Why a waiting request must end: client gone, key revoked or expired, server stopping, time-out. */
+/** Why a waiting request ends. A key that has expired counts as revoked. */
 type EndReason = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface WaitingRequest {
@@ -22,16 +22,15 @@ export interface WaitingRequest {
 type WaitingCap = "waiting_requests" | "waiting_polls" | "open_uploads";
 
 interface WaitOptions {
-  /** The request is ended after this many seconds. */
+  /** The request ends after this many seconds. */
   maxS?: number;
   /** Default: depends on the scope of its key. */
   as?: WaitingCap;
 }
 
 /**
- * Registry of requests that wait for something to happen: polls of workers, streams of events. Their number per tenant
- * is limited in each process. They end when their client disconnects, and when their key expires or is revoked, by any
- * process.
+ * Registry of waiting requests: polls of workers, streams of events. Each process limits their number per tenant. They
+ * end when their client disconnects, and when their key expires or any process revokes it.
  */
 export class WaitingRequests implements Component {
   readonly name = "waiting-requests";

@@ -2,22 +2,15 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 
-/** Something that an artifact's deletion would leave without its source. */
-export interface Dependent {
-  type: "artifact" | "job" | "pipeline";
-  id: string;
-}
-
 const MAX_DEPENDENTS = 20;
 
-/** SQL: the forms in which JSON text can refer to artifact `a`. */
+/** SQL: the forms in which JSON text can refer to artifact `a`: either id, as a value or as a folder of a URI. */
 const NAMES = `array['"' || a.artifact_id || '"', '/' || a.artifact_id || '/', '/' || a.artifact_id || '"',
                      '"' || a.storage_id || '"', '/' || a.storage_id || '/', '/' || a.storage_id || '"']`;
 
 /**
- * SQL: the dependents of artifact `a`: existing artifacts made from it, and active jobs and pipelines that refer to
- * it. A job can refer to an artifact in several places, so its whole JSON text is searched: for either id as a value
- * and as a folder of a URI.
+ * SQL: the dependents of artifact `a`: existing artifacts made from it, and active jobs and pipelines that refer to it. A
+ * job can refer to an artifact in several places, so its whole JSON text is searched for NAMES.
  */
 const DEPENDENTS = `
   select 'artifact' as type, made.artifact_id as id from ${ARTIFACTS} made
@@ -36,10 +29,7 @@ const DEPENDENTS = `
       select from unnest(${NAMES}) as named where position(named in s.payload::text) > 0))`;
 
 /** Locks a registered artifact's row, so that no other transaction deletes it. */
-export async function lockArtifact(
-  db: Queryable,
-  storageId: string,
-): Promise<ArtifactRow | undefined> {
+export async function lockArtifact(db: Queryable, storageId: string) {
   return await maybeOne<ArtifactRow>(
     db,
     `select * from ${ARTIFACTS} a where storage_id = $1 and registered_at is not null for update`,
@@ -47,8 +37,9 @@ export async function lockArtifact(
   );
 }
 
-export async function listDependents(db: Queryable, storageId: string): Promise<Dependent[]> {
-  return await all<Dependent>(
+/** What the artifact's deletion would leave without its source. */
+export async function listDependents(db: Queryable, storageId: string) {
+  return await all<{ type: "artifact" | "job" | "pipeline"; id: string }>(
     db,
     `select d.type, d.id from ${ARTIFACTS} a cross join lateral (${DEPENDENTS}) d
      where a.storage_id = $1 limit ${MAX_DEPENDENTS}`,
@@ -56,7 +47,7 @@ export async function listDependents(db: Queryable, storageId: string): Promise<
   );
 }
 
-/** Marks an artifact deleted and returns when. Idempotent: the first time and name are kept. */
+/** Marks an artifact deleted. Idempotent: keeps the first time and name. Returns the time. */
 export async function markDeleted(
   db: Queryable,
   storageId: string,
@@ -82,7 +73,7 @@ export interface TenantRule {
   keep_days: number;
 }
 
-export async function listTenantRules(db: Queryable): Promise<TenantRule[]> {
+export async function listTenantRules(db: Queryable) {
   return await all<TenantRule>(db, "select user_id, kind, keep_days from retention_rules");
 }
 
@@ -94,8 +85,8 @@ export interface Expired {
 }
 
 /**
- * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks as deleted those
- * that nothing depends on.
+ * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks those deleted that
+ * nothing depends on.
  *
  * @param after the last artifact of the previous page.
  */
@@ -104,7 +95,7 @@ export async function markExpiredDeleted(
   rule: TenantRule,
   after: Expired | undefined,
   limit: number,
-): Promise<Expired[]> {
+) {
   return await all<Expired>(
     db,
     `with expired as (
@@ -128,14 +119,11 @@ export async function markExpiredDeleted(
   );
 }
 
-export interface DeletedArtifact {
-  storage_id: string;
-  kind: string;
-}
+export type DeletedArtifact = Pick<ArtifactRow, "storage_id" | "kind">;
 
 /**
  * Artifacts deleted more than `afterS` seconds ago whose bytes are still in the store, oldest first. The delay lets
- * downloads finish that were running when the artifact was deleted.
+ * running downloads finish.
  *
  * @param after the last artifact of the previous page.
  */
@@ -144,7 +132,7 @@ export async function listDeletedArtifacts(
   afterS: number,
   after: DeletedArtifact | undefined,
   limit: number,
-): Promise<DeletedArtifact[]> {
+) {
   return await all<DeletedArtifact>(
     db,
     `select artifact_id as storage_id, kind from artifacts

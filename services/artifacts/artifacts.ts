@@ -21,28 +21,28 @@ export interface ArtifactRow {
   source_jobs: string[];
   source_artifacts: string[];
   size_bytes: number | null;
-  /** Never null here: only registered artifacts are read, and those have a manifest. */
+  /** Not null: only registered artifacts are read, and those have a manifest. */
   manifest: Manifest;
   /** The owner's name for an uploaded dataset. */
   name: string | null;
-  /** If not null, its bytes are removed, or will be. */
+  /** If set, its bytes are removed, or will be. */
   deleted_at: Date | null;
 }
 
 /**
- * SQL: the columns of an `ArtifactRow`. In the table, `artifact_id` is the storage id, and `given_id` is the id that a
- * worker chose, if it chose one.
+ * SQL: the columns of an `ArtifactRow`. In the table, `artifact_id` is the storage id, and `given_id` the id that a worker
+ * chose, if any.
  */
 export const COLUMNS = `coalesce(given_id, artifact_id) as artifact_id, artifact_id as storage_id, user_id,
   job_id, attempt, artifact_type, kind, uri, created_by, created_at, source_jobs, source_artifacts,
   size_bytes, manifest, name, registered_at, deleted_at, shown_bytes`;
 
-/** SQL: read this instead of the table, so that both ids have their names. */
+/** SQL: the table with the ids named as in `ArtifactRow`. */
 export const ARTIFACTS = `(select ${COLUMNS} from artifacts)`;
 
 /**
- * SQL: whether an artifact has one of these ids, as either of its two. Both are accepted because URIs in our store
- * contain the storage id. This is unambiguous: no two artifacts of a tenant share an id of either kind.
+ * SQL: whether an artifact has one of these ids, as either of its two. URIs in our store contain the storage id, so both
+ * are accepted. This is unambiguous: no two artifacts of a tenant share an id of either kind.
  */
 export const hasId = (ids: string): string =>
   `(artifact_id = any(${ids}) or storage_id = any(${ids}))`;
@@ -61,22 +61,14 @@ export interface Reservation {
 
 /** Reserves an artifact id for a job's winning attempt; false if another job of its tenant has it. */
 export async function reserveArtifact(db: Queryable, given: Reservation): Promise<boolean> {
+  const { storageId, artifactId, userId, jobId, attempt, artifactType, kind, uri, createdBy } =
+    given;
   const inserted = await execute(
     db,
     `insert into artifacts (artifact_id, given_id, user_id, job_id, attempt, artifact_type, kind, uri,
                             created_by)
      values ($1, nullif($2, $1), $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
-    [
-      given.storageId,
-      given.artifactId,
-      given.userId,
-      given.jobId,
-      given.attempt,
-      given.artifactType,
-      given.kind,
-      given.uri,
-      given.createdBy,
-    ],
+    [storageId, artifactId, userId, jobId, attempt, artifactType, kind, uri, createdBy],
   );
   return inserted === 1;
 }
@@ -94,15 +86,11 @@ export async function releaseArtifactId(db: Queryable, jobId: string): Promise<v
   );
 }
 
-/** The most tenants that are listed to an admin if several tenants have an id. */
+/** The most artifacts that an admin gets for an id that several tenants use. */
 export const MAX_OWNERS = 10;
 
 /** Finds registered artifacts by either id: at most one per tenant. */
-export async function findArtifacts(
-  db: Queryable,
-  id: string,
-  tenantScope: TenantScope,
-): Promise<ArtifactRow[]> {
+export async function findArtifacts(db: Queryable, id: string, tenantScope: TenantScope) {
   return await all<ArtifactRow>(
     db,
     `select * from ${ARTIFACTS} a
@@ -157,11 +145,7 @@ export async function listArtifacts(
   });
 }
 
-export async function listJobArtifacts(
-  db: Queryable,
-  jobId: string,
-  tenantScope: TenantScope,
-): Promise<ArtifactRow[]> {
+export async function listJobArtifacts(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await all<ArtifactRow>(
     db,
     `select * from ${ARTIFACTS} a where job_id = $1 and registered_at is not null
@@ -170,11 +154,8 @@ export async function listJobArtifacts(
   );
 }
 
-/** The manifest of an artifact, also of a deleted one. */
-export async function findManifest(
-  db: Queryable,
-  storageId: string,
-): Promise<{ manifest: Manifest; deleted_at: Date | null } | undefined> {
+/** The manifest of an artifact, even of a deleted one. */
+export async function findManifest(db: Queryable, storageId: string) {
   return await maybeOne<{ manifest: Manifest; deleted_at: Date | null }>(
     db,
     "select manifest, deleted_at from artifacts where artifact_id = $1 and manifest is not null",
@@ -214,7 +195,7 @@ export async function findSources(
   ids: string[],
 ): Promise<SourceArtifact[]> {
   if (ids.length === 0) return [];
-  return await all<SourceArtifact & Record<string, unknown>>(
+  return await all<SourceArtifact>(
     db,
     `select artifact_id as "artifactId", artifact_type = 'dataset' as "isDataset",
             case when artifact_type = 'checkpoint' then (array_agg(manifest))[1] end as manifest

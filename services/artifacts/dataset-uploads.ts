@@ -26,7 +26,7 @@ export interface AbandonedUpload extends Pick<ArtifactRow, "storage_id" | "kind"
 }
 
 /**
- * Old uploads that were begun but neither registered nor removed, oldest first.
+ * Old uploads that were neither registered nor removed, oldest first.
  *
  * @param after the last upload of the previous page; its row may be deleted by now.
  */
@@ -34,8 +34,8 @@ export async function listAbandonedUploads(
   db: Queryable,
   after: AbandonedUpload | undefined,
   limit: number,
-): Promise<AbandonedUpload[]> {
-  return await all(
+) {
+  return await all<AbandonedUpload>(
     db,
     `select artifact_id as storage_id, kind, created_at::text as begun_at from artifacts
      where registered_at is null and job_id is null and ${isOlder("created_at", ABANDONED_AFTER)}
@@ -45,7 +45,7 @@ export async function listAbandonedUploads(
   );
 }
 
-/** Deletes the row of an unfinished upload. Has no effect if the upload was registered in the meantime. */
+/** Deletes the row of an upload, unless it was registered in the meantime. */
 export async function deleteAbandonedUpload(db: Queryable, storageId: string): Promise<void> {
   await execute(
     db,

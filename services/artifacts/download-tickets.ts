@@ -36,8 +36,8 @@ export interface TicketRow {
 }
 
 /** Finds a ticket that has not expired and whose key is still valid. */
-export async function findTicket(db: Queryable, digest: Buffer): Promise<TicketRow | undefined> {
-  return await maybeOne<TicketRow & Record<string, unknown>>(
+export async function findTicket(db: Queryable, digest: Buffer) {
+  return await maybeOne<TicketRow>(
     db,
     `select t.user_id, t.storage_id, t.path, k.key_id, k.user_id as key_user_id, k.scope
      from download_tickets t join api_keys k using (key_id)

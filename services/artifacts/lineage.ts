@@ -1,4 +1,5 @@
 import { all, type Queryable } from "../../platform/postgres/pool";
+import type { JobRow } from "../jobs/jobs";
 import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 
 export type LineageArtifact = Pick<
@@ -18,15 +19,15 @@ export type LineageArtifact = Pick<
 };
 
 /**
- * An artifact with all its direct and transitive sources, and everything made from it directly or transitively. At
- * most `limit` in each direction. Does not include siblings.
+ * An artifact with its direct and transitive sources, and with everything made from it, directly or transitively. At most
+ * `limit` in each direction. Other products of its sources are not included.
  */
 export async function listLineage(
   db: Queryable,
   artifactId: string,
   userId: string,
   limit: number,
-): Promise<LineageArtifact[]> {
+) {
   return await all<LineageArtifact>(
     db,
     `with recursive
@@ -54,19 +55,9 @@ export async function listLineage(
   );
 }
 
-export interface LineageJob {
-  job_id: string;
-  job_type: string;
-  status: string;
-  pipeline_id: string | null;
-  created_at: Date;
-}
+type LineageJob = Pick<JobRow, "job_id" | "job_type" | "status" | "pipeline_id" | "created_at">;
 
-export async function listLineageJobs(
-  db: Queryable,
-  jobIds: string[],
-  userId: string,
-): Promise<LineageJob[]> {
+export async function listLineageJobs(db: Queryable, jobIds: string[], userId: string) {
   return await all<LineageJob>(
     db,
     `select job_id, job_type, status, pipeline_id, created_at from jobs

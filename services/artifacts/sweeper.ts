@@ -1,10 +1,9 @@
 import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
 import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
 import { forEachPage, runEach } from "../../platform/concurrency/run-each";
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
+import { LoopComponent } from "../loop-component";
 import { type DeletedArtifact, listDeletedArtifacts, markBytesRemoved } from "./artifact-deletion";
 import {
   type AbandonedUpload,
@@ -19,24 +18,12 @@ const BATCH = 100;
  * artifacts, and uploads interrupted by a crash. Postgres lists them until they are removed, so an outage of the
  * store or a crash only delays the removal.
  */
-export class Sweeper implements Component {
-  readonly name = "sweeper";
-  private readonly loop: Loop;
-
-  constructor(private readonly ctx: Context) {
-    const { intervalS } = ctx.config.sweep;
-    this.loop = new Loop("sweep", intervalS * 1000, () => this.sweep(), ctx);
+export class Sweeper extends LoopComponent {
+  constructor(ctx: Context) {
+    super(ctx, "sweeper", ctx.config.sweep.intervalS * 1000, "sweep");
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  private async sweep(): Promise<void> {
+  protected async run(): Promise<void> {
     await runEach([
       () => this.removeDeleted(),
       () => this.removeOrphanedFiles(),
@@ -84,7 +71,7 @@ export class Sweeper implements Component {
   }
 }
 
-/** Prefixes where a job's attempts may have left files, except its artifact and its logs. */
+/** Prefixes where a job's attempts may have left files. Excludes its artifact and its logs. */
 const orphanedPrefixesOf = (job: SweepableJob): string[] => [
   uploadPrefix(job.job_id),
   runPrefix(job.job_id),

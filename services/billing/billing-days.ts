@@ -3,21 +3,9 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
 
-/** Total cost of a tenant's jobs of a type on a day. */
-export interface DayTotal {
-  /** YYYY-MM-DD, UTC. */
-  day: string;
-  job_type: string;
-  cost_usd: string;
-}
-
-/** The day totals of a month, given by its first day. Deployments are not included. */
-export async function readDayTotals(
-  db: Queryable,
-  userId: string,
-  month: string,
-): Promise<DayTotal[]> {
-  return await all<DayTotal & Record<string, unknown>>(
+/** Cost of a month's jobs by day (YYYY-MM-DD, UTC) and type, without deployments. @param month its first day. */
+export async function readDayTotals(db: Queryable, userId: string, month: string) {
+  return await all<{ day: string; job_type: string; cost_usd: string }>(
     db,
     `select to_char(day, 'YYYY-MM-DD') as day, job_type, cost_usd::text from billing_days
      where user_id = $1 and day >= $2::date and day < $2::date + interval '1 month'`,
@@ -41,15 +29,11 @@ const SPAN = `with span as (
          ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
 
 /**
- * A tenant's deployments that are, or may be, billed in a month: those with a line in it, and live ones. With their
+ * A tenant's deployments that are, or may be, billed in a month: those with a line in it, and live ones. Includes their
  * lifetime at the end of each day of the month.
  */
-export async function listDeploymentMonths(
-  db: Queryable,
-  userId: string,
-  month: string,
-): Promise<DeploymentMonthRow[]> {
-  return await all<DeploymentMonthRow & Record<string, unknown>>(
+export async function listDeploymentMonths(db: Queryable, userId: string, month: string) {
+  return await all<DeploymentMonthRow>(
     db,
     `${SPAN}
      select b.metrics, b.gpu_tokens, b.attempts, b.rate_card, b.state,
@@ -69,7 +53,7 @@ export async function listDeploymentMonths(
   );
 }
 
-/** SQL: each day's expected amount, the sum of its lines. */
+/** SQL: each day's amount by its lines. */
 const EXPECTED = `
   select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
   from billing_lines l join billing_records b using (job_id)
@@ -85,8 +69,8 @@ export interface WrongDay {
 }
 
 /** Days whose stored amount differs from the sum of their lines. */
-export async function listWrongDays(db: Queryable, limit: number): Promise<WrongDay[]> {
-  return await all<WrongDay & Record<string, unknown>>(
+export async function listWrongDays(db: Queryable, limit: number) {
+  return await all<WrongDay>(
     db,
     `with plain as (${EXPECTED})
      select user_id, to_char(day, 'YYYY-MM-DD') as day, job_type, d.cost_usd::text as kept,
@@ -97,7 +81,7 @@ export async function listWrongDays(db: Queryable, limit: number): Promise<Wrong
   );
 }
 
-/** Recomputes every day from its lines. The caller holds a lock that keeps other transactions from writing lines. */
+/** Recomputes all days from the lines. The caller holds a lock that prevents new lines. */
 export async function rebuildDays(db: Queryable): Promise<void> {
   await execute(db, "delete from billing_days");
   await execute(db, `insert into billing_days (user_id, day, job_type, cost_usd) ${EXPECTED}`);

@@ -1,8 +1,10 @@
 import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { Courier } from "../outbox/courier";
+import { FileExporter } from "./file-exporter";
 import { LineTopic } from "./line-topic";
-import { openExporter } from "./open-exporter";
+import { StripeExporter } from "./stripe-exporter";
+import type { UsageExporter } from "./usage-exporter";
 
 /** Delivers billing lines to the configured exporter. Runs in every server process. */
 export class BillingExporter implements Component {
@@ -12,8 +14,7 @@ export class BillingExporter implements Component {
   constructor(private readonly ctx: Context) {}
 
   async start(): Promise<void> {
-    const { config, store } = this.ctx;
-    const exporter = await openExporter(config.billingExport.to, store);
+    const exporter = await openExporter(this.ctx);
     if (!exporter) return;
     this.courier = new Courier(this.ctx, new LineTopic(this.ctx, exporter));
     await this.courier.start();
@@ -21,5 +22,18 @@ export class BillingExporter implements Component {
 
   async stop(): Promise<void> {
     await this.courier?.stop();
+  }
+}
+
+async function openExporter({ config, store }: Context): Promise<UsageExporter | undefined> {
+  const { to } = config.billingExport;
+  switch (to.name) {
+    case "none":
+      return undefined;
+    case "csv":
+    case "json":
+      return new FileExporter(store, to.name);
+    case "stripe":
+      return await StripeExporter.open(to);
   }
 }

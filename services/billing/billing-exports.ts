@@ -4,14 +4,14 @@ import type { DueLine } from "./usage-exporter";
 
 /**
  * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
- * `export_tries`; later updates carry that number, so an update by an earlier claimer has no effect. From the claim
- * on, the receiver may have the line without our knowledge, until the claimer records the result. Call only while
- * the clock is known, because lines are given up by the ages returned here.
+ * `export_tries`. Later updates carry that number, so updates by an earlier claimer have no effect. Until the claimer
+ * records the result, it is unknown whether the receiver has the line. Call only while the clock is known, because lines
+ * are given up by the ages returned here.
  */
 export async function claimLines(
   db: Queryable,
   options: { leaseS: number; limit: number; needsCustomer: boolean },
-): Promise<DueLine[]> {
+) {
   return await all<DueLine>(
     db,
     `with due as (
@@ -35,10 +35,10 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that a server of an earlier release gave up for their age. Ages used to include forward steps
- * of the clock; they no longer do.
+ * Makes lines due again that an earlier release gave up for their age, because it counted forward steps of the clock as
+ * age.
  */
-export async function reopenLines(db: Queryable, limit: number): Promise<number> {
+export async function reopenLines(db: Queryable, limit: number) {
   return await execute(
     db,
     `update billing_lines set export_due_at = now() where line_id = any (array(
@@ -59,7 +59,7 @@ export async function markExported(db: Queryable, lineId: string): Promise<boole
   return marked === 1;
 }
 
-/** Records a failed delivery. False, and without effect, if the line was exported or claimed again. */
+/** Records a failed delivery. Returns false, and changes nothing, if the line was exported or claimed again. */
 export async function postponeLine(
   db: Queryable,
   line: Pick<DueLine, "line_id" | "tries">,
@@ -94,7 +94,7 @@ export async function releaseLines(db: Queryable, lines: DueLine[]): Promise<voi
 }
 
 /** Postpones due lines whose tenant has no payment customer, so that claims need not skip them each time. */
-export async function suspendLines(db: Queryable, forS: number, limit: number): Promise<number> {
+export async function suspendLines(db: Queryable, forS: number, limit: number) {
   return await execute(
     db,
     `with due as (
@@ -110,8 +110,8 @@ export async function suspendLines(db: Queryable, forS: number, limit: number): 
   );
 }
 
-/** Makes a user's lines due again whose last delivery failed. Lines being delivered are left alone. */
-export async function wakeLines(db: Queryable, userId: string, limit: number): Promise<number> {
+/** Makes a user's lines due again whose last delivery failed, except those being delivered. */
+export async function wakeLines(db: Queryable, userId: string, limit: number) {
   return await execute(
     db,
     `with waiting as (

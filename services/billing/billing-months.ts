@@ -16,12 +16,8 @@ export interface MonthTotal {
 }
 
 /** The totals of all job types. @param month its first day. */
-export async function readTotals(
-  db: Queryable,
-  userId: string,
-  month: string,
-): Promise<MonthTotal[]> {
-  return await all<MonthTotal & Record<string, unknown>>(
+export async function readTotals(db: Queryable, userId: string, month: string) {
+  return await all<MonthTotal>(
     db,
     `select value, records, cost_usd, gpu_hours, tokens, unbilled_gpu_hours from billing_totals
      where user_id = $1 and month = $2 and dimension = 'job_type' order by value`,
@@ -29,19 +25,9 @@ export async function readTotals(
   );
 }
 
-interface StorageLine extends Record<string, unknown> {
-  cost_usd: number;
-  gb_months: number;
-  rate_card: RateCard;
-}
-
 /** The storage line of a month; undefined until the month is closed. */
-export async function findStorageLine(
-  db: Queryable,
-  userId: string,
-  month: string,
-): Promise<StorageLine | undefined> {
-  return await maybeOne<StorageLine>(
+export async function findStorageLine(db: Queryable, userId: string, month: string) {
+  return await maybeOne<{ cost_usd: number; gb_months: number; rate_card: RateCard }>(
     db,
     "select cost_usd, gb_months, rate_card from billing_lines where line_id = 'storage:' || $1 || ':' || left($2, 7)",
     [userId, month],
@@ -49,10 +35,10 @@ export async function findStorageLine(
 }
 
 /**
- * Writes a tenant's storage line of a month, with the rate card in force at its end. Writes it once, and only after
- * the month is closed. Call only while the clock is known.
+ * Writes a tenant's storage line of a month once, after the month is closed. Call only while the clock is known.
  *
  * @param month its first day.
+ * @param card the one in force at the month's end.
  * @returns whether the line was written.
  */
 export async function insertStorageLine(
@@ -91,10 +77,7 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
 }
 
 /** A live deployment's bill, and the first month that is not closed. The caller holds the deployment's lock. */
-export async function findAccruing(
-  db: Queryable,
-  deploymentId: string,
-): Promise<(AccruingRow & { open: string }) | undefined> {
+export async function findAccruing(db: Queryable, deploymentId: string) {
   return await maybeOne<AccruingRow & { open: string }>(
     db,
     `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id,
@@ -105,7 +88,7 @@ export async function findAccruing(
   );
 }
 
-/** Records up to which lifetime, in days, closed months are billed. The bill is never computed from less. */
+/** Records the lifetime, in days, that closed months are billed for. The bill never counts less. */
 export async function recordClosedDays(
   db: Queryable,
   deploymentId: string,
@@ -118,7 +101,7 @@ export async function recordClosedDays(
   );
 }
 
-/** A closed month whose storage line is missing, though the rate card then had a price for storage. */
+/** A closed month whose storage line is missing, although its rate card has a price for storage. */
 export interface UnwrittenStorage {
   user_id: string;
   /** Its first day. */
@@ -127,17 +110,13 @@ export interface UnwrittenStorage {
 }
 
 /**
- * Closed months without their storage line, ordered by tenant. Reads at most `limit` tenants, and only those that have
- * an open closed month in `storage_months`.
+ * Closed months without their storage line, ordered by tenant. Reads at most `limit` tenants, and only those whose
+ * `open_month` in `storage_months` is a closed month.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */
-export async function listUnwrittenStorage(
-  db: Queryable,
-  limit: number,
-  after = "",
-): Promise<UnwrittenStorage[]> {
-  return await all<UnwrittenStorage & Record<string, unknown>>(
+export async function listUnwrittenStorage(db: Queryable, limit: number, after = "") {
+  return await all<UnwrittenStorage>(
     db,
     `with behind as materialized (
        select user_id, open_month from storage_months
@@ -178,11 +157,7 @@ export interface AccruingRow extends BillingRow {
 }
 
 /** A tenant's open bills that began before the month ended. */
-export async function listAccruing(
-  db: Queryable,
-  userId: string,
-  month: string,
-): Promise<AccruingRow[]> {
+export async function listAccruing(db: Queryable, userId: string, month: string) {
   return await all<AccruingRow>(
     db,
     `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id
@@ -194,8 +169,8 @@ export async function listAccruing(
 }
 
 /**
- * A tenant's storage in Forge's store during a month, up to now. The same time integral as `measureStorage`
- * (storage.ts), but computed from the changes by month instead of from all artifacts.
+ * A tenant's storage in Forge's store during a month, up to now. The same integral as `measureStorage` (storage.ts), but
+ * computed from the changes by month instead of from all artifacts.
  */
 export async function readStorage(
   db: Queryable,
@@ -221,7 +196,6 @@ export async function readStorage(
   return row ?? { gb_months: 0 };
 }
 
-/** A billing line with facts about its job. */
 export interface LineRow {
   line_id: string;
   job_id: string | null;
@@ -247,8 +221,8 @@ export async function readLines(
   month: string,
   after: string,
   limit: number,
-): Promise<LineRow[]> {
-  return await all<LineRow & Record<string, unknown>>(
+) {
+  return await all<LineRow>(
     db,
     `select l.line_id, l.job_id, j.job_type, j.pipeline_id, j.tags, l.cost_usd, l.gpu_hours, l.tokens, l.gb_months,
             coalesce(l.rate_card, b.rate_card) as rate_card, to_char(l.month, 'YYYY-MM') as period, b.formula,

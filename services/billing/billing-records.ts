@@ -8,7 +8,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
-import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { Parameters } from "../../platform/postgres/parameters";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
@@ -17,10 +17,10 @@ export interface BillingRow extends StoredBillingRecord {
   attempt: number;
 }
 
-/** SQL: a record's columns, and the lifetime so far of an accruing one. */
+/** SQL: a record's columns, and the lifetime so far if it is accruing. */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
-/** An attempt with its billing facts and what the record shows of it. */
+/** An attempt with its billing facts and what its record shows. */
 interface BillableAttempt extends AttemptFacts {
   metrics: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
@@ -36,7 +36,7 @@ export interface BillableRow {
   rate_card: RateCard;
   /** Attempts that a worker started, up to the one that ended the job. */
   attempts: BillableAttempt[];
-  /** The job places an existing deployment again, which has its own bill. */
+  /** The job places a deployment again. The deployment has a bill of its own. */
   is_placement: boolean;
   /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
@@ -59,11 +59,7 @@ export const BILLABLE = `
    where had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended') as attempts`;
 
-export async function findBillable(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<BillableRow | undefined> {
+export async function findBillable(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<BillableRow>(
     db,
     `select ${BILLABLE} from jobs j join attempts a using (job_id)
@@ -72,10 +68,9 @@ export async function findBillable(
   );
 }
 
-/** SQL: waits for an operator's transaction that is ending the job, which must see any bill, and rechecks the row. */
+/** SQL: waits for an operator's transaction that ends the job (it must see any bill), then checks the row again. */
 const WAIT_FOR_OPERATOR = "for share of j";
 
-/** A record to insert. */
 export interface NewRecord {
   userId: string;
   jobType: JobType;
@@ -89,7 +84,7 @@ export interface NewRecord {
 }
 
 /**
- * Writes the only record of a job, dated by its outcome. For a failed job it also writes the line of its month; for a
+ * Writes the only record of a job, dated by its outcome. For a failed job, also writes the line of its month. For a
  * completing job, a trigger on `completed` writes the line (migration 0044). Idempotent.
  *
  * @returns the record; undefined if nothing was written.
@@ -144,13 +139,13 @@ export async function insertBillingRecord(
   );
 }
 
-/** SQL: contains the month of the outcome, so that the id does not depend on when the line is written. */
+/** SQL: the id contains the month of the outcome, so it does not depend on when the line is written. */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
 
 /**
- * SQL: the month that an outcome at `time` counts in: its own, or the open month if its own is closed. The totals of a
- * closed month never change.
+ * SQL: the month in which an outcome at `time` counts: its own, or the open month if its own is closed, because the
+ * totals of a closed month never change.
  */
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
@@ -189,7 +184,7 @@ export async function insertShares(
   jobId: string,
   shares: MonthShare[],
   used: LineUsage,
-): Promise<number> {
+) {
   return await execute(
     db,
     `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
@@ -230,11 +225,7 @@ export async function closeRecord(
   return changed === 1;
 }
 
-export async function findBillingRecord(
-  db: Queryable,
-  jobId: string,
-  tenantScope: TenantScope,
-): Promise<BillingRow | undefined> {
+export async function findBillingRecord(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await maybeOne<BillingRow>(
     db,
     `select ${WITH_DAYS} from billing_records b
@@ -243,8 +234,8 @@ export async function findBillingRecord(
   );
 }
 
-/** The open records, those of live deployments, of these jobs. */
-export async function listAccruingRecords(db: Queryable, jobIds: string[]): Promise<BillingRow[]> {
+/** The open records of these jobs: those of live deployments. */
+export async function listAccruingRecords(db: Queryable, jobIds: string[]) {
   return await all<BillingRow>(
     db,
     `select ${WITH_DAYS} from billing_records b where job_id = any($1) and state = 'accruing'`,
@@ -266,7 +257,7 @@ export async function listBillingRecords(
   filter: RecordFilter,
   byCost: boolean,
   page: Page,
-): Promise<WithPosition<BillingRow>[]> {
+) {
   return await listPage<BillingRow>(db, {
     select: WITH_DAYS,
     from: "billing_records b",
@@ -282,11 +273,7 @@ export async function listBillingRecords(
 }
 
 /** One batch of all records, ordered by job id, after `after`. */
-export async function readRecords(
-  db: Queryable,
-  after: string,
-  limit: number,
-): Promise<BillingRow[]> {
+export async function readRecords(db: Queryable, after: string, limit: number) {
   return await all<BillingRow>(
     db,
     "select * from billing_records where job_id > $1 order by job_id limit $2",

@@ -2,9 +2,9 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { rebuildDays } from "./billing-days";
 
 /** The most differences of one kind that are reported. */
-const MAX_DIFFERENCES = 1_000;
+export const MAX_DIFFERENCES = 1_000;
 
-/** SQL: each expected total, the sum of its lines. */
+/** SQL: each total by its lines. */
 const EXPECTED = `
   select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed) as records,
          sum(l.cost_usd) as cost_usd, sum(l.gpu_hours) as gpu_hours, sum(l.tokens) as tokens,
@@ -18,8 +18,9 @@ export interface WrongTotal {
   month: string;
   dimension: string;
   value: string;
-  /** As text: the row's numbers; null if there is no row. */
+  /** The stored row's numbers as text; null if there is no row. */
   kept: string | null;
+  /** The same from the lines. */
   plain: string | null;
 }
 
@@ -27,7 +28,7 @@ export interface WrongTotal {
 export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
   const numbers = (of: string): string =>
     `(${of}.records, ${of}.cost_usd, ${of}.gpu_hours, ${of}.tokens, ${of}.unbilled_gpu_hours)`;
-  return await all<WrongTotal & Record<string, unknown>>(
+  return await all<WrongTotal>(
     db,
     `with plain as (${EXPECTED})
      select user_id, to_char(month, 'YYYY-MM') as month, dimension, value,
@@ -40,9 +41,7 @@ export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
 }
 
 /** Final records of ended jobs whose lines do not add up to the record's total. */
-export async function listWrongSums(
-  db: Queryable,
-): Promise<{ job_id: string; total: number; billed: number | null }[]> {
+export async function listWrongSums(db: Queryable) {
   return await all<{ job_id: string; total: number; billed: number | null }>(
     db,
     `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as billed
@@ -54,9 +53,7 @@ export async function listWrongSums(
 }
 
 /** Records that contradict their job or its attempts, and completed jobs without a record. */
-export async function listInconsistentRecords(
-  db: Queryable,
-): Promise<{ job_id: string; what: string }[]> {
+export async function listInconsistentRecords(db: Queryable) {
   return await all<{ job_id: string; what: string }>(
     db,
     `select b.job_id, 'its rate card differs from its job''s' as what
@@ -75,8 +72,7 @@ export async function listInconsistentRecords(
 }
 
 /**
- * Recomputes all totals and days from the lines. Call in a transaction; until its end no other transaction can write
- * lines.
+ * Recomputes all totals and days from the lines. Call in a transaction: until its end, no other one can write lines.
  *
  * @returns the number of totals.
  */

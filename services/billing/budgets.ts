@@ -1,6 +1,6 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** A tenant's monthly budget; null: no such limit. */
+/** A tenant's monthly budget. A limit that is null does not apply. */
 export interface BudgetRow {
   user_id: string;
   cap_usd: number | null;
@@ -8,21 +8,15 @@ export interface BudgetRow {
   updated_at: Date;
 }
 
-export async function findBudget(db: Queryable, userId: string): Promise<BudgetRow | undefined> {
-  return await maybeOne<BudgetRow & Record<string, unknown>>(
-    db,
-    "select * from budgets where user_id = $1",
-    [userId],
-  );
+export async function findBudget(db: Queryable, userId: string) {
+  return await maybeOne<BudgetRow>(db, "select * from budgets where user_id = $1", [userId]);
 }
 
-/** Locks the budget's row, so that submissions under one budget are checked one at a time. */
-export async function lockBudget(db: Queryable, userId: string): Promise<BudgetRow | undefined> {
-  return await maybeOne<BudgetRow & Record<string, unknown>>(
-    db,
-    "select * from budgets where user_id = $1 for update",
-    [userId],
-  );
+/** Locks the budget's row, so that submissions under it are checked one at a time. */
+export async function lockBudget(db: Queryable, userId: string) {
+  return await maybeOne<BudgetRow>(db, "select * from budgets where user_id = $1 for update", [
+    userId,
+  ]);
 }
 
 export async function setBudget(
@@ -31,7 +25,7 @@ export async function setBudget(
   capUsd: number | null,
   warningUsd: number | null,
 ): Promise<BudgetRow> {
-  const row = await maybeOne<BudgetRow & Record<string, unknown>>(
+  const row = await maybeOne<BudgetRow>(
     db,
     `insert into budgets (user_id, cap_usd, warning_usd) values ($1, $2, $3)
      on conflict (user_id) do update
@@ -44,8 +38,8 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs that are not billed yet, including jobs that a pipeline is about to
- * insert. A job submitted before the budget existed counts with the median cost of the type's last 50 jobs.
+ * Expected cost of a tenant's unfinished jobs that are not billed yet, and of jobs that a pipeline is about to insert. A
+ * job submitted before the budget existed counts with the median cost of the type's last 50 jobs.
  */
 export async function sumExpected(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ expected: number }>(

@@ -19,10 +19,10 @@ import { insertShares } from "./billing-records";
 const BATCH = 100;
 
 /**
- * Closes past months: writes the shares of live deployments and the storage lines. After that, the months don't
- * change. Idempotent; may run in several processes at once. A failed write is logged and doesn't stop the others.
+ * Closes past months: writes the shares of live deployments and the storage lines. After that, the months don't change.
+ * Idempotent; may run in several processes at once. A failed write is logged and doesn't stop the others.
  *
- * @returns how many deployments and storage lines were written. Unless it is 0, there may be more to write.
+ * @returns how many were written. Unless it is 0, there may be more.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
   const { pool, logger } = ctx;
@@ -36,11 +36,9 @@ export async function closeMonths(ctx: Context): Promise<number> {
       }
     }
   };
-  const deployments = await listUnwrittenDeployments(pool, BATCH);
-  await writeAll(
-    deployments.map((deploymentId) => ({ deploymentId })),
-    ({ deploymentId }) => writeShares(ctx, deploymentId),
-  );
+  const ids = await listUnwrittenDeployments(pool, BATCH);
+  const deployments = ids.map((deploymentId) => ({ deploymentId }));
+  await writeAll(deployments, ({ deploymentId }) => writeShares(ctx, deploymentId));
   // Page by page, so that failed writes don't block other tenants.
   for (let after: string | undefined = ""; after !== undefined; ) {
     const page = await listUnwrittenStorage(pool, BATCH, after);
@@ -51,7 +49,7 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-/** Fails, so that it is retried later, while it is unknown whether the clock was set. */
+/** Fails while it is unknown whether the clock was set; the next run retries it. */
 async function writeStorage(
   { clockWatch }: Context,
   { user_id: userId, month, card }: UnwrittenStorage,
@@ -76,11 +74,8 @@ async function writeShares({ clockWatch }: Context, deploymentId: string): Promi
     const shares = splitByMonth(DEPLOYMENT_TYPE, portionsOf(row), row.rate_card, lived, written);
     const closed = shares.filter(({ month }) => month < open);
     if (closed.length === 0) return false;
-    await recordClosedDays(
-      db,
-      deploymentId,
-      lived.findLast(({ month }) => month < open)?.days ?? 0,
-    );
+    const days = lived.findLast(({ month }) => month < open)?.days ?? 0;
+    await recordClosedDays(db, deploymentId, days);
     return (await insertShares(db, row.job_id, closed, usageOfLine(row))) > 0;
   });
 }

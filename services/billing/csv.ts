@@ -3,8 +3,7 @@ import { stringify } from "csv-stringify/sync";
 export type CsvValue = string | number | boolean | null;
 
 /**
- * Rows as CSV (RFC 4180), with the header first. Text that a spreadsheet would read as a formula is prefixed with an
- * apostrophe.
+ * Rows as CSV (RFC 4180), header first. Text that a spreadsheet would read as a formula gets an apostrophe as prefix.
  */
 export function csvOf<Column extends string>(
   columns: readonly Column[],

@@ -11,7 +11,6 @@ import { findOwnArtifacts } from "../artifacts/artifacts";
 import type { Context } from "../context";
 import { readUsageHistory } from "../pipelines/step-history";
 
-/** Estimates the cost of a tenant's submission by this rate card. */
 export async function estimateSubmission(
   ctx: Context,
   userId: string,
@@ -36,7 +35,7 @@ export async function estimateSubmission(
   });
 }
 
-/** Rows of the dataset or benchmark that a job reads; null if unknown, or if it is not the tenant's own. */
+/** Rows of the dataset or benchmark that a job reads; null if unknown or not the tenant's own. */
 export async function findRows(
   { pool, config }: Pick<Context, "pool" | "config">,
   userId: string,

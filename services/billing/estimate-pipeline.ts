@@ -38,12 +38,12 @@ export async function estimatePipeline(
   const estimated: PipelineEstimate["steps"] = [];
   for (const step of steps) {
     const { job_type: type, payload, options } = step;
-    const needs = requirementsOf(type, options.resources, ctx.config.jobs.policy);
+    const { gpuCount, gpuTokens } = requirementsOf(type, options.resources, ctx.config.jobs.policy);
     const estimate = estimateJob({
       type,
       payload,
-      gpuCount: needs.gpuCount,
-      gpuTokens: needs.gpuTokens,
+      gpuCount,
+      gpuTokens,
       rows: await rowsOf(payload),
       history: histories.get(type) ?? [],
       card,
@@ -63,7 +63,7 @@ export async function estimatePipeline(
   };
 }
 
-/** Reads the row counts of the tenant's own datasets, each once. A dataset made by an earlier step has none yet. */
+/** Reads row counts of the tenant's own datasets, each once. Null for a dataset that an earlier step will make. */
 function rowsReader(
   ctx: Context,
   userId: string,
@@ -91,13 +91,7 @@ async function readDuration(
 ): Promise<number | null> {
   const history = await readHistory(pool, userId, types);
   return remainingSeconds(
-    steps.map(({ name, job_type, needs }) => ({
-      name,
-      job_type,
-      needs,
-      status: "pending" as const,
-      elapsed_s: 0,
-    })),
+    steps.map((step) => ({ ...step, status: "pending" as const, elapsed_s: 0 })),
     (type) => history.find(({ job_type }) => job_type === type)?.duration_s,
   );
 }

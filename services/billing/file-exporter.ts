@@ -17,9 +17,8 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof ExportedLine)[];
 
 /**
- * Writes each line to its own file in the object store. The store has no append operation, and a file with several
- * lines would need a record of which lines it has. A file's name and content depend on its line only, so any process
- * can write it again at any time.
+ * Writes each line to its own file in the object store, which can't append to files. A file's name and content depend on
+ * its line only, so any process can write it again at any time.
  */
 export class FileExporter implements UsageExporter {
   readonly name: string;
@@ -49,7 +48,7 @@ export class FileExporter implements UsageExporter {
   }
 }
 
-/** Files are grouped by day, so that a reader finds new ones without listing all. */
+/** One folder per day, so that a reader finds new files without listing all. */
 const exportKey = (line: ExportedLine, extension: string): string =>
   `billing/exports/${line.created_at.toISOString().slice(0, 10)}/${encodeURIComponent(line.line_id)}.${extension}`;
 

@@ -7,9 +7,9 @@ const OFFSET_S = "(select clock_offset_s())";
 const UNTIL = "coalesce(d.stop_requested_at, now())";
 
 /**
- * SQL: lifetime of deployment `d` in seconds, from when it could first be stopped to its stop, or to now. Steps of the
- * clock are excluded: `clock_offset_s()` is the sum of all steps (clock.ts), so the difference of the offsets at both
- * ends is what the clock was set by in between. Never less than the lifetime that closed months are billed for.
+ * SQL: lifetime of deployment `d` in seconds, from when it could first be stopped to its stop or to now. Excludes steps
+ * of the clock: `clock_offset_s()` is the sum of all steps, so the difference of the offsets at both ends is the sum of
+ * the steps in between. Never less than the lifetime that closed months are billed for.
  */
 const LIVED_S = `greatest(d.closed_days * 86400, extract(epoch from ${UNTIL} - d.active_at)
   - coalesce(d.stop_offset_s, ${OFFSET_S}) + d.active_offset_s)`;
@@ -30,9 +30,9 @@ export const livedAt = (time: string): string =>
   DAYS(`${LIVED_S} - greatest(0, extract(epoch from ${UNTIL} - (${time})))`);
 
 /**
- * SQL: lifetime of deployment `d` at the end of each of its months, and now. The deployment is live, or is being
- * stopped in this transaction. Months are in UTC, so daylight saving time changes none of them. They are counted back
- * from today's date: if the clock was set, the deployment counts as begun that much later or earlier.
+ * SQL: lifetime of deployment `d` at the end of each of its months, and now. The deployment is live, or this transaction
+ * stops it. Months are in UTC, without daylight saving time. They are counted back from now: if the clock was set, the
+ * deployment counts as begun that much later or earlier.
  */
 export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',

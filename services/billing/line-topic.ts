@@ -16,7 +16,7 @@ import type {
 } from "./usage-exporter";
 
 const BATCH = 100;
-/** No line is sent later than this after its claim, so every request ends well before the lease does. */
+/** A line is sent at most this long after its claim, so that every request ends well before the lease. */
 const SENDING_MS = 25_000;
 const LEASE_S = 60;
 /** The receiver is down after this number of consecutive failures without an answer. */
@@ -26,15 +26,15 @@ const DAY_S = 86_400;
 const MAX_BACKOFF = 10;
 const UPDATE_BATCH = 1_000;
 
-/** Lines that must be delivered in order. `untilMs`: no line is sent after this time. */
+/** Lines that must be delivered in order. None is sent after `untilMs`. */
 interface Lane {
   lines: DueLine[];
   untilMs: number;
 }
 
 /**
- * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line's row is
- * its own outbox entry: it is due until it is marked as exported.
+ * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line's row is its
+ * outbox entry, due until it is marked as exported.
  */
 export class LineTopic implements Topic<Lane, never> {
   readonly name = "billing-export";
@@ -43,7 +43,7 @@ export class LineTopic implements Topic<Lane, never> {
   readonly claimsWhenIdle = true;
   readonly sweepMs: number;
   readonly pauseMs: number;
-  /** Why the last finished delivery got no answer; undefined: it got one. */
+  /** Why the last delivery got no answer; undefined if it got one. */
   private failure: string | undefined;
   private failuresInARow = 0;
 
@@ -118,7 +118,7 @@ export class LineTopic implements Topic<Lane, never> {
     });
   }
 
-  /** `too_late` changes nothing: the line was not sent, so the receiver's state is unknown. */
+  /** Ignores `too_late`: the line was not sent, so it says nothing about the receiver. */
   private noteAnswer(delivery: LineDelivery): void {
     if (delivery.taken || delivery.again === "tomorrow") {
       this.failure = undefined;

@@ -1,32 +1,22 @@
 import { runEach } from "../../platform/concurrency/run-each";
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import { LoopComponent } from "../loop-component";
 import { closeMonths } from "./close-months";
 import { advanceOpenMonths } from "./storage-months";
 
-/** A month's lines are written at most this long after `CLOSED_AFTER` has passed. */
+/** A month's lines are written at most this long after the month is closed. */
 const INTERVAL_MS = 600_000;
 
-/** Runs `closeMonths` periodically, in every process. */
-export class MonthCloser implements Component {
-  readonly name = "month closer";
-  private readonly loop: Loop;
-
+export class MonthCloser extends LoopComponent {
   constructor(ctx: Context) {
+    super(ctx, "month closer", INTERVAL_MS, "close months");
+  }
+
+  protected async run(): Promise<void> {
     const close = async (): Promise<void> => {
-      while ((await closeMonths(ctx)) > 0);
+      while ((await closeMonths(this.ctx)) > 0);
     };
-    const work = (): Promise<void> => runEach([() => advanceAll(ctx), close]);
-    this.loop = new Loop("close months", INTERVAL_MS, work, ctx);
-  }
-
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
+    await runEach([() => advanceAll(this.ctx), close]);
   }
 }
 
@@ -35,11 +25,10 @@ export class MonthCloser implements Component {
  * unknown whether the clock was set.
  */
 async function advanceAll({ clockWatch }: Context): Promise<void> {
+  const options = { requireKnownClock: true };
   let after = "";
   do {
     const from = after;
-    after = await clockWatch.transaction((db) => advanceOpenMonths(db, from), {
-      requireKnownClock: true,
-    });
+    after = await clockWatch.transaction((db) => advanceOpenMonths(db, from), options);
   } while (after !== "");
 }

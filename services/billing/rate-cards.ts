@@ -1,5 +1,5 @@
 import type { Prices, RateCard } from "../../core/billing/rate-card";
-import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface RateCardRow {
@@ -24,8 +24,8 @@ const CARD_AT = (userId: string, at: string): string => `
   order by c.version desc limit 1`;
 
 /**
- * SQL: the rate card in force for a tenant when a month ended. A card that takes effect with the next month does not
- * count. For months before all cards, in which nothing was used, it is the first card.
+ * SQL: the rate card in force for a tenant when a month ended, not one that takes effect with the next month. For months
+ * before all cards, in which nothing was used, it is the first card.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(
@@ -54,7 +54,7 @@ export async function findRateCard(db: Queryable, userId: string): Promise<RateC
   return row.card;
 }
 
-/** The rate card for a job submitted now, and whether the tenant has a budget. */
+/** The rate card that a job submitted now is billed by, and whether the tenant has a budget. */
 export async function findTerms(
   db: Queryable,
   userId: string,
@@ -70,11 +70,8 @@ export async function findTerms(
 }
 
 /** The latest version of a card. */
-export async function findCardVersion(
-  db: Queryable,
-  name: string,
-): Promise<RateCardRow | undefined> {
-  return await maybeOne<RateCardRow & Record<string, unknown>>(
+export async function findCardVersion(db: Queryable, name: string) {
+  return await maybeOne<RateCardRow>(
     db,
     "select * from rate_cards where name = $1 order by version desc limit 1",
     [name],
@@ -98,8 +95,8 @@ export async function insertCardVersion(
   prices: Prices,
   effectiveFrom: string | null,
   createdBy: string,
-): Promise<RateCardRow | undefined> {
-  return await maybeOne<RateCardRow & Record<string, unknown>>(
+) {
+  return await maybeOne<RateCardRow>(
     db,
     `insert into rate_cards (name, version, effective_from, prices, created_by)
      select $1, coalesce(max(version), 0) + 1, coalesce($3::timestamptz, now()), $2, $4
@@ -110,11 +107,8 @@ export async function insertCardVersion(
 }
 
 /** All versions of all cards, newest first. */
-export async function listRateCards(
-  db: Queryable,
-  page: Page,
-): Promise<WithPosition<RateCardRow>[]> {
-  return await listPage<RateCardRow & Record<string, unknown>>(db, {
+export async function listRateCards(db: Queryable, page: Page) {
+  return await listPage<RateCardRow>(db, {
     select: "*, name || ':' || version as card_id",
     from: "rate_cards",
     order: ["created_at", "name || ':' || version"],

@@ -22,7 +22,6 @@ import {
 } from "./billing-months";
 import { findRateCardAtEnd } from "./rate-cards";
 
-/** A tenant's costs in a month. */
 export interface Month {
   types: MonthTotal[];
   /** Lines of final records, and written shares of open bills. */
@@ -31,7 +30,7 @@ export interface Month {
   accruingUsd: Decimal;
   /** Live deployments, each with its cost in this month beyond the written shares. */
   accruing: AccruingShare[];
-  /** Their cost so far in later months; not 0 only if a wrong clock closed this month early. */
+  /** Their cost so far in later months: 0, unless a wrong clock closed this month early. */
   accruingLaterUsd: Decimal;
   /** Cost that live deployments will add until the month's end. */
   toAccrueUsd: Decimal;
@@ -60,9 +59,8 @@ export async function readMonth(
   // Read open bills first, so that a bill closed between the two reads counts twice rather than not at all.
   const live = await listAccruing(db, userId, first);
   const types = await readTotals(db, userId, first);
-
-  const stored = await readStorageCost(db, userId, bounds, card);
-
+  const storage = await readStorageCost(db, userId, bounds, card);
+  const bills = live.map(asAccruing);
   const recordsUsd = Decimal.sum(0, ...types.map(({ cost_usd: usd }) => usd));
   const accruing = live.map((row) => ({
     tags: row.tags,
@@ -71,30 +69,22 @@ export async function readMonth(
     isNew: !row.written.some(({ month }) => month === first),
   }));
   const accruingUsd = Decimal.sum(0, ...accruing.map(({ usd }) => usd));
-  const accruingLaterUsd = Decimal.sum(
-    0,
-    ...live.map((row) => accruedAfter(asAccruing(row), first)),
-  );
-  const toAccrueUsd = Decimal.sum(0, ...live.map((row) => stillToAccrue(asAccruing(row), bounds)));
-  const { gbMonths, storageUsd, storageCard } = stored;
-  return {
+  const month = {
+    ...storage,
     types,
     recordsUsd,
     accruingUsd,
     accruing,
-    accruingLaterUsd,
-    toAccrueUsd,
-    gbMonths,
-    storageUsd,
-    storageCard,
-    totalUsd: recordsUsd.plus(accruingUsd).plus(storageUsd),
-    forecastUsd: forecast({ types, accruingUsd, toAccrueUsd, storageUsd }, bounds),
+    accruingLaterUsd: Decimal.sum(0, ...bills.map((bill) => accruedAfter(bill, first))),
+    toAccrueUsd: Decimal.sum(0, ...bills.map((bill) => stillToAccrue(bill, bounds))),
+    totalUsd: recordsUsd.plus(accruingUsd).plus(storage.storageUsd),
   };
+  return { ...month, forecastUsd: forecast(month, bounds) };
 }
 
 /**
- * Storage of a month. A closed month's is read from its line. Otherwise it is computed up to now, by the rate card
- * `card`, or, for a month that is over but not closed, by the card at its end.
+ * Storage of a month, from the line of a closed month. Otherwise computed up to now, by rate card `card`; for a month
+ * that is over but not closed, by the card at its end.
  */
 async function readStorageCost(
   db: Queryable,

@@ -2,11 +2,14 @@ import { compareRecord } from "../../core/billing/recompute";
 import type { Queryable } from "../../platform/postgres/pool";
 import { listWrongDays } from "./billing-days";
 import { readRecords } from "./billing-records";
-import { listInconsistentRecords, listWrongSums, listWrongTotals } from "./billing-totals";
+import {
+  listInconsistentRecords,
+  listWrongSums,
+  listWrongTotals,
+  MAX_DIFFERENCES,
+} from "./billing-totals";
 
 const BATCH = 1_000;
-/** The most differences of one kind that are reported. */
-const MAX_DIFFERENCES = 1_000;
 
 export interface Recomputed {
   records: number;
@@ -15,9 +18,9 @@ export interface Recomputed {
 }
 
 /**
- * Verifies billing. Recomputes each record from its stored metrics and rate card, compares it with its job and
- * attempts and with the sum of its lines, and compares all totals and days with their lines. Reports at most 1000
- * differences of each kind between stored rows. Read-only.
+ * Verifies billing, read-only. Recomputes each record from its stored metrics and rate card, and compares it with its
+ * job, its attempts and the sum of its lines. Compares all totals and days with their lines. Reports all wrong records,
+ * and at most 1000 differences of each other kind.
  */
 export async function recompute(db: Queryable): Promise<Recomputed> {
   const differences: string[] = [];
@@ -45,12 +48,10 @@ export async function recompute(db: Queryable): Promise<Recomputed> {
         `${wrong.kept ?? "none"} is stored, but its lines add up to ${wrong.plain ?? "none"}`,
     );
   }
-  for (const { user_id: userId, day, job_type: type, kept, plain } of await listWrongDays(
-    db,
-    MAX_DIFFERENCES,
-  )) {
+  for (const wrong of await listWrongDays(db, MAX_DIFFERENCES)) {
     differences.push(
-      `day ${day} of ${userId}, ${type}: ${kept ?? "none"} is stored, but its lines add up to ${plain ?? "none"}`,
+      `day ${wrong.day} of ${wrong.user_id}, ${wrong.job_type}: ` +
+        `${wrong.kept ?? "none"} is stored, but its lines add up to ${wrong.plain ?? "none"}`,
     );
   }
   return { records, differences };

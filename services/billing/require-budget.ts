@@ -45,8 +45,8 @@ export async function judgeTenant(
 }
 
 /**
- * Checks that the budget allows an expected cost. Locks the budget's row until the end of the caller's transaction,
- * which must insert the job or pipeline: so concurrent submissions are checked one at a time.
+ * Checks that the budget allows an expected cost. Call in the transaction that inserts the job or pipeline: this locks
+ * the budget's row, so that concurrent submissions are checked one at a time.
  *
  * @returns warnings for the response.
  * @throws ForgeError 402 `budget_exhausted`.
@@ -67,18 +67,14 @@ export async function requireBudget(
       return [];
     case "warning":
       return [{ code: "budget_warning", param: "budget", message: `this month ${numbers}` }];
-    case "exhausted":
-      throw new ForgeError(
-        402,
-        "budget_exhausted",
-        `this month's budget does not allow it: ${numbers}`,
-        undefined,
-        {
-          cap_usd: budget.cap_usd,
-          spent_usd: spending.spent.toNumber(),
-          committed_usd: spending.committed.toNumber(),
-          expected_usd: Number(expectedUsd),
-        },
-      );
+    case "exhausted": {
+      const message = `this month's budget does not allow it: ${numbers}`;
+      throw new ForgeError(402, "budget_exhausted", message, undefined, {
+        cap_usd: budget.cap_usd,
+        spent_usd: spending.spent.toNumber(),
+        committed_usd: spending.committed.toNumber(),
+        expected_usd: Number(expectedUsd),
+      });
+    }
   }
 }

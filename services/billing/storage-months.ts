@@ -3,13 +3,12 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CLOSED_AFTER } from "./lifetime";
 import { CARD_AT_END } from "./rate-cards";
 
-/** SQL: the first day of the last closed month, by the database's clock, not corrected for its steps. */
+/** SQL: the first day of the last closed month, by the database's clock without correction for steps. */
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
 /**
- * SQL: whether a month is closed, so that its storage line may be written. Forward steps of the clock don't count: a
- * line is never changed, and with a clock that is ahead it would bill the month as if all had been stored until its
- * end.
+ * SQL: whether a month is closed, so that its storage line may be written. Forward steps of the clock don't count: with a
+ * clock that is ahead, the line would bill storage until the month's end too early, and a line is never changed.
  */
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
@@ -27,9 +26,8 @@ export const UNWRITTEN = `
 const PAGE = 200;
 
 /**
- * Advances `open_month` of one page of tenants past months with nothing left to write: those in which the card had no
- * price for storage, and those written out of order. Does not pass months that are over only because the clock was
- * set forward.
+ * Advances `open_month` of one page of tenants past months with nothing left to write: their card had no price for
+ * storage, or they were written out of order. Does not pass months that are over only because the clock was set forward.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

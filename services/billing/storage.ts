@@ -4,7 +4,7 @@ export interface StoredKind {
   kind: string;
   artifacts: number;
   bytes: number;
-  /** Time integral of the bytes over the period, in gigabytes (10^9) times the period's length. */
+  /** Time integral of the bytes over the period, in gigabytes (10^9 bytes) times the period's length. */
   gb_months: number;
 }
 
@@ -12,14 +12,9 @@ export interface StoredKind {
  * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. Artifacts whose
  * files are elsewhere don't count.
  *
- * @param start, end of the period; the part of it after now counts as 0.
+ * @param end of the period. Time after now counts as 0.
  */
-export async function measureStorage(
-  db: Queryable,
-  userId: string,
-  start: string,
-  end: string,
-): Promise<StoredKind[]> {
+export async function measureStorage(db: Queryable, userId: string, start: string, end: string) {
   return await all<StoredKind>(
     db,
     `select kind, count(*) filter (where deleted_at is null)::int as artifacts,
@@ -41,7 +36,7 @@ export interface RetentionRule {
   keep_days: number;
 }
 
-export async function listRetentionRules(db: Queryable, userId: string): Promise<RetentionRule[]> {
+export async function listRetentionRules(db: Queryable, userId: string) {
   return await all<RetentionRule>(
     db,
     "select kind, keep_days from retention_rules where user_id = $1 order by kind",

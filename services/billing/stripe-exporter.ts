@@ -22,8 +22,7 @@ const MAX_REASON = 400;
 
 /**
  * Reports each line as one event of a billing meter, in whole millionths of a dollar. The line's id is the event's
- * identifier: Stripe rejects a second event with the same identifier, so a line whose response was lost can be sent
- * again without being billed twice.
+ * identifier. Stripe rejects a second event with the same one, so a line whose response was lost can be sent again.
  */
 export class StripeExporter implements UsageExporter {
   readonly name = "stripe";
@@ -98,7 +97,7 @@ export class StripeExporter implements UsageExporter {
           value: new Decimal(line.cost_usd).times(MICRO_USD).toFixed(0),
         },
       },
-      // A new one for each delivery, because Stripe replays failures for the same key, too.
+      // A new key for each delivery, because Stripe also replays failures for the same key.
       { idempotencyKey },
     );
     // The library treats any JSON without `error` as success, even a gateway's "502".

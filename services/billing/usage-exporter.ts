@@ -18,7 +18,7 @@ export interface ExportedLine {
   created_at: Date;
 }
 
-/** A due line with the facts that its exporter decides by. Times are by the database's clock. */
+/** A due line with what its exporter needs to decide. Times are by the database's clock. */
 export interface DueLine extends ExportedLine {
   /** Number of claims, including this one. */
   tries: number;
@@ -35,9 +35,9 @@ export interface NotDelivered {
   /** A stable code, a colon, and a message. */
   reason: string;
   /**
-   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: it rejects this line until somebody fixes
-   * something there. `too_late`: the line is too old and was not sent; its age is checked again tomorrow, because the
-   * clock may have been wrong.
+   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: it rejects this line until its operator fixes the
+   * cause. `too_late`: the line is too old and was not sent. Its age is checked again tomorrow, because the clock may have
+   * been wrong.
    */
   again: "soon" | "tomorrow" | "too_late";
   /** The receiver may have accepted the line all the same. */
@@ -45,14 +45,13 @@ export interface NotDelivered {
 }
 
 /**
- * Delivers billing lines to another system. Lines are delivered one by one, so that each has its own result. `deliver`
- * must be idempotent.
+ * Delivers billing lines to another system, one by one, so that each has its own result. `deliver` must be idempotent.
  */
 export interface UsageExporter {
   readonly name: string;
   /** Whether lines of tenants without a customer id must wait. */
   readonly needsCustomer: boolean;
-  /** Lines with the same lane are delivered one at a time, those with different lanes concurrently. */
+  /** Lines of one lane are delivered one at a time, different lanes concurrently. */
   laneOf(line: ExportedLine): string;
   /** Never throws: a failure is a delivery with `taken: false`. */
   deliver(line: DueLine): Promise<Delivery>;

@@ -29,19 +29,18 @@ import { untilEarlierTransactionsEnd } from "./earlier-transactions";
 import { PRECISE_MS, recordStep } from "./record-step";
 
 /**
- * The longest transaction that the recording of a step waits for; more than the default statement timeout. Times that
- * a longer transaction writes, for example in a frozen process, are not moved.
+ * The recording of a step waits for transactions up to this long, more than the default statement timeout. It does not
+ * move times that a longer transaction writes, for example in a frozen process.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
-/** Timeout of the recording: hundreds of thousands of jobs may be queued, and a frozen process may hold a lock. */
+/** Timeout of the recording. Hundreds of thousands of jobs may be queued, and a frozen process may hold a lock. */
 const RECORDING_MS = 300_000;
-/** How long a transaction waits for the recording of a step before it tries again. Usually it takes less. */
+/** A transaction waits up to this long for the recording of a step before it tries again. */
 const RECORDING_WAIT_MS = 10_000;
 /** A process that has not checked the clock for this long has ended. */
 const ENDED_MS = 86_400_000;
-
 /** How often `transaction` tries to run with a known clock. */
 const MAX_TRIES = 3;
 
@@ -59,11 +58,11 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
 
 /**
  * Detects when the database's clock is set by comparing it with this machine's monotonic time. The first process that
- * sees a step records it, once. `look` checks the clock; a ClockLook is one such reading.
+ * sees a step records it.
  *
- * If the clock is set while all processes are down, the next process to start can only see that the clock is behind
- * the last check of any process. A machine whose monotonic time stops while it is suspended also sees a step forward.
- * It does not record that step if another process kept running and saw none.
+ * If the clock is set while all processes are down, the next process to start sees only whether the clock is behind the
+ * last check of any process. If a machine's monotonic time stops while it is suspended, it sees a step forward. It does
+ * not record that step if another process kept running and saw none.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
@@ -88,7 +87,7 @@ export class ClockWatch {
 
   /**
    * Grows with each check that found that the clock was set, or could not tell. If it is the same after two checks,
-   * comparisons with the clock made between them are valid.
+   * comparisons with the clock in between are valid.
    */
   get revision(): number {
     return this.changes;
@@ -111,9 +110,9 @@ export class ClockWatch {
   }
 
   /**
-   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet, it
-   * checks the clock and starts the transaction again. The last try runs even if it can't tell, because bills must be
-   * written. Deletions by age pass `requireKnownClock`: then the last try throws, and the caller's loop retries later.
+   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet, checks
+   * the clock and starts the transaction again. The last try runs even if that is unknown, because bills must be written.
+   * Deletions by age pass `requireKnownClock`: then the last try throws, and the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,
@@ -128,7 +127,7 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // The recording of a step does not wait for a transaction this long, and may have moved rows under it.
+            // The recording of a step did not wait for a transaction this long, and may have moved its rows.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }
@@ -185,7 +184,7 @@ export class ClockWatch {
 
   private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
-    // Transactions that started before the step write times of the old clock. recordStep moves only committed rows.
+    // Transactions that started before the step write times of the old clock, and recordStep moves only committed rows.
     await untilEarlierTransactionsEnd(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
@@ -194,7 +193,7 @@ export class ClockWatch {
   }
 
   /**
-   * Reads the clock again under the lock, so that no other process records at the same time, and records the step.
+   * Reads the clock again, and records the step. Takes a lock, so that no other process records at the same time.
    *
    * @param soFarMs the last time (runningMs) without an unrecorded step.
    * @param noticedMs when the step was noticed (runningMs).
@@ -228,8 +227,8 @@ export class ClockWatch {
   }
 
   /**
-   * Whether this process was suspended and the clock was not set forward. True if another process kept running, saw no
-   * step, and checked the clock at a time that the step would have skipped.
+   * Whether this process was suspended and the clock was not set forward: another process kept running, saw no step, and
+   * checked the clock at a time that the step would have skipped.
    */
   private async wasSuspended(
     db: Queryable,

@@ -1,15 +1,15 @@
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * The worst precision of a reading of the clock, and so the possible error of a step's length. It is less than half
- * of the shortest step, so what started before a step can be distinguished from what started after it.
+ * The largest error of a reading of the clock, and so of a step's length. Less than half of the shortest step, so that
+ * times before a step can be distinguished from times after it.
  */
 export const PRECISE_MS = 2_000;
 
-/** For a step forward: a time at or before this was written on the old clock. */
+/** SQL, for a step forward: a time at or before this was written on the old clock. */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
-/** The tables with times to move, and their keys. In lock order: all transactions lock by table, then by key. */
+/** The tables with times to move, and their keys, in lock order: transactions lock by table, then by key. */
 const KEYS = {
   jobs: ["job_id"],
   attempts: ["job_id", "attempt"],
@@ -34,7 +34,7 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
   ["attempts", "assigned_at", HELD, "assigned_at"],
   ["attempts", "started_at", HELD, "started_at"],
   ["attempts", "deadline_at", HELD, "started_at"],
-  // The attempt may have started before the step and the cancel come after it.
+  // The attempt may have started before the step, and the cancel may have come after it.
   ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", CANCEL_REQUESTED_AT],
 ];
 
@@ -42,13 +42,12 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
 const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
- * Times until which, or since which, something waits. After a step back the wait would be longer by the step, so they
- * all move. After a step forward most things only happen too early, which is harmless; the columns with "moves" move
- * then too, because something would be given up too early.
+ * Times until which, or since which, something waits. After a step back, the wait would be longer by the step, so all of
+ * them move. After a step forward, most things only happen too early, which is harmless. The columns with "moves" also
+ * move then, because something would be given up too early.
  *
- * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. The conditions
- * must not select sets that grow without bound, such as all jobs ever: everything that needs the clock waits while a
- * step is recorded.
+ * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. A condition must
+ * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.
  */
 export const WAITS: [table: Table, column: string, condition: string, afterForward?: "moves"][] = [
   ["attempts", "queued_at", "state <> 'ended'"],
@@ -77,8 +76,8 @@ interface Move {
 }
 
 /**
- * What a step moves. If an attempt started just before a step back was noticed, it is unknown whether it started
- * before the step. It keeps its times: then its deadline may be too late and its measured time too short.
+ * What a step moves. If an attempt started just before a step back was noticed, it is unknown whether it started before
+ * the step. It keeps its times, so its deadline may be too late and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>
@@ -131,8 +130,8 @@ async function moveTimes(
 
 /**
  * Records a step and moves the times of unfinished work by it, so that attempts run and are billed as if the clock had
- * not been set. Deployments are billed by clock_offset_s() (lifetime.ts). The caller holds lockSteps, has read the
- * clock under it, and has waited for transactions that started before the step.
+ * not been set. Deployments are billed by clock_offset_s() (lifetime.ts). The caller has taken the lock of `lockSteps`,
+ * then read the clock, and has waited for transactions that started before the step.
  *
  * @param byS the step in seconds; negative if the clock was set back.
  * @param gapS the longest possible time since the step, in seconds.

@@ -55,8 +55,8 @@ export async function listRequests(
   db: Queryable,
   deploymentId: string,
   { since, until, bucketS }: TimeSpan,
-): Promise<RequestMinute[]> {
-  return await all<RequestMinute & Record<string, unknown>>(
+) {
+  return await all<RequestMinute>(
     db,
     `select date_bin(make_interval(secs => $4), at, 'epoch') as bucket, requests, errors,
             input_tokens::float8 as input_tokens, output_tokens::float8 as output_tokens, latency
@@ -67,7 +67,7 @@ export async function listRequests(
   );
 }
 
-/** Rows of a deployment that still receives requests are overwritten after a day; others must be deleted. */
+/** A deployment that still gets requests overwrites its rows after a day. The rows of others must be deleted. */
 const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 
 export const deleteOldRequests = (db: Queryable, limit: number): Promise<number> =>

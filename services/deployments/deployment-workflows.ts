@@ -2,22 +2,14 @@ import { DEPLOYMENT_WORKFLOW, type DeploymentWorkflowInput } from "../../core/de
 import { deploymentIdOfWorkflow, deploymentWorkflowId } from "../../core/workflow-ids";
 import type { Context } from "../context";
 import { deleteStuckWrites } from "../jobs/stuck-writes";
+import type { WorkflowKind } from "../temporal/compared-rows";
 import { wakeWorkflow } from "../temporal/wake-workflow";
-import type { WorkflowKind } from "../temporal/workflow-kind";
 import { isIdle, isOpen, readWorkflow } from "../temporal/workflow-state";
-import {
-  DEPLOYMENTS,
-  type DeploymentWake,
-  findComparedDeployment,
-  listUnchangedDeployments,
-  recordWake,
-} from "./due-wakes";
+import { DEPLOYMENTS, type DeploymentWake, findComparedDeployment, recordWake } from "./due-wakes";
 
-/** How the reconciler compares deployments with their workflows. */
 export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
   types: [DEPLOYMENT_WORKFLOW],
   idOf: deploymentIdOfWorkflow,
-  listUnchanged: (forS, afterId, limit) => listUnchangedDeployments(ctx.pool, forS, afterId, limit),
   rows: DEPLOYMENTS,
   compare: (deploymentId) => compareDeployment(ctx, deploymentId),
 });
@@ -39,9 +31,9 @@ export async function wakeDeployment(
 }
 
 /**
- * Restarts the workflow if it is gone but its deployment is live. Terminates it if its deployment is missing, which
- * happens after the database was restored to an earlier state. Other open workflows are left alone: they read the
- * deployment's whole state each time they are woken.
+ * Restarts the workflow of a live deployment if it is gone. Terminates the workflow of a deployment that is missing
+ * because the database was restored to an earlier state, or of one that is over. Leaves other open workflows alone: they
+ * read the deployment's whole state each time they are woken.
  */
 async function compareDeployment(ctx: Context, deploymentId: string): Promise<void> {
   const { pool, logger, metrics } = ctx;
@@ -52,15 +44,13 @@ async function compareDeployment(ctx: Context, deploymentId: string): Promise<vo
   const isOver = row === undefined || row.status === "stopped";
   if (isOpen(workflow) !== isOver) return;
   await deleteStuckWrites(pool, workflowId, null);
+  const fields = { deployment_id: deploymentId };
   if (!isOver) {
-    logger.warn({ deployment_id: deploymentId }, "deployment workflow is gone; restarting it");
+    logger.warn(fields, "deployment workflow is gone; restarting it");
     metrics.repairs.inc({ repair: "gone" });
     await wakeDeployment(ctx, row);
   } else if (row === undefined || isIdle(workflow)) {
-    logger.warn(
-      { deployment_id: deploymentId },
-      "deployment workflow outlived its deployment; terminating it",
-    );
+    logger.warn(fields, "deployment workflow outlived its deployment; terminating it");
     metrics.repairs.inc({ repair: "orphan" });
     await workflow.terminate("the deployment is over or not in the database");
   }

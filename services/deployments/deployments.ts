@@ -1,16 +1,13 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployments/workflow";
-import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
 import type { BillingRow } from "../billing/billing-records";
 import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
 
-/**
- * A deployment. Lock it before you change one of its placements. The lock order is job, attempt, worker,
- * deployment, placement.
- */
+/** Lock it before you change one of its placements. Lock order: job, attempt, worker, deployment, placement. */
 export interface DeploymentRow {
   /** Its artifact's storage id. */
   deployment_id: string;
@@ -48,12 +45,8 @@ const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storag
                              'rate_card', b.rate_card)
    from billing_records b where b.job_id = d.job_id) as bill`;
 
-/** Finds a deployment by either of its ids: at most one per tenant. */
-export async function findDeployments(
-  db: Queryable,
-  id: string,
-  tenantScope: TenantScope,
-): Promise<ShownDeploymentRow[]> {
+/** Finds deployments by either of their ids: at most one per tenant. */
+export async function findDeployments(db: Queryable, id: string, tenantScope: TenantScope) {
   return await all<ShownDeploymentRow>(
     db,
     `select ${SHOWN} from deployments d
@@ -70,7 +63,7 @@ export async function listDeployments(
   tenantScope: TenantScope,
   statuses: DeploymentStatus[] | undefined,
   page: Page,
-): Promise<WithPosition<ShownDeploymentRow>[]> {
+) {
   return await listPage<ShownDeploymentRow>(db, {
     select: SHOWN,
     from: "deployments d",
@@ -80,10 +73,7 @@ export async function listDeployments(
   });
 }
 
-export async function lockDeployment(
-  db: Queryable,
-  deploymentId: string,
-): Promise<DeploymentRow | undefined> {
+export async function lockDeployment(db: Queryable, deploymentId: string) {
   return await maybeOne<DeploymentRow>(
     db,
     "select * from deployments where deployment_id = $1 for no key update",
@@ -92,8 +82,8 @@ export async function lockDeployment(
 }
 
 /**
- * Inserts the deployment of a completed deploy job, with the replicas that the payload asks for. From then on it
- * can be stopped, so it accrues from then on.
+ * Inserts the deployment of a completed deploy job, with the replicas that the payload asks for. From now on it can be
+ * stopped, and it accrues cost.
  */
 export async function insertDeployment(
   db: Queryable,
@@ -122,11 +112,7 @@ export interface StoppedRow extends BillingRow {
 }
 
 /** Ends the accrual by one compare-and-set; undefined if it has ended before. */
-export async function markStopping(
-  db: Queryable,
-  deploymentId: string,
-  stoppedBy: string,
-): Promise<StoppedRow | undefined> {
+export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(
     db,
     `update deployments d set status = 'stopping', stop_requested_at = greatest(now(), d.active_at),
@@ -138,7 +124,7 @@ export async function markStopping(
   );
 }
 
-/** Marks a stopping deployment stopped, once all its placements have ended. Its last write. */
+/** Marks a stopping deployment stopped if all its placements have ended. The last write of a deployment. */
 export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
   const changed = await execute(
     db,
@@ -180,7 +166,7 @@ export async function recordPlacementFailure(
   );
 }
 
-/** SQL: the delay after a number of failures. At most 30 times the first one: from 10 s to 5 min by default. */
+/** SQL: the delay after a number of failures, at most 30 times `retryS`. By default from 10 s to 5 min. */
 export const backoff = (failures: string, retryS: string): string =>
   `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
 
@@ -213,12 +199,8 @@ export interface OwnDeployment {
 }
 
 /** Those of the given ids that are deployments of this tenant. */
-export async function findOwnDeployments(
-  db: Queryable,
-  userId: string,
-  ids: string[],
-): Promise<OwnDeployment[]> {
-  return await all<OwnDeployment & Record<string, unknown>>(
+export async function findOwnDeployments(db: Queryable, userId: string, ids: string[]) {
+  return await all<OwnDeployment>(
     db,
     `select d.deployment_id, d.status, (
        select jsonb_build_object('url', p.inference_url, 'token', p.token) from placements p
@@ -229,10 +211,7 @@ export async function findOwnDeployments(
   );
 }
 
-export async function findDeployment(
-  db: Queryable,
-  deploymentId: string,
-): Promise<DeploymentRow | undefined> {
+export async function findDeployment(db: Queryable, deploymentId: string) {
   return await maybeOne<DeploymentRow>(db, "select * from deployments where deployment_id = $1", [
     deploymentId,
   ]);

@@ -1,5 +1,5 @@
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { type ComparedRows, NOTHING_PENDING, type UnchangedRow } from "../temporal/compared-rows";
+import { type ComparedRows, NOTHING_PENDING } from "../temporal/compared-rows";
 import type { DeploymentRow } from "./deployments";
 
 /**
@@ -12,7 +12,7 @@ export interface DeploymentWake {
   asked: number;
 }
 
-/** Whether a sweep could find anything: a deployment that is not stopped, or a server that is stopping. */
+/** Whether any deployment is not stopped, or any server is stopping. */
 export async function isAnyDeployed(db: Queryable): Promise<boolean> {
   const row = await maybeOne(
     db,
@@ -25,14 +25,14 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
 /**
  * Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal.
  *
- * @param only claims only the wake of this deployment, even if another process has leased it.
+ * @param only claims the wake of this deployment only, even if another process has leased it.
  */
 export async function claimDueWakes(
   db: Queryable,
   leaseS: number,
   limit: number,
   only: string | null = null,
-): Promise<DeploymentWake[]> {
+) {
   return await all<DeploymentWake>(
     db,
     `with due as (
@@ -61,41 +61,18 @@ export async function recordWake(
   );
 }
 
-/** The fields of a deployment that the reconciler compares with its workflow. */
-export async function findComparedDeployment(
-  db: Queryable,
-  deploymentId: string,
-): Promise<(DeploymentWake & Pick<DeploymentRow, "status">) | undefined> {
-  return await maybeOne(
+export async function findComparedDeployment(db: Queryable, deploymentId: string) {
+  return await maybeOne<DeploymentWake & Pick<DeploymentRow, "status">>(
     db,
     "select deployment_id, user_id, asked, status from deployments where deployment_id = $1",
     [deploymentId],
   );
 }
 
-/** How the reconciler compares deployments with open workflows. */
 export const DEPLOYMENTS: ComparedRows = {
   table: "deployments",
   id: "deployment_id",
-  isOver: "status = 'stopped'",
+  isLive: "status <> 'stopped'",
   isUnchanged: NOTHING_PENDING,
+  isDue: "false",
 };
-
-/**
- * A page of deployments that are not stopped and have been unchanged for `forS` seconds, by id, after `afterId`. Their
- * workflows should be open.
- */
-export async function listUnchangedDeployments(
-  db: Queryable,
-  forS: number,
-  afterId: string,
-  limit: number,
-): Promise<UnchangedRow[]> {
-  return await all<UnchangedRow & Record<string, unknown>>(
-    db,
-    `select deployment_id as id, false as is_due from deployments
-     where status <> 'stopped' and deployment_id > $2 and ${NOTHING_PENDING}
-     order by deployment_id limit $3`,
-    [forS, afterId, limit],
-  );
-}

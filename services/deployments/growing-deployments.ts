@@ -6,8 +6,8 @@ import { fitting, kindsOf } from "../fleet/worker-kinds";
 const PAGE = 200;
 
 /**
- * Matches deployments with kinds of idle workers. As in job matching, the number of kinds per tenant is limited and
- * they are chosen at random: a tenant with more kinds waits longer, without delaying other tenants.
+ * Matches deployments with kinds of idle workers. As in job matching, a tenant's kinds are limited in number and chosen
+ * at random: a tenant with more kinds waits longer, without delaying other tenants.
  */
 const REQUEST_GROWTH = `
 with page as materialized (
@@ -37,10 +37,10 @@ select (select coalesce(array_agg(deployment_id), '{}') from asked) as asked,
        (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
 
 /**
- * Requests a wake of the workflows of deployments that could grow onto an idle worker: one page of deployments.
+ * Reads one page of deployments and requests a wake of those that could grow onto an idle worker.
  *
  * @param after the id after which the page begins; "" for the first page.
- * @returns the ids of these deployments, and `after` of the next page; "" after the last one.
+ * @returns the ids of those to wake, and `after` of the next page; "" after the last one.
  */
 export async function requestGrowth(
   db: Queryable,

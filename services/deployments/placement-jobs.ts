@@ -3,7 +3,7 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 import { FITS, IDLE } from "../fleet/matching";
 import type { JobRow } from "../jobs/jobs";
 
-/** The requirements in a job's row, but avoiding these workers. */
+/** The requirements of a job, with other workers to avoid. */
 const needsOf = (job: JobRow, avoid: string[]): Requirements => ({
   jobType: job.job_type,
   gpuCount: job.req_gpu_count,
@@ -24,14 +24,15 @@ export interface NewPlacementJob {
 }
 
 /**
- * Inserts a job that places a deployment again. It can be assigned as soon as it is committed. It has no outbox
- * entry, because the deployment's workflow starts the job's workflow.
+ * Inserts a job that places a deployment again. Once committed, it can be assigned. It has no outbox entry, because the
+ * deployment's workflow starts the job's workflow.
  */
 export async function insertPlacementJob(
   db: Queryable,
   { jobId, deploymentId, placement, first, avoid }: NewPlacementJob,
 ): Promise<void> {
   const needs = needsOf(first, avoid);
+  const group = requirementGroupOf(first.user_id, needs);
   await execute(
     db,
     `with job as (
@@ -46,19 +47,12 @@ export async function insertPlacementJob(
        returning job_id, priority)
      insert into attempts (job_id, attempt, shape, priority, output_ids)
      select job_id, 1, $6, priority, jsonb_build_object('deployment_id', $3::text) from job`,
-    [
-      jobId,
-      needs.avoid,
-      deploymentId,
-      placement,
-      first.job_id,
-      requirementGroupOf(first.user_id, needs),
-    ],
+    [jobId, needs.avoid, deploymentId, placement, first.job_id, group],
   );
 }
 
 /**
- * Updates the workers that a queued job avoids: a worker that no longer serves the deployment may get it again.
+ * Updates the workers that a queued job avoids: one that no longer serves the deployment may get it again.
  *
  * @returns whether anything changed.
  */
@@ -93,19 +87,19 @@ export async function listUnneededJobs(db: Queryable, deploymentId: string): Pro
   return rows.map((row) => row.job_id);
 }
 
-/** SQL: whether an idle worker could serve the deployment and does not serve it yet. */
-const HAS_IDLE = (deployment: string): string => `exists (
+/** SQL: whether an idle worker could serve deployment `d` and does not serve it yet. */
+const HAS_IDLE = `exists (
   select from jobs j cross join lateral (
     select j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,
-           array(select worker_id from placements p where p.deployment_id = ${deployment}.deployment_id
+           array(select worker_id from placements p where p.deployment_id = d.deployment_id
                    and p.state in ('serving', 'stopping')) as req_avoid) q
   cross join workers w
-  where j.job_id = ${deployment}.job_id and ${IDLE} and ${FITS})`;
+  where j.job_id = d.job_id and ${IDLE} and ${FITS})`;
 
 export async function hasIdleWorker(db: Queryable, deploymentId: string): Promise<boolean> {
   const row = await maybeOne(
     db,
-    `select from deployments d where d.deployment_id = $1 and ${HAS_IDLE("d")}`,
+    `select from deployments d where d.deployment_id = $1 and ${HAS_IDLE}`,
     [deploymentId],
   );
   return row !== undefined;

@@ -1,7 +1,6 @@
 import { runEach } from "../../platform/concurrency/run-each";
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import { LoopComponent } from "../loop-component";
 import { isAnyDeployed } from "./due-wakes";
 import { requestGrowth } from "./growing-deployments";
 import { endOverdueStops } from "./placements";
@@ -9,30 +8,20 @@ import { endOverdueStops } from "./placements";
 const SWEEP_MS = 1_000;
 
 /**
- * Ends stopping servers that no heartbeat has reported as stopped, and wakes the workflows of deployments that can grow
- * onto idle workers. It is separate from the delivery of wakes, so that neither delays the other.
+ * Ends servers whose stop no heartbeat has reported, and wakes the workflows of deployments that can grow onto idle
+ * workers. Separate from the delivery of wakes, so that neither delays the other.
  */
-export class PlacementSweep implements Component {
-  readonly name = "placement-sweep";
-  private readonly loop: Loop;
-  /** The next sweep continues after this deployment id when it looks for deployments that can grow. */
+export class PlacementSweep extends LoopComponent {
+  /** The deployment id after which the next sweep looks for deployments that can grow. */
   private growAfter = "";
 
-  constructor(private readonly ctx: Context) {
-    this.loop = new Loop("placement-sweep", SWEEP_MS, () => this.sweep(), ctx);
+  constructor(ctx: Context) {
+    super(ctx, "placement-sweep", SWEEP_MS);
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  private async sweep(): Promise<void> {
+  protected async run(): Promise<void> {
     const { pool, config } = this.ctx;
-    // One query instead of two: most of the time there is no deployment.
+    // Usually nothing is deployed: then this is the only query.
     if (!(await isAnyDeployed(pool))) return;
     await runEach([
       async () => this.wake(await endOverdueStops(pool, config.deployments.stopGraceS)),

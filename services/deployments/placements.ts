@@ -1,4 +1,5 @@
 import type { PlacementOutcome, PlacementState } from "../../core/deployments/workflow";
+import type { Config } from "../../platform/config/config";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { backoff } from "./deployments";
 
@@ -18,11 +19,7 @@ export interface PlacementRow {
 }
 
 /** Ordered by deployment and number. While a placement is starting, `worker_id` is its job's worker. */
-export async function listPlacements(
-  db: Queryable,
-  deploymentIds: string[],
-  liveOnly = false,
-): Promise<PlacementRow[]> {
+export async function listPlacements(db: Queryable, deploymentIds: string[], liveOnly = false) {
   return await all<PlacementRow>(
     db,
     `select p.deployment_id, p.placement, p.job_id, coalesce(p.worker_id, j.worker_id) as worker_id,
@@ -49,9 +46,9 @@ export async function insertPlacement(
 }
 
 /**
- * Records that a placement's job has completed. The placement serves; it stops at once if it is no longer needed;
- * or it ends as `worker_lost` if its worker has died in the meantime. A placement that has ended is not changed.
- * The caller holds the locks of worker and deployment.
+ * Records that a placement's job has completed. The placement then serves. If it is no longer needed, it stops at once;
+ * if its worker has died, it ends as `worker_lost`. A placement that has ended is not changed. The caller holds the
+ * locks of worker and deployment.
  */
 export async function servePlacement(db: Queryable, jobId: string, attempt: number): Promise<void> {
   await execute(
@@ -110,18 +107,14 @@ export async function endPlacementsOfLostWorker(
   return rows.map((row) => row.deployment_id);
 }
 
-/** SQL: a serving placement is to stop; a starting one ends at once. The caller holds the deployment's lock. */
+/** SQL: sets a serving placement to `stopping` and ends a starting one. The caller holds the deployment's lock. */
 const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended' end,
   stopping_at = now(),
   outcome = case when p.state = 'serving' then null else 'stopped' end,
   ended_at = case when p.state = 'serving' then null else now() end`;
 
-/** Stops all placements of a deployment but `keep`. Serving ones are kept before starting ones, older before newer. */
-export async function stopPlacements(
-  db: Queryable,
-  deploymentId: string,
-  keep = 0,
-): Promise<number> {
+/** Stops all placements of a deployment but `keep`. Prefers to keep serving ones, then older ones. */
+export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
   return await execute(
     db,
     `update placements p set ${STOP}
@@ -155,29 +148,23 @@ export interface PlacementReport {
   isUnhealthy: boolean;
 }
 
-export interface Graces {
-  missingS: number;
-  unhealthyS: number;
-  retryS: number;
-}
-
-/** A placement that ends within this time after it began to serve delays the next one, as a failed start does. */
+/** A placement that fails within this time after it began to serve delays the next one, as a failed start does. */
 const EARLY_END = "interval '5 minutes'";
 
 /** A heartbeat that arrives this soon after a stop may have been sent before the server ran. */
 const STALE_REPORT = "interval '1 second'";
 
 /**
- * Records what a heartbeat reports about its worker's placements. Ends those that have been missing or unhealthy
- * for too long, and those that were to stop and are gone.
+ * Records what a heartbeat reports about its worker's placements. Ends those that have been missing or unhealthy for too
+ * long, and stopping ones that are gone. Requests a wake of their deployments.
  *
- * @returns deployments of the placements that ended; a wake of their workflows is requested.
+ * @returns these deployments.
  */
 export async function recordPlacementReports(
   db: Queryable,
   workerId: string,
   reports: PlacementReport[],
-  graces: Graces,
+  { missingS, unhealthyS, retryS }: Config["deployments"],
 ): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
@@ -224,17 +211,17 @@ export async function recordPlacementReports(
       reports.map(({ deploymentId }) => deploymentId),
       reports.map(({ isListed }) => isListed),
       reports.map(({ isUnhealthy }) => isUnhealthy),
-      graces.missingS,
-      graces.unhealthyS,
-      graces.retryS,
+      missingS,
+      unhealthyS,
+      retryS,
     ],
   );
   return rows.map((row) => row.deployment_id);
 }
 
 /**
- * Ends placements that should have stopped more than `graceS` seconds ago. A worker that still serves one is told
- * to stop it at each heartbeat. Deployments locked by another transaction are left to the next sweep.
+ * Ends placements that should have stopped more than `graceS` seconds ago. A worker that still serves one is told to
+ * stop it at each heartbeat. Skips deployments that are locked.
  *
  * @returns their deployments.
  */
@@ -260,8 +247,8 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
 }
 
 /**
- * Which of these deployments, reported by a worker, it should not serve: those that are neither one of its serving
- * placements, nor about to become one by an attempt that runs on it or whose result is still being processed.
+ * Of the deployments that a worker reports, returns those that it should not serve. It should serve its serving
+ * placements, and placements whose attempt runs on it or whose result is still being processed.
  */
 export async function listUnexpectedDeployments(
   db: Queryable,
@@ -286,11 +273,10 @@ export async function listUnexpectedDeployments(
   return rows.map((row) => row.id);
 }
 
-/** A server of a deployed model. */
 export interface ServingTarget {
   /** As reported by its worker. */
   inference_url: string;
-  /** Authenticates requests to the server; null if the worker was given no token. */
+  /** Authenticates requests to the server; null if the worker got no token. */
   token: string | null;
   /** The address that its worker's requests come from. */
   worker_address: string | null;
@@ -299,8 +285,8 @@ export interface ServingTarget {
 }
 
 /** The deployment's healthy servers: first those that the last heartbeat listed, otherwise in random order. */
-export async function listTargets(db: Queryable, deploymentId: string): Promise<ServingTarget[]> {
-  return await all<ServingTarget & Record<string, unknown>>(
+export async function listTargets(db: Queryable, deploymentId: string) {
+  return await all<ServingTarget>(
     db,
     `select p.inference_url, p.token, w.address as worker_address,
             array_remove(coalesce(k.serving_hosts, '{}') || w.ssh_host, null) as hosts

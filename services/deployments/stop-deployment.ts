@@ -11,8 +11,8 @@ import { lockDeployment, markStopping, type StoppedRow } from "./deployments";
 import { stopPlacements } from "./placements";
 
 /**
- * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to stop. Does not
- * call Temporal; the workflow follows later. Idempotent.
+ * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to stop. Does not call
+ * Temporal; the workflow follows later. Idempotent.
  *
  * @returns false if the tenant scope has no such deployment.
  */
@@ -40,7 +40,7 @@ export async function stopDeployment(
   return done !== "unknown";
 }
 
-/** Closes the bill of the whole lifetime, and writes the months' shares that are not written yet. */
+/** Closes the bill of the whole lifetime, and writes the missing shares of its months. */
 async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;

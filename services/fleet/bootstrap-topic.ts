@@ -8,9 +8,9 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
- * Starts the workflows that set up workers. The entry is the worker's row: it is `bootstrapping`, and its workflow has
- * not started this run or has not been checked recently. A running workflow is not changed. The workflow records its
- * own start.
+ * Starts the workflows that set up workers. An entry is the row of a `bootstrapping` worker whose workflow has not
+ * started the current run, or was not checked recently. A running workflow is not changed. The workflow records its own
+ * start.
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),

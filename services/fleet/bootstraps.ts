@@ -33,11 +33,10 @@ export interface SshRegistration {
   hostKey: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
-  /** The key that requested it. If it is revoked or expires, so does the worker's own key. */
+  /** The key of the request. The worker's own key is revoked, and expires, with it. */
   keyId: string;
 }
 
-/** Counts the workers of a tenant that are being set up. */
 export async function countBootstraps(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ n: number }>(
     db,
@@ -121,14 +120,10 @@ export interface DueBootstrap {
 }
 
 /**
- * Claims workers whose workflow has not started the current run, for one second, or was not checked for `afterS`
- * seconds, because it may be gone.
+ * Claims workers whose workflow has not started the current run (for one second), or must be checked, because it may be
+ * gone (every `afterS` seconds).
  */
-export async function claimBootstraps(
-  db: Queryable,
-  afterS: number,
-  limit: number,
-): Promise<DueBootstrap[]> {
+export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(
     db,
     `with due as (
@@ -144,11 +139,7 @@ export async function claimBootstraps(
 }
 
 /** The worker that a run sets up. Undefined if the run was replaced or the worker is no longer bootstrapping. */
-export async function findBootstrapping(
-  db: Queryable,
-  workerId: string,
-  run: number,
-): Promise<SshWorkerRow | undefined> {
+export async function findBootstrapping(db: Queryable, workerId: string, run: number) {
   return await maybeOne<SshWorkerRow>(
     db,
     `select * from workers where worker_id = $1 and bootstrap_run = $2 and status = 'bootstrapping'`,
@@ -185,7 +176,7 @@ export async function startStep(
   );
 }
 
-/** The log of a step keeps its last characters, up to this many. */
+/** Only the last characters of a step's log are kept. */
 const LOG_LIMIT = 65_536;
 
 export async function appendStepLog(
@@ -226,7 +217,7 @@ export interface StepRow {
   error: string | null;
 }
 
-export async function listSteps(db: Queryable, workerId: string): Promise<StepRow[]> {
+export async function listSteps(db: Queryable, workerId: string) {
   return await all<StepRow>(
     db,
     "select * from bootstrap_steps where worker_id = $1 order by position",
@@ -289,7 +280,7 @@ export async function finishBootstrap(
   return changed === 1;
 }
 
-/** Ends a run that failed: the worker is in `error` with the step's error, or a default if the step was cut off. */
+/** Ends a failed run: sets the worker to `error` with the step's error, or with a default text if the step has none. */
 export async function failBootstrap(
   db: Queryable,
   workerId: string,

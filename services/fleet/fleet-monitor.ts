@@ -1,12 +1,11 @@
 import { uptime } from "node:os";
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { endPlacementsOfLostWorker } from "../deployments/placements";
 import { lockHeldAttempt, unassign } from "../jobs/attempts";
 import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
 import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
+import { LoopComponent } from "../loop-component";
 import { type Counter, HeartbeatTimeouts } from "./heartbeat-timeouts";
 import { listWorkerCounters, markDead, markUnresponsive, type WorkerCounters } from "./heartbeats";
 import {
@@ -30,8 +29,7 @@ class HeartbeatArrived extends Error {
  * Marks silent workers dead and workers that stopped polling unresponsive, withdraws assignments that were not
  * fetched, and ends attempts that are overdue or that their worker does not run.
  */
-export class FleetMonitor implements Component {
-  readonly name = "fleet-monitor";
+export class FleetMonitor extends LoopComponent {
   private readonly heartbeats: HeartbeatTimeouts;
   private readonly polls: HeartbeatTimeouts;
   private readonly presence: Presence;
@@ -40,27 +38,18 @@ export class FleetMonitor implements Component {
   private heartbeatsBefore = 0;
   /** `steadySinceMs` of the clock watch at the last sweep. */
   private steadySinceMs = 0;
-  private readonly loop: Loop;
 
-  constructor(private readonly ctx: Context) {
+  constructor(ctx: Context) {
     const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
     const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
+    super(ctx, "fleet-monitor", sweepMs);
     this.heartbeats = new HeartbeatTimeouts(heartbeatTimeoutS * 1000, sweepMs * 3);
     this.polls = new HeartbeatTimeouts(deafAfterS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
     this.network = new Reachability(heartbeatTimeoutS * 1000);
-    this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx);
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  private async sweep(): Promise<void> {
+  protected async run(): Promise<void> {
     const counters = await this.readCounters();
     const nowMs = this.ctx.clock.nowMs();
     const heartbeats = counters.map(({ worker_id: id, heartbeat_seq: seq }) => ({ id, seq }));
@@ -69,7 +58,7 @@ export class FleetMonitor implements Component {
     );
     this.recordTraffic(heartbeats, nowMs);
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
-      // With a single worker, silence and a broken network look the same. It costs one job at most, so mark it dead.
+      // With a single worker, silence and a broken network look the same. A mistake costs one job, so mark it dead.
       if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }
@@ -84,7 +73,7 @@ export class FleetMonitor implements Component {
     for (const denied of await listDenied(this.ctx.pool, assignmentTimeoutS)) {
       await this.isolate(denied.worker_id, () => this.markDeniedLost(denied));
     }
-    // After an outage, workers have the grace period to deliver results that they finished meanwhile.
+    // After an outage, workers get a grace period to deliver the results that they could not send.
     const graceMs = deadlineGraceS * 1000;
     if (this.presence.forMs < graceMs || !this.network.wasReachable(graceMs, nowMs)) return;
     for (const overdue of await this.listOverdue()) {
@@ -95,7 +84,7 @@ export class FleetMonitor implements Component {
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.network.record(lastRequestMs);
-    // The sum shrinks when a worker leaves the list; that is not a heartbeat.
+    // The sum may also shrink, when a worker leaves the list.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.network.record(nowMs);
     this.heartbeatsBefore = heartbeats;
@@ -112,7 +101,7 @@ export class FleetMonitor implements Component {
     try {
       await this.ctx.clockWatch.look();
       const counters = await listWorkerCounters(this.ctx.pool);
-      // This process, including its monotonic time, may have been suspended.
+      // A change means that this process, with its monotonic time, may have been suspended.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;
@@ -127,7 +116,7 @@ export class FleetMonitor implements Component {
     }
   }
 
-  /** Returns nothing if the clock was or may have been set meanwhile: then the deadlines have moved, too. */
+  /** Returns none if the clock was, or may have been, set during the read: then the deadlines have moved, too. */
   private async listOverdue(): Promise<OverdueAttempt[]> {
     const { clockWatch, pool } = this.ctx;
     const { revision } = clockWatch;
@@ -176,11 +165,8 @@ export class FleetMonitor implements Component {
 
   /** The attempt was dispatched, but its worker never received it or forgot it. Another worker gets the job. */
   private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
-    const loss = {
-      workerId,
-      reason: "its heartbeats report no job",
-      leaseS: this.ctx.config.outbox.firstLeaseS,
-    };
+    const { firstLeaseS: leaseS } = this.ctx.config.outbox;
+    const loss = { workerId, reason: "its heartbeats report no job", leaseS };
     const lost = await this.ctx.clockWatch.transaction(async (db) => {
       const { lost } = await markHeldAttemptLost(db, loss, async (held) => isDenied(held));
       if (!lost) return undefined;

@@ -17,13 +17,12 @@ export interface FleetGroup {
   mem_total: number | null;
 }
 
-/** The workers that the tenant scope may see, in groups. */
 export async function readFleetGroups(
   db: Queryable,
   tenantScope: TenantScope,
 ): Promise<FleetGroup[]> {
   const isLive = "w.status in ('idle', 'busy')";
-  return await all<FleetGroup & Record<string, unknown>>(
+  return await all<FleetGroup>(
     db,
     `select w.status, w.gpu_name as gpu_type, w.draining, count(*)::int as workers,
             sum(w.gpu_count)::int as gpus, count(w.util) filter (where ${isLive})::int as reporting,

@@ -1,4 +1,5 @@
 import type { WorkerStatus } from "../../core/jobs/states";
+import type { Config } from "../../platform/config/config";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { OFFER_S, type WorkerCall } from "./workers";
 
@@ -22,7 +23,6 @@ export interface HeartbeatState {
   held_attempt: number | null;
   /** Consecutive heartbeats that denied the attempt; null if the worker has not fetched it. */
   held_denials: number | null;
-  /** The job that it holds is being cancelled. */
   held_cancelled: boolean;
   /** The placements that it serves or must stop; null if there are none. */
   placements: LivePlacement[] | null;
@@ -39,23 +39,16 @@ export interface LivePlacement {
   is_due: boolean;
 }
 
-/** How long a placement may be missing or unhealthy, in seconds. */
-export interface PlacementTimeouts {
-  missingS: number;
-  unhealthyS: number;
-}
-
 /**
  * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
- * unless it is decommissioned. The result omits workers that are not registered with this owner and key, and workers
- * whose rows another transaction has locked. It skips locked rows because it locks the rows of all others, and the
- * scheduler would have to wait for those.
+ * unless it is decommissioned. Omits workers that are not registered with this owner and key, and workers whose rows are
+ * locked: while it waited for them, the scheduler would wait for the rows that it holds.
  */
 export async function recordHeartbeats(
   db: Queryable,
   heartbeats: Heartbeat[],
-  { missingS, unhealthyS }: PlacementTimeouts,
-): Promise<HeartbeatState[]> {
+  { missingS, unhealthyS }: Config["deployments"],
+) {
   return await all<HeartbeatState>(
     db,
     `with given as (
@@ -122,7 +115,7 @@ export async function listRegistered<T extends WorkerCall>(
   return calls.filter((_, n) => found.has(n));
 }
 
-/** The counters of a worker. They do not change while it sends no heartbeats or no polls. */
+/** Counters that grow with each heartbeat and each poll of a worker. */
 export interface WorkerCounters {
   worker_id: string;
   heartbeat_seq: number;
@@ -130,12 +123,12 @@ export interface WorkerCounters {
   poll_seq: number | null;
 }
 
-/** A machine whose set-up failed is out of service anyway, and its error must stay visible. */
+/** SQL: excludes a worker whose set-up failed. It is out of service anyway, and its error must stay visible. */
 const IS_WATCHED = `status in ('idle', 'busy', 'error')
   and error_code is distinct from 'bootstrap_failed'`;
 
-/** The counters of all workers that have sent a heartbeat and are not dead. */
-export async function listWorkerCounters(db: Queryable): Promise<WorkerCounters[]> {
+/** The counters of all workers that have sent a heartbeat and are watched. */
+export async function listWorkerCounters(db: Queryable) {
   return await all<WorkerCounters>(
     db,
     `select worker_id, heartbeat_seq,

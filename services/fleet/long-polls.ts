@@ -1,4 +1,3 @@
-/** Why a waiting poll ended. */
 export type WakeReason = "assigned" | "superseded" | "time-out" | "disconnected";
 
 interface WaitingPoll {

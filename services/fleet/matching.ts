@@ -13,8 +13,8 @@ const MATCHER_LOCK = 7_263_002;
 const BATCH = 50;
 
 /**
- * Limits the cost of a pass with w workers. Each worker is compared with up to w queued jobs of each requirement
- * group, so w is the square root of this limit over the number of groups.
+ * Limits the cost of a pass. It compares each of its w workers with up to w queued jobs of each requirement group, so w
+ * is the square root of this limit divided by the number of groups.
  */
 const COMPARISONS = 50_000;
 
@@ -46,7 +46,10 @@ export const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
 export const FITS = `(w.shared or w.user_id = q.user_id) and ${SUITS}
                      and w.worker_id <> all (q.req_avoid)`;
 
-/** The check of held attempts keeps one worker with a wrong status from failing every pass on the unique index. */
+/**
+ * SQL: whether worker `w` can get a job. Without the check of held attempts, one worker with a wrong status would fail
+ * every pass on the unique index.
+ */
 export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
@@ -62,8 +65,8 @@ export const SOME_KINDS = `
   where shared or nth <= ${KINDS}`;
 
 /**
- * SQL: up to `limit` requirement groups of the queue after `after`, with one job of each. It steps from one group to
- * the next in the queue's index that has this `condition`. Empty unless `guard` is true.
+ * SQL: up to `limit` requirement groups of the queue after `after`, with one job of each. Steps from group to group in
+ * the queue's index with this `condition`. Empty unless `guard` is true.
  */
 export const stepThrough = (
   name: string,
@@ -93,7 +96,7 @@ const headsOf = (groups: string): string => `groups as materialized (
     select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first),
 ${HEADS}`;
 
-/** SQL: where the next pass continues, if this one did not read all groups. */
+/** SQL: the group after which the next pass continues, if this one did not read all. */
 const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from heads)`;
 
 /**
@@ -217,9 +220,9 @@ const MATCH_THESE = match(headsOf("$2::text[]"));
 const FROZEN_MS = 2_000;
 
 /**
- * Runs before the pass as separate statements. If the matching statement itself took the lock, its snapshot would be
- * older than the lock. The commit need not wait for the disk: an assignment that a crash loses is made again, and the
- * commit of its dispatch does wait.
+ * Runs before the pass, in separate statements: a statement that took the lock itself would have a snapshot older than
+ * the lock. The commit need not wait for the disk: an assignment that a crash loses is made again, and the commit of its
+ * dispatch does wait.
  */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
@@ -227,9 +230,8 @@ export const BEGIN = `set local synchronous_commit = off;
 
 interface Pass {
   pairs: MatchedPair[];
-  /** The requirement group after which to continue if this pass assigned nothing. Undefined if it saw all. */
+  /** The requirement group after which to continue if this pass assigned nothing; undefined if it read all. */
   next: string | undefined;
-  /** Another pass right after this one would assign nothing. */
   sawAll: boolean;
 }
 
@@ -287,12 +289,9 @@ from workers w where w.worker_id = $1`;
  * A worker's offer, and the requirement groups of queued jobs that could run on it: only these need a pass, which
  * costs far more. At most one group more than a restricted pass takes.
  */
-export async function findOfferAndFit(
-  db: Queryable,
-  workerId: string,
-  ownerId: string,
-): Promise<(Offer & { wanted: string[] }) | undefined> {
-  return await maybeOne(db, OFFER_AND_FIT, [workerId, ...requirementGroupRange(ownerId)]);
+export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
+  const parameters = [workerId, ...requirementGroupRange(ownerId)];
+  return await maybeOne<Offer & { wanted: string[] }>(db, OFFER_AND_FIT, parameters);
 }
 
 /** Which of these workers have an assignment that they have not fetched. */

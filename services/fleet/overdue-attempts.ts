@@ -8,7 +8,7 @@ export interface OverdueAttempt {
 }
 
 /** Assignments that their worker has not fetched for `forS` seconds. */
-export async function listUnfetched(db: Queryable, forS: number): Promise<OverdueAttempt[]> {
+export async function listUnfetched(db: Queryable, forS: number) {
   return await all<OverdueAttempt>(
     db,
     `select job_id, attempt, worker_id from attempts
@@ -19,7 +19,7 @@ export async function listUnfetched(db: Queryable, forS: number): Promise<Overdu
 }
 
 /** Attempts that are past their deadline, or past the grace period of a cancel. */
-export async function listOverdue(db: Queryable): Promise<OverdueAttempt[]> {
+export async function listOverdue(db: Queryable) {
   return await all<OverdueAttempt>(
     db,
     `select job_id, attempt, worker_id from attempts
@@ -28,13 +28,13 @@ export async function listOverdue(db: Queryable): Promise<OverdueAttempt[]> {
   );
 }
 
-/** After this many consecutive heartbeats that report no job, the worker does not run the attempt. */
+/** After this many consecutive heartbeats that report no job, the attempt counts as denied: its worker does not run it. */
 const DENIALS = 5;
 
 export const isDenied = ({ denials }: Pick<AttemptRow, "denials">): boolean => denials >= DENIALS;
 
-/** Attempts whose workers report that they run no job, `forS` seconds after dispatch: by then it should have arrived. */
-export async function listDenied(db: Queryable, forS: number): Promise<OverdueAttempt[]> {
+/** Denied attempts that were dispatched more than `forS` seconds ago: by then the worker should have the job. */
+export async function listDenied(db: Queryable, forS: number) {
   return await all<OverdueAttempt>(
     db,
     `select job_id, attempt, worker_id from attempts

@@ -4,7 +4,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { BEGIN, needsOf, stepThrough } from "./matching";
 import { fitting, kindsOf } from "./worker-kinds";
 
-/** The most jobs whose status one statement changes, because it holds the matcher's lock. */
+/** The most jobs whose status one statement changes. It holds the matcher's lock, so it must be short. */
 const MOVED = 500;
 
 /** The most requirement groups that one statement reads, for marked and for unmarked jobs each. */
@@ -20,8 +20,8 @@ const MARKED = "is_provisioning";
 const UNMARKED = "not is_provisioning";
 
 /**
- * SQL: jobs of a group `g`. Uses two inequalities because `=` would make the `order by` void; with it, Postgres uses
- * the index and never reads the table.
+ * SQL: jobs of group `g`. The `order by` makes Postgres use the index and never read the table. With `=` instead of the
+ * two inequalities, Postgres would ignore it.
  */
 const someOf = (condition: string): string => `
   select job_id from attempts
@@ -29,10 +29,9 @@ const someOf = (condition: string): string => `
   order by shape limit ${MOVED}`;
 
 /**
- * SQL: sets the status of queued jobs. A job is `provisioning_worker` if no worker in service fits it and one that is
- * bootstrapping does. Otherwise it is `pending`.
- *
- * Reads one job of each requirement group and the jobs whose status changes, whatever the length of the queue.
+ * SQL: sets the status of queued jobs. A job is `provisioning_worker` if no worker in service fits it and a
+ * bootstrapping one does. Otherwise it is `pending`. Reads only one job of each requirement group and the jobs whose
+ * status changes.
  */
 const PROVISION = `
 with recursive bootstrapping as materialized (${kindsOf("status = 'bootstrapping'")}),
@@ -69,8 +68,8 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
           select max(shape) from marked having count(*) = ${GROUPS}) full_pages) as next`;
 
 /**
- * Updates the status of queued jobs to the workers that are being set up. Each statement holds the matcher's lock for
- * a short time, so that no job is assigned meanwhile. Locked rows are left to a later call.
+ * Updates the status of queued jobs when workers are being set up. Each statement holds the matcher's lock for a short
+ * time, so that no job is assigned meanwhile. A later call updates rows that are locked.
  *
  * @param after the requirement group after which it starts; "" for all.
  * @returns the group after which the next call continues; "" if this call saw all.

@@ -1,12 +1,10 @@
-/** After this many heartbeat time-outs without any request, silent workers are marked dead nevertheless. */
+/** After this many heartbeat time-outs without any request, silent workers are marked dead all the same. */
 const LONGEST = 10;
 
 /**
- * Distinguishes silent workers from a server that has lost the network. To such a server all workers fall silent at
- * once, so it must neither mark workers dead nor enforce deadlines. Any request proves that the network works, and so
- * does a heartbeat that another process has recorded.
- *
- * All times are monotonic, in ms.
+ * Distinguishes silent workers from a server that has lost the network. For such a server all workers fall silent at
+ * once, so it must neither mark workers dead nor enforce deadlines. A request proves that the network works, and so does
+ * a heartbeat recorded by another process. All times are monotonic, in ms.
  */
 export class Reachability {
   /** The latest request or heartbeat. */
@@ -32,7 +30,7 @@ export class Reachability {
     this.lastMs = Math.max(atMs, this.lastMs ?? atMs);
   }
 
-  /** Whether a worker that is silent since `silentSinceMs` is dead: other requests arrived well after that. */
+  /** Whether a worker that is silent since `silentSinceMs` is dead, because other requests arrived well after that. */
   provesSilence(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
     if (nowMs - this.lastMs >= this.longestMs) return true;
@@ -40,8 +38,8 @@ export class Reachability {
   }
 
   /**
-   * Whether workers could deliver results during the last `forMs` and still can. Here only a whole time-out is a gap:
-   * the only worker of a fleet may send heartbeats that slowly, and its deadlines must still be enforced.
+   * Whether workers could deliver results during the last `forMs` and still can. Here only a whole time-out is a gap: a
+   * fleet's only worker may send heartbeats that slowly, and its deadlines must be enforced, too.
    */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

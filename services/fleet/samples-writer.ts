@@ -1,6 +1,5 @@
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import { LoopComponent } from "../loop-component";
 import type { Heartbeat } from "./heartbeats";
 import { type WorkerSample, writeSamples } from "./worker-samples";
 
@@ -14,25 +13,14 @@ interface Sums {
 }
 
 /**
- * Stores the utilization that workers report. Adds up heartbeats in memory and writes their means once a minute, in
- * one statement for all workers. No heartbeat waits for the write. A crash loses one minute.
+ * Stores the utilization that workers report. Adds up heartbeats in memory and writes the means of all workers in one
+ * statement a minute, so no heartbeat waits for the write. A crash loses one minute.
  */
-export class WorkerSamples implements Component {
-  readonly name = "worker samples";
+export class WorkerSamples extends LoopComponent {
   private received = new Map<string, Sums>();
-  private readonly loop: Loop;
 
-  constructor(private readonly ctx: Context) {
-    const { sampleIntervalS } = ctx.config.fleet;
-    this.loop = new Loop("worker samples", sampleIntervalS * 1000, () => this.write(), ctx);
-  }
-
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
+  constructor(ctx: Context) {
+    super(ctx, "worker samples", ctx.config.fleet.sampleIntervalS * 1000);
   }
 
   /** Call only for a heartbeat that was recorded. */
@@ -48,7 +36,7 @@ export class WorkerSamples implements Component {
     }
   }
 
-  private async write(): Promise<void> {
+  protected async run(): Promise<void> {
     const { received } = this;
     // Cleared before the write: if the write fails, a minute is lost, but memory stays bounded.
     this.received = new Map();

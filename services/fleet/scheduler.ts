@@ -1,6 +1,5 @@
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import { LoopComponent } from "../loop-component";
 import type { LongPolls } from "./long-polls";
 import { FEW_GROUPS, isAnythingQueued, listAssigned, matchOnce } from "./matching";
 import { markProvisioning } from "./provisioning";
@@ -13,62 +12,57 @@ type Groups = ReadonlySet<string> | undefined;
 const NONE: Groups = new Set();
 
 /**
- * Assigns queued attempts to idle workers. Calls of `wake` coalesce: one pass runs and at most one waits. Each
- * call returns the promise of a pass that starts after the call.
- *
- * A pass reads only the requirement groups in which something changed, so its cost does not grow with the queues of
- * other tenants. The sweep reads all groups.
+ * Assigns queued attempts to idle workers. A pass reads only the requirement groups in which something changed, so
+ * its cost does not grow with other tenants' queues. The sweep reads all groups.
  */
-export class Scheduler implements Component {
-  readonly name = "scheduler";
+export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
   /** What the next pass reads. */
   private wanted: Groups = NONE;
-  private readonly sweep: Loop;
   /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
 
   constructor(
-    private readonly ctx: Context,
+    ctx: Context,
     private readonly longPolls: LongPolls,
   ) {
-    this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx);
+    super(ctx, "scheduler", SWEEP_MS);
   }
 
-  start(): void {
+  override start(): void {
     this.ctx.signals.on("queue", this.onQueue);
     this.ctx.signals.on("assigned", this.onAssigned);
     this.ctx.signals.on("reconnected", this.onReconnected);
-    this.sweep.start();
+    super.start();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     this.ctx.signals.off("queue", this.onQueue);
     this.ctx.signals.off("assigned", this.onAssigned);
     this.ctx.signals.off("reconnected", this.onReconnected);
-    await this.sweep.stop();
+    await super.stop();
     await Promise.allSettled([this.running, this.waiting]);
   }
 
   /**
-   * Runs a pass that starts after this call.
+   * Resolves after a pass that starts after this call. Calls coalesce: one pass runs and at most one waits.
    *
    * @param groups the requirement groups that it reads; undefined for all.
    */
   wake(groups?: string[]): Promise<void> {
     this.wanted = union(this.wanted, groups);
-    if (!this.running) return this.run();
+    if (!this.running) return this.startPass();
     this.waiting ??= this.running
       .catch(() => undefined)
       .then(() => {
         this.waiting = undefined;
-        return this.run();
+        return this.wake([]);
       });
     return this.waiting;
   }
 
-  private run(): Promise<void> {
+  private startPass(): Promise<void> {
     const { wanted } = this;
     this.wanted = NONE;
     this.running = this.pass(wanted).finally(() => {
@@ -116,8 +110,8 @@ export class Scheduler implements Component {
     }
   }
 
-  private async sweepOnce(): Promise<void> {
-    // Usually the queue is empty, and then neither a pass nor markProvisioning has anything to do.
+  protected async run(): Promise<void> {
+    // Usually the queue is empty: then neither a pass nor markProvisioning has anything to do.
     const isQueued = await isAnythingQueued(this.ctx.pool);
     if (isQueued) await this.wake();
     await this.wakeAssigned();

@@ -1,7 +1,7 @@
 import type { WorkerStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** Consecutive failures that take a worker out of service, if workers that could run the same jobs succeed. */
+/** Consecutive failures that take a worker out of service, if other workers that could run the jobs succeed. */
 const STRIKES_OUT = 3;
 
 /**
@@ -83,5 +83,8 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
   return row?.others ?? 0;
 }
 
-/** SQL: includes dead workers, because a heartbeat would otherwise return them to `error`. */
+/**
+ * SQL: worker `w` is out of service because of strikes, and too few of them are left. Includes dead workers, because a
+ * heartbeat would otherwise return them to `error`.
+ */
 const IS_BENCHED = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -1,13 +1,13 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { WorkerStatus } from "../../core/jobs/states";
-import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either } from "../../platform/postgres/text-search";
 import type { WorkerRow } from "./workers";
 
 /** A worker as the API shows it. */
 export interface ShownWorkerRow extends WorkerRow {
-  /** On another tenant's shared worker, set only if the job belongs to the tenant scope. */
+  /** Null on another tenant's shared worker, unless the job belongs to the tenant scope. */
   current_job_id: string | null;
   /** False for another tenant's shared worker. */
   is_own: boolean;
@@ -41,7 +41,7 @@ export async function listWorkers(
   tenantScope: TenantScope,
   filter: WorkerFilter,
   page: Page,
-): Promise<WithPosition<ShownWorkerRow>[]> {
+) {
   return await listPage<ShownWorkerRow>(db, {
     select: visibleColumns("$1"),
     from: WITH_JOB,
@@ -59,11 +59,7 @@ export async function listWorkers(
 }
 
 /** A worker that the tenant scope may see, unless it is decommissioned. */
-export async function findShownWorker(
-  db: Queryable,
-  workerId: string,
-  tenantScope: TenantScope,
-): Promise<ShownWorkerRow | undefined> {
+export async function findShownWorker(db: Queryable, workerId: string, tenantScope: TenantScope) {
   return await maybeOne<ShownWorkerRow>(
     db,
     `select ${visibleColumns("$2")} from ${WITH_JOB}
@@ -79,7 +75,7 @@ export async function findWorker(
   workerId: string,
   tenantScope: TenantScope,
   includeDecommissioned = false,
-): Promise<ShownWorkerRow | undefined> {
+) {
   return await maybeOne<ShownWorkerRow>(
     db,
     `select ${visibleColumns("$2")} from ${WITH_JOB}

@@ -2,7 +2,7 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { TimeSpan } from "../jobs/job-throughput";
 
-/** The means of what a worker reported since the last sample, and the number of heartbeats. */
+/** The means of a worker's reports since the last sample, and the number of heartbeats. */
 export interface WorkerSample {
   worker_id: string;
   heartbeats: number;
@@ -50,8 +50,8 @@ export async function readSamples(
   db: Queryable,
   workerId: string,
   { since, until, bucketS }: TimeSpan,
-): Promise<SampleBucket[]> {
-  return await all<SampleBucket & Record<string, unknown>>(
+) {
+  return await all<SampleBucket>(
     db,
     `select date_bin(make_interval(secs => $4), at, 'epoch') as at, avg(util) as util,
             max(util) as util_max, avg(mem_used) as mem_used, max(mem_total) as mem_total
@@ -67,12 +67,12 @@ const SLOTS = 1_440;
 const DAY = "interval '1 day'";
 
 /**
- * Deletes up to `limit` samples of workers that have been silent for more than a day. It reads only these workers'
- * samples, by key: all other workers overwrite their own.
+ * Deletes up to `limit` samples of workers that have been silent for more than a day. Reads only their samples, by key:
+ * all other workers overwrite their own.
  *
  * @returns the number of deleted samples.
  */
-export async function deleteOldSamples(db: Queryable, limit: number): Promise<number> {
+export async function deleteOldSamples(db: Queryable, limit: number) {
   return await execute(
     db,
     `delete from worker_samples

@@ -36,7 +36,7 @@ export interface WorkerRow {
   jobs_handled: number;
 }
 
-export async function lockWorker(db: Queryable, workerId: string): Promise<WorkerRow | undefined> {
+export async function lockWorker(db: Queryable, workerId: string) {
   return await maybeOne<WorkerRow>(
     db,
     "select * from workers where worker_id = $1 for no key update",
@@ -44,7 +44,7 @@ export async function lockWorker(db: Queryable, workerId: string): Promise<Worke
   );
 }
 
-/** The worker that a request acts for, with the owner and the key of the request. */
+/** The worker that a request acts for, with the request's owner and key. */
 export interface WorkerCall {
   workerId: string;
   userId: string;
@@ -73,7 +73,7 @@ export interface Registration {
   offerS: number;
 }
 
-/** SQL: the time until which jobs may be assigned without a poll; null if the parameter is 0 seconds. */
+/** SQL: the time until which jobs may be assigned without a poll; null for 0 seconds. */
 const OFFERED_FOR = (seconds: string): string =>
   `case when ${seconds}::float8 > 0 then now() + make_interval(secs => ${seconds}::float8) end`;
 
@@ -82,10 +82,7 @@ const OFFERED_FOR = (seconds: string): string =>
  * and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until the last
  * step. Returns undefined if another owner has this worker id.
  */
-export async function upsertWorker(
-  db: Queryable,
-  given: Registration,
-): Promise<{ status: WorkerStatus } | undefined> {
+export async function upsertWorker(db: Queryable, given: Registration) {
   return await maybeOne<{ status: WorkerStatus }>(
     db,
     `insert into workers as w (worker_id, user_id, shared, boot_id, version, tags, gpu_name,
@@ -136,7 +133,7 @@ export async function upsertWorker(
   );
 }
 
-/** Seconds after the end of a poll in which a job may still be assigned: the worker will poll again soon. */
+/** For this many seconds after a poll, a job may still be assigned: the worker will poll again soon. */
 export const OFFER_S = 30;
 
 /** Whether and until when a worker accepts jobs. */
@@ -166,7 +163,7 @@ export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
 export async function offerWorker(
   db: Queryable,
   { workerId, userId, boundKeyId, address, waitS }: WorkerCall & { address: string; waitS: number },
-): Promise<Offer | undefined> {
+) {
   return await maybeOne<Offer>(
     db,
     `update workers w set available_until = now() + make_interval(secs => $3), poll_seq = poll_seq + 1,
@@ -181,13 +178,13 @@ export async function offerWorker(
 
 const RECOVERS = "status = 'error' and error_code = 'unresponsive'";
 
-export async function findOffer(db: Queryable, workerId: string): Promise<Offer | undefined> {
+export async function findOffer(db: Queryable, workerId: string) {
   return await maybeOne<Offer>(db, `select ${OFFER} from workers w where worker_id = $1`, [
     workerId,
   ]);
 }
 
-/** The poll's client disconnected: assign no job until the next poll. Does nothing if the next poll has arrived. */
+/** Assigns the worker no job until its next poll, because the poll's client disconnected. No effect after that poll. */
 export async function withdrawOffer(
   db: Queryable,
   workerId: string,
@@ -206,8 +203,8 @@ export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * Frees a worker whose attempt has ended. It gets no job before its next poll, unless its result counts as a poll for
- * `offerS` seconds. A success clears its strikes.
+ * Frees a worker whose attempt has ended. It gets no job before its next poll. With `offerS`, its result counts as a
+ * poll for that many seconds. A success clears its strikes.
  */
 export async function releaseWorker(
   db: Queryable,

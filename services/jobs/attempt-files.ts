@@ -14,9 +14,8 @@ export interface AttemptFile {
 const MOVE_TIMEOUT = "15 minutes";
 
 /**
- * Records the size and checksum of an uploaded file of a running attempt, before the file is moved to its
- * final name. Returns false if the attempt has ended. If two calls record different checksums, it is
- * unknown which of the two files is stored.
+ * Records an uploaded file of a running attempt before the file is moved to its final name. Returns false if the
+ * attempt has ended. If two calls record different checksums, it is unknown which of the two files is stored.
  */
 export async function recordUpload(
   db: Queryable,
@@ -42,8 +41,8 @@ export async function recordUpload(
 }
 
 /**
- * Records the end of a move. `isThere` says whether a file has the final name, from this upload or an
- * earlier one. If not, the record is deleted.
+ * Records the end of a move. If no file has the final name (`isThere` is false), neither from this upload nor from an
+ * earlier one, deletes the record.
  */
 export async function recordMove(
   db: Queryable,
@@ -68,7 +67,7 @@ export const ATTEMPT_FILES = `(
     'is_moving', movers > 0 and moving_until > now(), 'is_confirmed', movers = 0)), '[]')
   from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
-/** Confirms a move whose end was not recorded: the store has the file under its name, with these bytes. */
+/** Confirms a move whose end was not recorded. The caller has found the file, with these bytes, under its final name. */
 export async function confirmUpload(
   db: Queryable,
   jobId: string,
@@ -97,8 +96,8 @@ export async function findRecordedFile(
   jobId: string,
   attempt: number,
   path: string,
-): Promise<RecordedFile | undefined> {
-  return await maybeOne<RecordedFile & Record<string, unknown>>(
+) {
+  return await maybeOne<RecordedFile>(
     db,
     `select size_bytes as "sizeBytes", sha256, movers = 0 as "isConfirmed" from attempt_files
      where job_id = $1 and attempt = $2 and path = $3 and sha256 is not null and movers < 2`,

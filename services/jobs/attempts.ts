@@ -35,31 +35,24 @@ export interface AttemptRow {
   lease_token: string | null;
 }
 
-/** What the workflow needs to know about an attempt's end. Undefined while the attempt is live. */
+/** An attempt's end as its workflow gets it. Undefined while the attempt is live. */
 export function attemptEndOf(
   row: Pick<AttemptRow, "outcome" | "retryable" | "error_code">,
 ): AttemptEnd | undefined {
-  if (row.outcome === null) return undefined;
-  return {
-    outcome: row.outcome,
-    retryable: row.retryable,
-    ...(row.error_code === null ? {} : { errorCode: row.error_code }),
-  };
+  const { outcome, retryable, error_code: errorCode } = row;
+  if (outcome === null) return undefined;
+  return { outcome, retryable, ...(errorCode === null ? {} : { errorCode }) };
 }
 
 /** What a workflow reads while it waits for the end of the attempt or of the whole job. */
 export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
   job_status: JobStatus;
   job_error_code: ErrorCode | null;
-  /** False for example if the job ended before the attempt was queued. */
+  /** False if, for example, the job ended before the attempt was queued. */
   attempt_exists: boolean;
 }
 
-export async function findAttemptState(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<AttemptState | undefined> {
+export async function findAttemptState(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<AttemptState>(
     db,
     `select a.outcome, a.retryable, a.error_code, j.status as job_status,
@@ -70,11 +63,7 @@ export async function findAttemptState(
   );
 }
 
-export async function listAttempts(
-  db: Queryable,
-  jobId: string,
-  tenantScope: TenantScope,
-): Promise<AttemptRow[]> {
+export async function listAttempts(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await all<AttemptRow>(
     db,
     `select a.* from attempts a join jobs j using (job_id)
@@ -83,11 +72,7 @@ export async function listAttempts(
   );
 }
 
-export async function findAttempt(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<AttemptRow | undefined> {
+export async function findAttempt(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<AttemptRow>(
     db,
     "select * from attempts where job_id = $1 and attempt = $2",
@@ -101,7 +86,7 @@ export async function lockAttemptOf(
   jobId: string,
   workerId: string,
   attempt: number | null,
-): Promise<AttemptRow | undefined> {
+) {
   return await maybeOne<AttemptRow>(
     db,
     `select * from attempts
@@ -112,36 +97,20 @@ export async function lockAttemptOf(
   );
 }
 
-/** The attempt that a worker holds: assigned or running. */
-export async function findHeldAttempt(
-  db: Queryable,
-  workerId: string,
-): Promise<AttemptRow | undefined> {
-  return await maybeOne<AttemptRow>(
-    db,
-    "select * from attempts where worker_id = $1 and state in ('assigned', 'running')",
-    [workerId],
-  );
+const HELD = "select * from attempts where worker_id = $1 and state in ('assigned', 'running')";
+
+/** The assigned or running attempt of a worker. */
+export async function findHeldAttempt(db: Queryable, workerId: string) {
+  return await maybeOne<AttemptRow>(db, HELD, [workerId]);
 }
 
-/** Locks the attempt that a worker holds. The caller holds the job's lock. */
-export async function lockHeldAttempt(
-  db: Queryable,
-  workerId: string,
-): Promise<AttemptRow | undefined> {
-  return await maybeOne<AttemptRow>(
-    db,
-    `select * from attempts where worker_id = $1 and state in ('assigned', 'running')
-     for no key update`,
-    [workerId],
-  );
+/** Locks the assigned or running attempt of a worker. The caller holds the job's lock. */
+export async function lockHeldAttempt(db: Queryable, workerId: string) {
+  return await maybeOne<AttemptRow>(db, `${HELD} for no key update`, [workerId]);
 }
 
 /** Locks the last attempt of a job. The caller holds the job's lock. */
-export async function lockLatestAttempt(
-  db: Queryable,
-  jobId: string,
-): Promise<AttemptRow | undefined> {
+export async function lockLatestAttempt(db: Queryable, jobId: string) {
   return await maybeOne<AttemptRow>(
     db,
     "select * from attempts where job_id = $1 order by attempt desc limit 1 for no key update",
@@ -188,19 +157,19 @@ export interface AttemptEnding {
   artifactsUri?: string | null;
   logsUri?: string | null;
   resultDigest?: string | null;
-  /** For how many seconds only the process that ended the attempt may deliver it to Temporal. */
+  /** Seconds in which only the process that ended the attempt may deliver the end to Temporal. */
   leaseS: number;
 }
 
 /**
- * The end of an attempt, never before its start. now() can be earlier: the ending transaction may have started
- * before the dispatching one, and the clock may have been set back.
+ * SQL: the end of an attempt, never before its start. now() can be earlier: the ending transaction may have started
+ * before the dispatching one, or the clock was set back.
  */
 const END = "greatest(now(), queued_at, assigned_at, started_at)";
 
 /**
- * GPU hours of an attempt that ends now; null if no worker ran it. Attempts dispatched by a release that did not
- * record `gpu_count` use their worker's GPU count.
+ * SQL: GPU hours of an attempt that ends now; null if no worker ran it. An earlier release did not record `gpu_count`:
+ * then the worker's GPU count is used.
  */
 const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numeric * coalesce(gpu_count,
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;

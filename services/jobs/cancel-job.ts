@@ -12,7 +12,7 @@ import { failJob, lockJob, requestCancel } from "./jobs";
 type Cancelling =
   /** The job has ended. `entry` is the outbox entry of the attempt that was waiting, if there was one. */
   | { answer: "ended"; entry?: OutcomeKey }
-  /** A worker runs the job and is asked to stop. The job ends within the grace period. */
+  /** A worker that runs the job is asked to stop. The job ends within the grace period. */
   | { answer: "requested" }
   /** The outcome is already decided, but the final writes are not done yet. */
   | { answer: "finalising" }
@@ -20,9 +20,8 @@ type Cancelling =
   | { answer: "unknown" };
 
 /**
- * Cancels a job in any state. A job that no worker runs ends here. A running job ends when its worker
- * stops, or the fleet monitor ends it after the grace period. Does not call Temporal: the outbox informs
- * the workflow.
+ * Cancels a job in any state. A job that no worker runs ends at once. A running job ends when its worker stops; after
+ * the grace period, the fleet monitor ends it. Does not call Temporal: the outbox informs the workflow.
  *
  * @param cancelledBy the name of a key, or of the component that cancels: `pipeline`, `deployment`, `temporal`.
  */

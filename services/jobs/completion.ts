@@ -8,7 +8,7 @@ import { insertPlacement, servePlacement } from "../deployments/placements";
 import { lockWorker } from "../fleet/workers";
 import { ATTEMPT_FILES, type AttemptFile } from "./attempt-files";
 
-/** Everything that the final writes of a job need: the job, its winning attempt, its artifact and its files. */
+/** The inputs of a job's final writes: the job, its winning attempt, its artifact and its files. */
 export interface CompletionFacts extends BillableRow {
   job_id: string;
   attempt: number;
@@ -30,12 +30,8 @@ export interface CompletionFacts extends BillableRow {
   uploaded: AttemptFile[];
 }
 
-/** Undefined until the attempt has completed, and for a job that replaces a server of a deployment. */
-export async function findCompletionFacts(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<CompletionFacts | undefined> {
+/** Undefined until the attempt has completed, and for a job that places a deployment again. */
+export async function findCompletionFacts(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<CompletionFacts>(
     db,
     `select ${BILLABLE}, j.job_id, j.status, j.created_by, j.notes, j.pipeline_id, j.pipeline_step,
@@ -60,8 +56,8 @@ interface Won {
 }
 
 /**
- * The last write of a job that succeeded, in one statement: `completed` with the winning attempt's result, the
- * registry entry of its artifact if it made one, and the removal of its outbox entries. Idempotent.
+ * The last write of a job that succeeded, in one statement: sets `completed` with the winning attempt's result,
+ * registers the artifact if there is one, and removes the outbox entries. Idempotent.
  *
  * @returns the worker of the winning attempt; undefined if the job had ended before.
  */
@@ -91,13 +87,7 @@ async function writeCompletion(
        where r.artifact_id = $3 and r.job_id = completed.job_id
        returning r.artifact_id)
      select worker_id from completed where $3::text is null or exists (select from registered)`,
-    [
-      jobId,
-      attempt,
-      output?.storageId ?? null,
-      output?.manifest ?? null,
-      output?.sizeBytes ?? null,
-    ],
+    [jobId, attempt, output?.storageId, output?.manifest, output?.sizeBytes],
   );
   return row?.worker_id;
 }
@@ -106,7 +96,7 @@ async function writeCompletion(
 export const completeJob = async (db: Queryable, output: JobOutput): Promise<boolean> =>
   (await writeCompletion(db, output, output)) !== undefined;
 
-/** Completes a deploy job, with its deployment and the deployment's first placement. Call in a transaction. */
+/** Completes a deploy job and inserts its deployment and the first placement. Call in a transaction. */
 export async function completeDeployJob(db: Queryable, output: JobOutput): Promise<boolean> {
   const { jobId, attempt, storageId: deploymentId } = output;
   const workerId = await writeCompletion(db, output, output);
@@ -118,7 +108,7 @@ export async function completeDeployJob(db: Queryable, output: JobOutput): Promi
   return true;
 }
 
-/** Completes a job that placed a deployment again: it leaves a server and no artifact. Call in a transaction. */
+/** Completes a job that placed a deployment again, which made no artifact. Call in a transaction. */
 export async function completePlacementJob(
   db: Queryable,
   won: Won & { deploymentId: string },

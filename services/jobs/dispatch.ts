@@ -25,16 +25,16 @@ export interface Dispatch {
 export interface PollingWorker {
   workerId: string;
   keyId: string;
-  /** The sequence number of a poll that has waited. It gets a job only if it is the worker's latest poll. */
+  /** Sequence number of a poll that has waited; null for a new one. Only the worker's latest poll gets a job. */
   pollSeq: number | null;
   /** The worker's secret, if it sent one. Later requests for the attempt must send it too. */
   leaseToken: string | null;
 }
 
 /**
- * Starts the attempt assigned to this worker, or returns the one that it already runs. Idempotent. Locks
- * the job row first, then the attempt. Returns nothing if the key was revoked while the poll waited, or if
- * the worker has sent a newer poll: the client may no longer read this answer.
+ * Starts the attempt assigned to this worker, or returns the one that it already runs. Idempotent. Locks the job row
+ * first, then the attempt. Undefined if the key was revoked while the poll waited, or if the worker has sent a newer
+ * poll: the client may no longer read this answer.
  */
 export async function dispatchJob(
   db: Queryable,
@@ -42,8 +42,8 @@ export async function dispatchJob(
 ): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const found = await tryDispatch(db, poll);
-    // While we waited for the job's lock, another poll of this worker started the attempt, or the
-    // assignment was withdrawn. The next try sees which.
+    // While this call waited for the job's lock, another poll of this worker started the attempt, or the assignment
+    // was withdrawn. The next try finds out which.
     if (!found || found.is_running) return found;
   }
   return undefined;
@@ -54,11 +54,8 @@ const MAX_TRIES = 5;
 /** 244 random bits. */
 const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
-async function tryDispatch(
-  db: Queryable,
-  { workerId, keyId, pollSeq, leaseToken }: PollingWorker,
-): Promise<(Dispatch & { is_running: boolean }) | undefined> {
-  return await maybeOne(
+async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken }: PollingWorker) {
+  return await maybeOne<Dispatch & { is_running: boolean }>(
     db,
     `with held as (
        select job_id, attempt, state from attempts

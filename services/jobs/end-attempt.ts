@@ -6,9 +6,9 @@ import { failJob, type JobRow, returnToPending } from "./jobs";
 export type AttemptEndDetails = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 
 /**
- * Ends a live attempt and updates its job without waiting for Temporal: a timeout or a cancel fails the
- * job, a lost attempt returns it to the queue. An attempt of a job being cancelled always ends
- * `cancelled`. The caller holds the locks of the job and the attempt.
+ * Ends a live attempt and updates its job without waiting for Temporal: a timeout or a cancel fails the job, a lost
+ * attempt returns it to the queue. An attempt of a job being cancelled always ends `cancelled`. The caller holds the
+ * locks of the job and the attempt.
  */
 export async function endAttempt(
   db: Queryable,
@@ -17,12 +17,7 @@ export async function endAttempt(
   { leaseS, ...how }: AttemptEndDetails & { leaseS: number },
 ): Promise<Outcome> {
   const ending = job.cancel_requested_at === null ? how : cancelled(attempt, how);
-  await writeAttemptEnd(db, {
-    ...ending,
-    jobId: job.job_id,
-    attempt: attempt.attempt,
-    leaseS,
-  });
+  await writeAttemptEnd(db, { ...ending, jobId: job.job_id, attempt: attempt.attempt, leaseS });
   switch (ending.outcome) {
     case "timeout":
     case "cancelled":
@@ -40,9 +35,8 @@ export async function endAttempt(
 
 /** Turns any end into `cancelled`. Keeps metrics, logs and, if the attempt was running, its usage; drops the result. */
 function cancelled(attempt: AttemptRow, how: AttemptEndDetails): AttemptEndDetails {
-  const kept = { metrics: how.metrics ?? null, logsUri: how.logsUri ?? null };
-  const error = how.outcome === "cancelled" ? how.error : undefined;
-  const base = { ...kept, outcome: "cancelled", error: error ?? "cancelled" } as const;
-  if (attempt.state !== "running") return base;
-  return { ...base, usage: how.usage ?? null, resultDigest: how.resultDigest ?? null };
+  const { metrics = null, logsUri = null, usage = null, resultDigest = null } = how;
+  const error = (how.outcome === "cancelled" ? how.error : null) ?? "cancelled";
+  const base = { metrics, logsUri, outcome: "cancelled", error } as const;
+  return attempt.state === "running" ? { ...base, usage, resultDigest } : base;
 }

@@ -10,7 +10,6 @@ import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
 import { removeEntriesOfJob } from "./outbox";
 
-/** The result of an operator's request to end a job. */
 export type EndJobOutcome = "ended" | "unknown" | "already ended" | "not finalising";
 
 /** Prefix of the error of a job that an operator ended. */
@@ -18,9 +17,9 @@ const BY_OPERATOR = "ended by an operator: ";
 const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admin" };
 
 /**
- * Ends a job whose work is over but whose final writes fail. The job becomes `failed`; its workflow then ends. The
- * job is not billed: a bill counts in no month before the job completes, so an existing one is deleted. The id of
- * its artifact becomes free for another job. The sweeper removes the files.
+ * Ends a job whose work is over but whose final writes fail. The job becomes `failed`; its workflow then ends. The job
+ * is not billed: an existing bill is deleted, which is possible because it counts in no month before the job completes.
+ * The id of its artifact becomes free for another job. The sweeper removes the files.
  */
 export async function endJob(ctx: Context, jobId: string, reason: string): Promise<EndJobOutcome> {
   const end = await transaction(ctx.pool, async (db): Promise<EndJobOutcome> => {

@@ -23,7 +23,7 @@ export async function countJobs(
   // `ended` starts with the parameters of `open`, so `ended.values` has the values of both.
   const ended = new Where().seenBy(tenantScope).and("completed_at is not null");
   ended.with(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
-  return await all<JobCount & Record<string, unknown>>(
+  return await all<JobCount>(
     db,
     `select job_type, status, null as error_code, count(*)::int as jobs
      from jobs where ${open} group by 1, 2
@@ -33,19 +33,19 @@ export async function countJobs(
   );
 }
 
-/** A requirement group in the queue: its number of jobs, and its first job. */
+/** The first job of a requirement group in the queue, and the group's number of jobs. */
 export interface QueueFront extends WaitingJob {
   jobs: number;
 }
 
-/** The largest requirement groups of the queue. */
+/** The largest requirement groups in the queue. */
 export async function listQueueFronts(
   db: Queryable,
   tenantScope: TenantScope,
   limit: number,
 ): Promise<QueueFront[]> {
   const range = tenantScope === null ? undefined : requirementGroupRange(tenantScope);
-  return await all<QueueFront & Record<string, unknown>>(
+  return await all<QueueFront>(
     db,
     `select groups.jobs, j.job_id as "jobId", j.user_id as "userId", j.priority,
             extract(epoch from front.queued_at)::float8 as "queuedAt", j.job_type as "jobType",

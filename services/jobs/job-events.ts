@@ -19,7 +19,7 @@ export async function listJobEvents(
   jobId: string,
   tenantScope: TenantScope,
   afterId: number,
-): Promise<JobEventRow[]> {
+) {
   return await all<JobEventRow>(
     db,
     `select event_id, job_id, status, attempts, worker_id, error_code, created_at from job_events
@@ -36,12 +36,8 @@ export interface JobSnapshot {
   progress: number | null;
 }
 
-/** The state of a job without its payload and result: these may be large, and a stream polls often. */
-export async function findJobSnapshot(
-  db: Queryable,
-  jobId: string,
-  tenantScope: TenantScope,
-): Promise<JobSnapshot | undefined> {
+/** A job's state without its payload and result: these may be large, and a stream polls often. */
+export async function findJobSnapshot(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await maybeOne<JobSnapshot>(
     db,
     `select job_id, status, attempts, progress from jobs
@@ -51,11 +47,8 @@ export async function findJobSnapshot(
 }
 
 /** The state of these jobs. The caller has checked that they belong to the tenant. */
-export async function listJobSnapshots(
-  db: Queryable,
-  jobIds: string[],
-): Promise<(JobSnapshot & { last_event_id: number })[]> {
-  return await all(
+export async function listJobSnapshots(db: Queryable, jobIds: string[]) {
+  return await all<JobSnapshot & { last_event_id: number }>(
     db,
     `select j.job_id, j.status, j.attempts, j.progress, last.event_id as last_event_id
      from jobs j, lateral (

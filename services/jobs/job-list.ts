@@ -34,7 +34,7 @@ export async function listJobs(
   return await allUnprepared(db, text, values);
 }
 
-/** The statement of `listJobs`. Separate so that a test can run EXPLAIN on it. */
+/** The statement of `listJobs`. Exported so that a test can run EXPLAIN on it. */
 export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, page: Page) {
   const where = new Where()
     .seenBy(tenantScope)

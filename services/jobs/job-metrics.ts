@@ -11,15 +11,12 @@ export interface MetricsReport {
   metrics: Record<string, number>;
 }
 
-/**
- * The minimum time between two points of an attempt: `MIN_STEP_S` seconds, or `MIN_SHARE` of the attempt's run time
- * if that is longer.
- */
+/** The minimum time between two points of an attempt: the longer of MIN_STEP_S and this share of its run time. */
 const MIN_STEP_S = 10;
 const MIN_SHARE = 1 / 1_000;
 
 /** Writes a point for each running attempt whose last point is old enough, in one statement. */
-export async function writeMetrics(db: Queryable, reports: MetricsReport[]): Promise<number> {
+export async function writeMetrics(db: Queryable, reports: MetricsReport[]) {
   return await execute(
     db,
     `insert into job_metrics (job_id, attempt, at, progress, metrics)
@@ -43,15 +40,15 @@ export interface MetricsPoint {
   metrics: Record<string, number>;
 }
 
-/** An attempt's points, oldest first: all of them, or every n-th and the last if there are too many. */
+/** An attempt's points, oldest first. If there are more than `maxPoints`, every n-th and the last. */
 export async function listMetrics(
   db: Queryable,
   jobId: string,
   attempt: number,
   tenantScope: TenantScope,
   maxPoints: number,
-): Promise<MetricsPoint[]> {
-  return await all<MetricsPoint & Record<string, unknown>>(
+) {
+  return await all<MetricsPoint>(
     db,
     `with numbered as (
        select m.at, m.progress, m.metrics, row_number() over (order by m.at desc) - 1 as back,

@@ -23,7 +23,7 @@ export interface TimeSpan {
 /** A job counts as running from its first start, even while a later attempt waits. */
 const STARTED = "coalesce(started_at, completed_at)";
 
-/** Counts what happened to jobs in each bucket of a time span, and how many waited and ran at its end. */
+/** Counts jobs by what happened to them in each bucket of a time span, and how many waited and ran at its end. */
 export async function readThroughput(
   db: Queryable,
   tenantScope: TenantScope,
@@ -39,7 +39,7 @@ export async function readThroughput(
   const step = where.add(bucketS);
   const interval = `make_interval(secs => ${step}::int)`;
   const binOf = (time: string): string => `date_bin(${interval}, ${time}, 'epoch')`;
-  return await all<ThroughputBucket & Record<string, unknown>>(
+  return await all<ThroughputBucket>(
     db,
     `with span as (select ${binOf(`${first}::timestamptz`)} as first),
      -- Every job that had not ended when the span began.

@@ -20,7 +20,7 @@ export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   sweepMs: 500,
   subscribe(onCommit) {
     const onEntry = (key: JobEntryKey): void =>
-      // A start is due later: if an outcome is committed before that, one call delivers both.
+      // A start is due later: if an outcome is committed before it is due, one call delivers both.
       key.topic === "outcome" ? onCommit(key) : onCommit();
     ctx.signals.on("outbox", onEntry);
     return () => ctx.signals.off("outbox", onEntry);
@@ -29,9 +29,8 @@ export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   claim: (limit) => claimJobEntries(ctx.pool, ctx.config.outbox.leaseS, limit),
   async deliver(entry) {
     if (entry.superseded) return "obsolete";
-    return await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-      deliver(ctx, entry),
-    );
+    const deadlineMs = Date.now() + TEMPORAL_DEADLINE_MS;
+    return await ctx.temporal.withDeadline(deadlineMs, () => deliver(ctx, entry));
   },
   remove: (entries) => removeJobEntries(ctx.pool, entries),
   postpone: (entry, forS, why) => postponeJobEntry(ctx.pool, entry, forS, why),

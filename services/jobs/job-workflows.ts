@@ -17,25 +17,21 @@ import {
 } from "../../core/workflow-ids";
 import { searchAttributeKeys } from "../../platform/temporal/client";
 import type { Context } from "../context";
-import type { WorkflowKind } from "../temporal/workflow-kind";
+import type { WorkflowKind } from "../temporal/compared-rows";
 import { isOpen, readWorkflow } from "../temporal/workflow-state";
 import { attemptEndOf, findAttempt } from "./attempts";
-import { findComparedJob, JOBS, listUnchangedJobs } from "./compared-jobs";
-import type { JobRow } from "./jobs";
+import { findComparedJob, JOBS } from "./compared-jobs";
+import type { StartableJob } from "./outbox";
 import { deleteStuckWrites } from "./stuck-writes";
 
-/** How the reconciler compares jobs with their workflows. */
 export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],
   idOf: jobIdOfWorkflow,
-  listUnchanged: (forS, afterId, limit) => listUnchangedJobs(ctx.pool, forS, afterId, limit),
   rows: JOBS,
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 
-type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
-
-/** Shorter than the deadline of the whole call, to leave time for a try on the other connection. */
+/** Shorter than the deadline of the whole delivery, to leave time for a try on the other connection. */
 const EAGER_DEADLINE_MS = 2_000;
 
 /**
@@ -47,7 +43,7 @@ const EAGER_DEADLINE_MS = 2_000;
  */
 export async function startJobWorkflow(
   ctx: Context,
-  job: Startable,
+  job: StartableJob,
   start: "first" | "again",
 ): Promise<boolean> {
   const input: JobWorkflowInput = {
@@ -100,7 +96,7 @@ async function startNow(
 /**
  * Delivers the end of an attempt to the job's workflow.
  *
- * @returns false if the workflow is not waiting for the attempt: not yet, no longer, or the workflow doesn't exist.
+ * @returns false if the workflow does not wait for the attempt yet or any more, or does not exist.
  */
 export async function deliverOutcome(
   { temporal }: Context,
@@ -122,10 +118,10 @@ export async function deliverOutcome(
  * Compares a job's workflow with Postgres and repairs differences:
  * - The workflow is missing or closed, but the job has not ended: starts it again.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
- * - The workflow waits for an attempt or a job that is not in Postgres, after a restore: terminates it, and starts it
- *   again if the job exists.
+ * - After a restore of Postgres, the workflow waits for a job or attempt that is missing there: terminates it, and
+ *   starts it again if the job exists.
  *
- * @returns whether nothing is left to do: job and workflow have ended with the same status.
+ * @returns whether job and workflow have ended with the same status, so that nothing is left to do.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
   const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));

@@ -57,15 +57,15 @@ export interface JobRow {
   cancelled_by: string | null;
   /** In USD, as estimated at submission; null if no budget required an estimate. */
   expected_cost_usd: number | null;
-  /** A write of the workflow that keeps failing. Only reads with `DERIVED` set this and the next two fields. */
+  /** The workflow's write that keeps failing. This and the next two fields are set only by reads with `DERIVED`. */
   stuck?: { activity: string; tries: number; since: string } | null;
   has_files?: boolean | null;
   bill?: { usd: number; state: "accruing" | "final" } | null;
 }
 
 /**
- * Columns of a job that come from other tables: the write that has been stuck longest, whether the artifact's files
- * are in our store (files in a worker's own bucket may be in both), and the billing record.
+ * SQL: columns of a job from other tables: the write that has been stuck longest, whether the artifact's files are in
+ * our store (they may be both there and in a worker's own bucket), and the billing record.
  */
 export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
@@ -102,18 +102,15 @@ export interface NewJob {
   requestId: string;
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
-  /**
-   * Seconds until the workflow starts, if the first attempt does not end before. Null if the workflow itself
-   * inserts the job.
-   */
+  /** Seconds until the workflow starts, if the first attempt does not end earlier. Null if the workflow inserts the job. */
   startAfterS: number | null;
   /** Set if the job is a step of a pipeline. */
   step?: { pipelineId: string; name: string; run: number; reuseKey: string | null };
 }
 
 /**
- * Inserts the job, its first attempt and the outbox entry that starts its workflow. The scheduler may assign
- * the job once this is committed. Idempotent: returns undefined if the job already exists.
+ * Inserts the job, its first attempt and the outbox entry that starts its workflow. Once committed, the job can be
+ * assigned. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
   const { requirements, step } = job;
@@ -161,11 +158,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
   );
 }
 
-export async function findJob(
-  db: Queryable,
-  jobId: string,
-  tenantScope: TenantScope,
-): Promise<JobRow | undefined> {
+export async function findJob(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await maybeOne<JobRow>(
     db,
     `select *, ${DERIVED} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
@@ -174,13 +167,13 @@ export async function findJob(
 }
 
 /** Locks the job. Every transaction locks in this order: job, attempt, worker. */
-export async function lockJob(db: Queryable, jobId: string): Promise<JobRow | undefined> {
+export async function lockJob(db: Queryable, jobId: string) {
   return await maybeOne<JobRow>(db, "select * from jobs where job_id = $1 for no key update", [
     jobId,
   ]);
 }
 
-/** Sets a job whose attempt was lost to `pending` at once, without waiting for Temporal. */
+/** Sets a job whose attempt was lost to `pending`, without waiting for Temporal. */
 export async function returnToPending(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,

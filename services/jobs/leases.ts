@@ -26,9 +26,8 @@ export interface LeaseClaim extends WorkerCall {
   token: string | null;
 }
 
-/** The result of checking a worker's claim on an attempt. */
 export interface ClaimedLease {
-  /** Null if the caller may not act for this worker. */
+  /** Null if the request may not act for this worker. */
   worker_id: string | null;
   /** Whether the job belongs to the tenant, or the worker ran it once. */
   knows_job: boolean;
@@ -58,13 +57,13 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
   return row;
 }
 
-/** Records where the log of an attempt is stored, on the attempt and on its running job. */
+/** Records where an attempt's log is stored, on the attempt and on its running job. */
 export async function recordLog(
   db: Queryable,
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // The attempt last: its `logs_uri` means that both rows have it.
+  // The attempt last: if it has `logs_uri`, both rows have it.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a

@@ -9,7 +9,6 @@ import { lockJob } from "./jobs";
 /** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
-/** The outbox entry of a lost attempt. */
 export const outboxEntryOf = ({ job_id: jobId, attempt, outcome }: LostAttempt): OutcomeKey => ({
   topic: "outcome",
   jobId,
@@ -17,16 +16,16 @@ export const outboxEntryOf = ({ job_id: jobId, attempt, outcome }: LostAttempt):
   outcome,
 });
 
-/** The worker's attempt changed while we took the locks. The code makes the transaction run again. */
+/** The worker's attempt changed while the locks were taken. This code makes `transaction` run the work again. */
 class HoldingChanged extends Error {
   override readonly name = "HoldingChanged";
   readonly code = "40001";
 }
 
 /**
- * Locks the worker, last of the three locks, and checks that it still holds the expected job: the scheduler
- * may have assigned another one while we waited. Write the worker's status after this call in a separate
- * statement, so that its snapshot is not older than the lock.
+ * Locks the worker, last of the three locks, and checks that it still holds the expected job: meanwhile, the scheduler
+ * may have assigned another one. Write the worker's status in a later statement, whose snapshot is not older than the
+ * lock.
  *
  * @throws HoldingChanged if the worker holds another job.
  */
@@ -42,9 +41,8 @@ export async function lockWorkerHolding(
 }
 
 /**
- * Takes the attempt that a worker holds away from it: marks a running attempt lost, and returns one that
- * was never fetched to the queue without counting it. Locks the job and the attempt; the caller then locks
- * the worker.
+ * Marks a worker's running attempt lost. An attempt that the worker never fetched returns to the queue under the same
+ * number. Locks the job and the attempt; the caller then locks the worker.
  *
  * @param decide called with the job and the attempt locked. If it returns false, nothing changes.
  * @returns the lost attempt, or the job that the worker keeps, if any.
@@ -58,7 +56,7 @@ export async function markHeldAttemptLost(
   if (!seen) return {};
   const job = await lockJob(db, seen.job_id);
   const held = await lockHeldAttempt(db, workerId);
-  // The attempt ended before we had the lock, and the worker may have another job since.
+  // The attempt ended before it was locked. The worker may have another job by now.
   if (!job || held?.job_id !== seen.job_id) throw new HoldingChanged();
   if (!(await decide(held))) return { keeps: held.job_id };
   if (held.state === "assigned") {

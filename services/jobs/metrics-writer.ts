@@ -1,28 +1,16 @@
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import { LoopComponent } from "../loop-component";
 import { type MetricsReport, writeMetrics } from "./job-metrics";
 
 /**
- * Stores the metrics that running jobs report. Keeps the newest report of each attempt in memory and writes all of
- * them in one statement every few seconds, so no heartbeat waits for the write.
+ * Stores the metrics that running jobs report. Keeps each attempt's newest report in memory and writes all of them in
+ * one statement every few seconds, so no heartbeat waits for the write.
  */
-export class JobMetrics implements Component {
-  readonly name = "job metrics";
+export class JobMetrics extends LoopComponent {
   private newest = new Map<string, MetricsReport>();
-  private readonly loop: Loop;
 
-  constructor(private readonly ctx: Context) {
-    const { metricsIntervalS } = ctx.config.jobs;
-    this.loop = new Loop("job metrics", metricsIntervalS * 1000, () => this.write(), ctx);
-  }
-
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
+  constructor(ctx: Context) {
+    super(ctx, "job metrics", ctx.config.jobs.metricsIntervalS * 1000);
   }
 
   /** The caller has checked that the worker holds the attempt. */
@@ -30,7 +18,7 @@ export class JobMetrics implements Component {
     this.newest.set(`${report.job_id}/${report.attempt}`, report);
   }
 
-  private async write(): Promise<void> {
+  protected async run(): Promise<void> {
     const { newest } = this;
     // Cleared before the write, so that memory stays bounded if the write fails.
     this.newest = new Map();

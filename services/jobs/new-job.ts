@@ -58,8 +58,8 @@ export function newJob({ config }: Context, request: JobRequest): NewJob {
 const REFERENCES = { dataset_id: "dataset", checkpoint_id: "checkpoint" } as const;
 
 /**
- * Checks the artifacts that a payload names. A worker may know ids that the registry doesn't, so an unknown id
- * is only a warning.
+ * Checks the artifacts that a payload names. A worker may know ids that the registry doesn't, so an unknown id is only
+ * a warning.
  *
  * @throws InvalidRequest if the form of `dataset_uri` is unknown.
  * @throws NotFound for an unknown id if `strictReferences` is set.

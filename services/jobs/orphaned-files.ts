@@ -5,21 +5,21 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 export interface SweepableJob {
   job_id: string;
   job_type: JobType;
-  /** Ids that were generated for its attempts, or chosen by a worker, and that belong to no artifact. */
+  /** Ids without an artifact that were generated for its attempts or chosen by a worker. */
   orphaned_ids: string[];
 }
 
 /**
- * Jobs that ended more than `afterS` seconds ago and were not swept, the oldest first.
+ * Jobs that ended more than `afterS` seconds ago and were not swept, oldest first.
  *
- * @param after returns only jobs after this one, so that a job that can't be swept does not block the others.
+ * @param after only jobs after this one, so that a job that can't be swept does not block the others.
  */
 export async function listJobsToSweep(
   db: Queryable,
   afterS: number,
   after: SweepableJob | undefined,
   limit: number,
-): Promise<SweepableJob[]> {
+) {
   return await all<SweepableJob>(
     db,
     `select j.job_id, j.job_type,

@@ -2,26 +2,30 @@ import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Value of column `attempt` in the entry that starts a job's workflow. Attempts count from 1.
- * Column `topic` is generated from it, so a server of the previous release can write and read the same rows.
+ * Column `attempt` of the entry that starts a job's workflow. Attempts count from 1. Column `topic` is generated from
+ * it, so a server of the previous release can write and read the same rows.
  */
 export const START_NUMBER = 0;
 
-/** An outbox entry of a job, with the fields that its delivery needs. */
-export interface JobEntry {
+/** The fields of a job that the start of its workflow needs. */
+export interface StartableJob {
   job_id: string;
+  user_id: string;
+  job_type: JobType;
+  max_attempts: number;
+  request_id: string;
+}
+
+/** An outbox entry of a job, with the fields that its delivery needs. */
+export interface JobEntry extends StartableJob {
   /** The start of the job's workflow, or the outcome of an attempt. */
   topic: "start" | "outcome";
   /** Number of the attempt; `START_NUMBER` for a start. */
   attempt: number;
   tries: number;
-  user_id: string;
-  job_type: JobType;
-  max_attempts: number;
-  request_id: string;
   /** A later attempt exists, so the workflow already has this outcome. */
   superseded: boolean;
-  /** The start of the job's workflow is not delivered yet, by this entry or another one of the job. */
+  /** The start of the job's workflow is not delivered yet: this entry is the start, or another one is. */
   unstarted: boolean;
 }
 
@@ -31,11 +35,7 @@ const ENTRY = `o.job_id, o.topic, o.attempt, o.tries, j.user_id, j.job_type, j.m
   exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as unstarted`;
 
 /** The entry of an outcome that this process just committed; undefined if it has been delivered. */
-export async function findOutcome(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<JobEntry | undefined> {
+export async function findOutcome(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<JobEntry>(
     db,
     `select ${ENTRY} from outbox o join jobs j using (job_id) where o.job_id = $1 and o.attempt = $2`,
@@ -44,11 +44,7 @@ export async function findOutcome(
 }
 
 /** Leases due entries for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
-export async function claimJobEntries(
-  db: Queryable,
-  leaseS: number,
-  limit: number,
-): Promise<JobEntry[]> {
+export async function claimJobEntries(db: Queryable, leaseS: number, limit: number) {
   return await all<JobEntry>(
     db,
     `with due as (
@@ -63,8 +59,8 @@ export async function claimJobEntries(
 }
 
 /**
- * Removes delivered entries. A delivered outcome proves that the workflow was started, so its start entry is removed,
- * too. Idempotent.
+ * Removes delivered entries. A delivered outcome proves that the workflow was started, so the start entry goes, too.
+ * Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
   const rows = entries.flatMap(({ job_id, attempt, unstarted, superseded }) => {

@@ -2,8 +2,8 @@ import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
 
 /** All workers of the fleet, as the scheduler sees them. */
-export async function readFleet(db: Queryable): Promise<FleetMember[]> {
-  return await all<FleetMember & Record<string, unknown>>(
+export async function readFleet(db: Queryable) {
+  return await all<FleetMember>(
     db,
     `select w.worker_id as "workerId", w.user_id as "userId", w.shared, w.tenants,
             w.job_types as "jobTypes", w.gpu_count as "gpuCount",
@@ -16,13 +16,13 @@ export async function readFleet(db: Queryable): Promise<FleetMember[]> {
   );
 }
 
-/** Limits for computing a job's position: jobs per requirement group, and requirement groups. */
+/** Limits of `readQueue`: jobs per requirement group, and requirement groups. */
 const JOBS = 100;
 const GROUPS = 200;
 
-/** The front of the queue, by requirement group. Its size is bounded, whatever the length of the queue. */
-export async function readQueue(db: Queryable): Promise<QueuedGroup[]> {
-  return await all<QueuedGroup & Record<string, unknown>>(
+/** The front of the queue, by requirement group. Bounded, so a long queue costs no more. */
+export async function readQueue(db: Queryable) {
+  return await all<QueuedGroup>(
     db,
     `with recursive groups (shape, n) as (
        (select shape, 1 from attempts where state = 'queued' order by shape limit 1)
@@ -46,12 +46,9 @@ export async function readQueue(db: Queryable): Promise<QueuedGroup[]> {
   );
 }
 
-/** Which of these jobs have a queued attempt, and since when (seconds since the epoch). */
-export async function listQueued(
-  db: Queryable,
-  jobIds: string[],
-): Promise<{ job_id: string; queued_at: number }[]> {
-  return await all(
+/** Those of these jobs that have a queued attempt. `queued_at` is in seconds since the epoch. */
+export async function listQueued(db: Queryable, jobIds: string[]) {
+  return await all<{ job_id: string; queued_at: number }>(
     db,
     `select job_id, extract(epoch from queued_at)::float8 as queued_at from attempts
      where job_id = any($1) and state = 'queued'`,

@@ -23,7 +23,7 @@ export async function recordStuckWrite(db: Queryable, failing: Failing): Promise
   );
 }
 
-/** Deletes the stuck write of an activity that succeeded. With `activity` null, deletes all of a closed workflow. */
+/** Deletes the stuck write of an activity that succeeded; with `activity` null, all of a closed workflow. */
 export async function deleteStuckWrites(
   db: Queryable,
   workflowId: string,
@@ -44,8 +44,8 @@ export async function deleteOldStuckWrites(db: Queryable): Promise<void> {
   await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");
 }
 
-export async function listStuckWrites(db: Queryable): Promise<StuckWrite[]> {
-  return await all<StuckWrite & Record<string, unknown>>(
+export async function listStuckWrites(db: Queryable) {
+  return await all<StuckWrite>(
     db,
     "select * from stuck_writes order by since, workflow_id limit 1000",
   );

@@ -8,8 +8,8 @@ export interface QueuedCount {
   oldest_s: number;
 }
 
-export async function countQueued(db: Queryable): Promise<QueuedCount[]> {
-  return await all<QueuedCount & Record<string, unknown>>(
+export async function countQueued(db: Queryable) {
+  return await all<QueuedCount>(
     db,
     `select queued.shape, j.job_type, queued.jobs, queued.oldest_s from (
        select shape, count(*)::int as jobs, min(job_id) as any_job_id,
@@ -19,7 +19,7 @@ export async function countQueued(db: Queryable): Promise<QueuedCount[]> {
   );
 }
 
-/** A number of rows. `oldest_s` is the age of the oldest one, or null if it has no meaning. */
+/** A number of rows. `oldest_s` is the age of the oldest one; null if it has no meaning. */
 export interface RowCount {
   subject: string;
   label: string;
@@ -28,8 +28,8 @@ export interface RowCount {
 }
 
 /** Counts unfinished work in the database. Each count reads a small index. */
-export async function countRows(db: Queryable): Promise<RowCount[]> {
-  return await all<RowCount & Record<string, unknown>>(db, STATEMENT);
+export async function countRows(db: Queryable) {
+  return await all<RowCount>(db, STATEMENT);
 }
 
 const AGE = (time: string): string =>

@@ -7,9 +7,8 @@ import type { Context } from "../context";
 import { readFleet, readQueue } from "../jobs/queue-view";
 import { countQueued, countRows } from "./database-counts";
 
-/** How long a reading is cached. */
 const CACHE_MS = 5_000;
-/** The largest count of months behind, for deployments and for storage each. */
+/** The limit of the count of months behind, for deployments and for storage each. */
 const MAX_MONTHS = 100;
 
 /** Metrics that come from the database: the same values in every process. */
@@ -78,7 +77,7 @@ export class DatabaseMetrics {
     }
   }
 
-  /** Why each requirement group waits. With very many groups, only the first ones are computed. */
+  /** Why each requirement group waits. `readQueue` limits the number of groups. */
   private async reasons(): Promise<Map<string, string>> {
     const { pool } = this.ctx;
     const [fleet, queue] = await Promise.all([readFleet(pool), readQueue(pool)]);
@@ -86,7 +85,7 @@ export class DatabaseMetrics {
     for (const group of queue) {
       const { reason } = outlookOf(group, fleet);
       reasons.set(requirementGroupOf(group.userId, group), reason?.code ?? "workers_busy");
-      // In a large fleet each group takes a while, so let other work run in between.
+      // In a large fleet a group takes long, so let other work run in between.
       await afterOthers();
     }
     return reasons;

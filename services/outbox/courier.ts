@@ -9,26 +9,26 @@ import { Removals } from "./removals";
 import type { Topic } from "./topic";
 
 /**
- * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` looks for entries. Signals report the
- * commits of this process in the meantime.
+ * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. Signals still report this process's
+ * commits.
  */
 const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
-/** Most committed entries that wait for a free slot. The sweep finds the rest. */
+/** Limit of committed entries that wait for a free slot. The sweep finds the rest. */
 const MAX_WAITING = 10_000;
-/** Longest delay between two deliveries of an entry, in general and if the receiver refuses the call. */
+/** Longest delay between two deliveries of an entry; the second one is for calls that the receiver refuses. */
 const MAX_BACKOFF_S = 10;
 const MAX_REFUSED_BACKOFF_S = 300;
-/** Log failures as errors from this try on. At the first try, the receiver may have just come back. */
+/** Failures count as errors from this try on. At the first try, the receiver may have just come back. */
 const SURE_AFTER_TRIES = 1;
 const MAX_REASON_LENGTH = 500;
-/** Longest wait of `stop`. The lease of a hanging delivery expires, and another process delivers the entry. */
+/** Longest wait of `stop` for deliveries. Another process delivers a hanging entry after its lease has expired. */
 const STOP_GRACE_MS = 5_000;
 
 /**
- * Delivers the outbox entries of one topic. Runs in every process. It delivers the entries of its own process right
- * after their commit, and all others by a sweep, after their lease has expired. An entry stays until it is delivered,
- * so no change is lost if the receiver is down or the process crashes.
+ * Delivers the outbox entries of one topic. Runs in every process. Delivers entries of its own process right after
+ * their commit, and all others by a sweep, after their lease has expired. An entry stays until it is delivered, so an
+ * outage of the receiver or a crash loses no change.
  */
 export class Courier<Entry, Key = never> implements Component {
   readonly name: string;
@@ -37,7 +37,7 @@ export class Courier<Entry, Key = never> implements Component {
   private readonly slots: Slots;
   private readonly removals: Removals<Entry> | undefined;
   private unsubscribe: (() => unknown) | undefined;
-  /** Why the receiver is down; undefined: it is not known to be down. */
+  /** Why the receiver is down; undefined if it seems up. */
   private outage: string | undefined;
   private pausedUntilMs = 0;
   private lastEntryMs = 0;
@@ -86,7 +86,7 @@ export class Courier<Entry, Key = never> implements Component {
     if (entry) await this.deliver(entry);
   }
 
-  /** @throws while the receiver is down, so that the loop logs the start and the end of an outage once each. */
+  /** @throws while the receiver is down, so that the loop logs the start and the end of the outage. */
   private async sweep(): Promise<void> {
     const { claimsWhenIdle, concurrency } = this.topic;
     if (this.sweeps++ % QUIET_STRIDE !== 0 && this.isQuiet()) return;

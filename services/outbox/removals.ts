@@ -1,8 +1,8 @@
 import { Batcher } from "../../platform/concurrency/batcher";
 
 /**
- * Most short jobs complete within this time, which removes their entries. It is much shorter than a lease, so no other
- * process delivers the entries again.
+ * Most short jobs complete within this time, and their completion removes their entries. Much shorter than a lease, so
+ * no other process delivers the entries again.
  */
 const REMOVE_AFTER_MS = 200;
 const MAX_AT_ONCE = 500;

@@ -4,7 +4,7 @@
  */
 export type Delivery = "delivered" | "obsolete" | "not_awaited";
 
-/** Log fields of an entry. `tries`: how often it was postponed; absent if the topic doesn't count that. */
+/** Log fields of an entry. `tries` is how often it was postponed, if the topic counts that. */
 export interface EntryFacts {
   tries?: number;
   [fact: string]: string | number | undefined;
@@ -37,8 +37,8 @@ export interface Topic<Entry, Key> {
   /**
    * Leases due entries, so that no other process delivers them at the same time. Holds no row lock afterwards.
    *
-   * @param limit 1 while the receiver is down: a single entry tests whether it is back. A topic may return more entries
-   *   than this. They wait for a free slot, and must not wait longer than their lease.
+   * @param limit 1 while the receiver is down: a single entry tests whether it is back. A topic may return more. The
+   *   excess waits for a free slot, and must not wait longer than its lease.
    */
   claim(limit: number): Promise<Entry[]>;
   /** @throws if the receiver does not accept the entry, or Postgres fails. */
@@ -47,9 +47,9 @@ export interface Topic<Entry, Key> {
   remove?(entries: Entry[]): Promise<void>;
   /** Postpones an entry by `forS` seconds. Omitted if the lease is the delay. */
   postpone?(entry: Entry, forS: number, why: string): Promise<void>;
-  /** After a failed delivery: why the receiver is down; undefined if it answers, so the entry is at fault. */
+  /** Called after a failed delivery. Returns why the receiver is down; undefined if the entry is at fault. */
   outageOf(error: unknown): Promise<string | undefined>;
-  /** Whether a receiver that was down answers again. Called if no entry is due. If omitted, the next entry tests it. */
+  /** Whether a receiver that was down answers again. Called if no entry is due. If omitted, the next entry is the test. */
   isBack?(): Promise<boolean>;
   factsOf(entry: Entry): EntryFacts;
   /** Label of the call in `forge_temporal_calls_total`. If omitted, calls are not counted. */

@@ -7,8 +7,8 @@ import { requestWorkflowWake } from "./due-wakes";
 import { listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
 
 /**
- * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops
- * before it has cancelled all jobs, the pipeline's workflow cancels the rest.
+ * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops before it has
+ * cancelled all jobs, the pipeline's workflow cancels the rest.
  */
 export async function cancelPipeline(
   ctx: Context,

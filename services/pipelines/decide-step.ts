@@ -60,16 +60,11 @@ async function resolveStepName(
     if (!only) throw new Conflict("no_step_waiting", "no step is waiting for approval", "step");
     if (more.length === 0) return only.name;
     const names = waiting.map(({ name }) => name).join(", ");
-    throw new InvalidRequest(
-      `several steps are waiting for approval: ${names}; name one of them`,
-      "step",
-    );
+    const message = `several steps are waiting for approval: ${names}; name one of them`;
+    throw new InvalidRequest(message, "step");
   }
-  requireStep(
-    given,
-    steps.map(({ name }) => name),
-    "step",
-  );
+  const names = steps.map(({ name }) => name);
+  requireStep(given, names, "step");
   const step = steps.find(({ name }) => name === given);
   if (step?.status === "waiting_approval" || step?.approved === approved) return given;
   const message =

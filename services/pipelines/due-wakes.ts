@@ -12,7 +12,7 @@ export interface PipelineWake {
   tries: number;
 }
 
-/** Requests a wake and leases it to this process for `leaseS` seconds. The caller holds the pipeline's lock. */
+/** Requests a wake, leased to this process for `leaseS` seconds. The caller holds the pipeline's lock. */
 export async function requestWorkflowWake(
   db: Queryable,
   pipelineId: string,
@@ -27,10 +27,7 @@ export async function requestWorkflowWake(
 }
 
 /** The wake that was just requested; undefined if it has been delivered. */
-export async function findWake(
-  db: Queryable,
-  pipelineId: string,
-): Promise<PipelineWake | undefined> {
+export async function findWake(db: Queryable, pipelineId: string) {
   return await maybeOne<PipelineWake>(
     db,
     `select pipeline_id, user_id, request_id, asked, tries from pipelines
@@ -40,11 +37,7 @@ export async function findWake(
 }
 
 /** Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
-export async function claimDueWakes(
-  db: Queryable,
-  leaseS: number,
-  limit: number,
-): Promise<PipelineWake[]> {
+export async function claimDueWakes(db: Queryable, leaseS: number, limit: number) {
   return await all<PipelineWake>(
     db,
     `with due as (

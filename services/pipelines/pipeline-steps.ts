@@ -24,12 +24,12 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   error_code: string | null;
   began_at: Date | null;
   ended_at: Date | null;
-  // From here on: columns of its job; null while it has none.
+  // From here on, columns of its job: null while it has none.
   job_status: JobStatus | null;
   job_progress: number | null;
   job_attempts: number | null;
   job_worker_id: string | null;
-  /** Seconds since the job started; up to its end once it has ended. */
+  /** Seconds from the job's start to now, or to its end. */
   job_elapsed_s: number | null;
   job_error: string | null;
   cost_usd: number | null;
@@ -60,7 +60,7 @@ const JOB_COLUMNS = `j.status as job_status, j.progress as job_progress, j.attem
   left join billing_records b on b.job_id = s.job_id`;
 
 /** The steps of these pipelines, each pipeline's in order of position. */
-export async function listSteps(db: Queryable, pipelineIds: string[]): Promise<StepView[]> {
+export async function listSteps(db: Queryable, pipelineIds: string[]) {
   return await all<StepView>(
     db,
     `select ${STEP}, ${JOB_COLUMNS}
@@ -69,11 +69,7 @@ export async function listSteps(db: Queryable, pipelineIds: string[]): Promise<S
   );
 }
 
-export async function findStep(
-  db: Queryable,
-  pipelineId: string,
-  name: string,
-): Promise<StepRow | undefined> {
+export async function findStep(db: Queryable, pipelineId: string, name: string) {
   return await maybeOne<StepRow>(
     db,
     `select s.*, ${JOB_COLUMNS} where s.pipeline_id = $1 and s.name = $2`,
@@ -82,34 +78,27 @@ export async function findStep(
 }
 
 /** What each step was submitted with, in order of position. */
-export async function listSubmitted(
-  db: Queryable,
-  pipelineId: string,
-): Promise<Pick<PipelineStep, "payload" | "options">[]> {
-  return await all(
+export async function listSubmitted(db: Queryable, pipelineId: string) {
+  return await all<Pick<PipelineStep, "payload" | "options">>(
     db,
     "select payload, options from pipeline_steps where pipeline_id = $1 order by position",
     [pipelineId],
   );
 }
 
-/** What a step's job produced, as other steps and gates may reference it. */
+/** What a step's job produced. Other steps and gates may refer to it. */
 export interface StepWork {
   name: string;
   status: StepStatus;
   payload: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
   artifacts_uri: string | null;
-  /** Usage and reported metrics of the winning attempt; usage takes precedence. */
+  /** Usage and reported metrics of the winning attempt. Usage takes precedence. */
   metrics: Record<string, unknown>;
 }
 
 /** Reads only the named steps, because a result may be large. */
-export async function listWork(
-  db: Queryable,
-  pipelineId: string,
-  names: string[],
-): Promise<StepWork[]> {
+export async function listWork(db: Queryable, pipelineId: string, names: string[]) {
   return await all<StepWork>(
     db,
     `select s.name, s.status, j.payload, j.result, j.artifacts_uri,
@@ -122,7 +111,7 @@ export async function listWork(
 }
 
 /** The step that this job was, or will be, created for. */
-export async function findStepOfJob(db: Queryable, jobId: string): Promise<StepRow | undefined> {
+export async function findStepOfJob(db: Queryable, jobId: string) {
   return await maybeOne<StepRow>(
     db,
     `select s.*, ${JOB_COLUMNS} where s.job_id = $1 and not s.reused`,
@@ -142,12 +131,8 @@ export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Prom
 }
 
 /** The direct and transitive dependencies of a step that reused an earlier job's artifact. */
-export async function listReusedBefore(
-  db: Queryable,
-  pipelineId: string,
-  name: string,
-): Promise<{ step: string; job_id: string; artifact_id: string }[]> {
-  return await all(
+export async function listReusedBefore(db: Queryable, pipelineId: string, name: string) {
+  return await all<{ step: string; job_id: string; artifact_id: string }>(
     db,
     `with recursive needed (name) as (
        select unnest(needs) from pipeline_steps where pipeline_id = $1 and name = $2

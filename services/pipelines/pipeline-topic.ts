@@ -4,7 +4,7 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./due-wakes";
 import { wakePipeline } from "./pipeline-workflows";
 
-/** Short even after a refusal: no other event retries the wake after the cause is fixed. */
+/** Short even after a refusal, because nothing else retries the wake once the cause is fixed. */
 const MAX_BACKOFF_S = 10;
 
 /** Starts and wakes the workflows of pipelines. The reconciler finds workflows that are missing. */

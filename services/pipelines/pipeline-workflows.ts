@@ -10,8 +10,8 @@ import {
 } from "../../core/workflow-ids";
 import type { Context } from "../context";
 import { deleteStuckWrites } from "../jobs/stuck-writes";
+import type { WorkflowKind } from "../temporal/compared-rows";
 import { wakeWorkflow } from "../temporal/wake-workflow";
-import type { WorkflowKind } from "../temporal/workflow-kind";
 import {
   isIdle,
   isOpen,
@@ -19,19 +19,12 @@ import {
   readWorkflow,
   type WorkflowState,
 } from "../temporal/workflow-state";
-import {
-  type ComparedPipeline,
-  findComparedPipeline,
-  listUnchangedPipelines,
-  PIPELINES,
-} from "./compared-pipelines";
+import { type ComparedPipeline, findComparedPipeline, PIPELINES } from "./compared-pipelines";
 import { type PipelineWake, recordWake } from "./due-wakes";
 
-/** How the reconciler compares pipelines with their workflows. */
 export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
   types: [PIPELINE_WORKFLOW],
   idOf: pipelineIdOfWorkflow,
-  listUnchanged: (forS, afterId, limit) => listUnchangedPipelines(ctx.pool, forS, afterId, limit),
   rows: PIPELINES,
   compare: (pipelineId) => comparePipeline(ctx, pipelineId),
 });
@@ -51,22 +44,20 @@ export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<vo
 
 /**
  * Compares a pipeline's workflow with its row and repairs differences:
- * - The workflow is gone, but the pipeline is active.
- * - The database was restored to an earlier state, and the workflow waits for something that its pipeline does not
- *   wait for, or its pipeline is over or missing.
+ * - The workflow of an active pipeline is gone.
+ * - After the database was restored to an earlier state, the workflow waits for something else than its pipeline, or its
+ *   pipeline is over or missing.
  */
 async function comparePipeline(ctx: Context, pipelineId: string): Promise<void> {
   const before = await findComparedPipeline(ctx.pool, pipelineId);
   const workflow = await readWorkflow(ctx, pipelineWorkflowId(pipelineId));
   const row = await findComparedPipeline(ctx.pool, pipelineId);
-  // Both reads of the row must be equal: only then was the row in this state when Temporal answered.
+  // The row was in this state when Temporal answered only if both reads of it are equal.
   if (!isDeepStrictEqual(before, row) || (row && row.told < row.asked)) return;
   const repair = repairOf(workflow, row);
   if (repair === undefined) return;
-  ctx.logger.warn(
-    { pipeline_id: pipelineId, repair },
-    "pipeline workflow differs from its row; repairing it",
-  );
+  const fields = { pipeline_id: pipelineId, repair };
+  ctx.logger.warn(fields, "pipeline workflow differs from its row; repairing it");
   ctx.metrics.repairs.inc({ repair });
   if (isOpen(workflow)) await workflow.terminate(REASONS[repair]);
   await deleteStuckWrites(ctx.pool, pipelineWorkflowId(pipelineId), null);
@@ -89,9 +80,9 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
 }
 
 /**
- * Whether a workflow does, or waits for, everything that its pipeline needs. This always holds for a healthy
- * workflow: it writes a step as running before it waits for the step's job, and the job's end wakes it. A failing
- * activity counts as work: Temporal retries it, and the stuck-write check reports it.
+ * Whether a workflow does, or waits for, everything that its pipeline needs. A healthy workflow always does: it writes a
+ * step as running before it waits for the step's job, and the job's end wakes it. A failing activity counts as work:
+ * Temporal retries it, and the stuck-write check reports it.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,

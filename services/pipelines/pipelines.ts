@@ -41,7 +41,7 @@ export interface NewPipeline extends PipelineDefinition {
 
 const SHOWN_BYTES_PER_STEP = 1_000;
 
-/** Inserts the pipeline with its steps. The start of its workflow is pending from then on. */
+/** Inserts the pipeline with its steps. The row is also the outbox entry that starts the workflow. */
 export async function insertPipeline(db: Queryable, given: NewPipeline): Promise<PipelineRow> {
   const steps = given.steps.map((step, position) => ({ ...step, position }));
   const row = await maybeOne<PipelineRow>(
@@ -80,30 +80,16 @@ export async function insertPipeline(db: Queryable, given: NewPipeline): Promise
   return row;
 }
 
-export async function findPipeline(
-  db: Queryable,
-  pipelineId: string,
-  tenantScope: TenantScope,
-): Promise<PipelineRow | undefined> {
-  return await maybeOne<PipelineRow>(
-    db,
-    "select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)",
-    [pipelineId, tenantScope],
-  );
+const FIND =
+  "select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)";
+
+export async function findPipeline(db: Queryable, pipelineId: string, tenantScope: TenantScope) {
+  return await maybeOne<PipelineRow>(db, FIND, [pipelineId, tenantScope]);
 }
 
 /** Locks the pipeline's row. Lock it before any of its steps or jobs. */
-export async function lockPipeline(
-  db: Queryable,
-  pipelineId: string,
-  tenantScope: TenantScope,
-): Promise<PipelineRow | undefined> {
-  return await maybeOne<PipelineRow>(
-    db,
-    `select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)
-     for no key update`,
-    [pipelineId, tenantScope],
-  );
+export async function lockPipeline(db: Queryable, pipelineId: string, tenantScope: TenantScope) {
+  return await maybeOne<PipelineRow>(db, `${FIND} for no key update`, [pipelineId, tenantScope]);
 }
 
 export interface PipelineFilter {
@@ -142,7 +128,6 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
   );
 }
 
-/** Ids of the pipeline's jobs that are neither completed nor failed. */
 export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,
@@ -159,6 +144,7 @@ export async function closeRun(
   pipelineId: string,
   end: { status: PipelineStatus; error: string | null; errorCode: string | null },
 ): Promise<void> {
+  const { status, error, errorCode } = end;
   await execute(
     db,
     `with closed as (
@@ -167,17 +153,10 @@ export async function closeRun(
      update pipeline_steps s set status = $5, ended_at = now() from closed
      where s.pipeline_id = closed.pipeline_id
        and s.status in ('pending', 'waiting_approval', 'running')`,
-    [
-      pipelineId,
-      end.status,
-      end.error,
-      end.errorCode,
-      end.status === "cancelled" ? "cancelled" : "skipped",
-    ],
+    [pipelineId, status, error, errorCode, status === "cancelled" ? "cancelled" : "skipped"],
   );
 }
 
-/** Sets the pipeline's budget and the cost at which a warning starts. */
 export async function setPipelineBudget(
   db: Queryable,
   pipelineId: string,
@@ -207,8 +186,8 @@ export async function openRun(
 }
 
 /**
- * The cost so far of each pipeline's jobs, over all runs. A pipeline without cost has no entry. The cost of
- * deployments is not included: deployments are billed on their own.
+ * The cost so far of each pipeline's jobs, over all runs. A pipeline without cost has no entry. Deployments are not
+ * included: they are billed on their own.
  */
 export async function costsOfPipelines(
   db: Queryable,

@@ -57,7 +57,6 @@ export async function decideStep(
   return true;
 }
 
-/** What `beginStep` stores with a step. */
 export interface Beginning {
   jobId: string;
   submission: Submission;
@@ -70,8 +69,8 @@ export interface Beginning {
 }
 
 /**
- * Begins a step, at most once per run: with the id of a new job, or of the job whose artifact it reuses. The caller
- * holds the pipeline's lock and has checked that the pipeline is active and in this run.
+ * Begins a step, at most once per run, with the id of a new job or of the job whose artifact it reuses. The caller holds
+ * the pipeline's lock and has checked that the pipeline is active and in this run.
  */
 export async function beginStep(
   db: Queryable,
@@ -162,7 +161,7 @@ export async function resetSteps(
   );
 }
 
-/** Sets a step to `running` again, so that its gate is evaluated again. Its job is kept. */
+/** Sets a step to `running` again, so that its gate is evaluated again. Keeps its job. */
 export async function reevaluateGate(
   db: Queryable,
   pipelineId: string,

@@ -11,14 +11,9 @@ export interface TypeHistory {
   jobs: number;
 }
 
-/** How many of the most recent jobs count. */
 const RECENT_JOBS = 50;
 
-export async function readHistory(
-  db: Queryable,
-  userId: string,
-  types: JobType[],
-): Promise<TypeHistory[]> {
+export async function readHistory(db: Queryable, userId: string, types: JobType[]) {
   return await all<TypeHistory>(
     db,
     `select t.job_type, count(*) as jobs,
@@ -45,12 +40,8 @@ export interface UsageSample {
   payload: Record<string, unknown>;
 }
 
-export async function readUsageHistory(
-  db: Queryable,
-  userId: string,
-  type: JobType,
-): Promise<UsageSample[]> {
-  return await all<UsageSample & Record<string, unknown>>(
+export async function readUsageHistory(db: Queryable, userId: string, type: JobType) {
+  return await all<UsageSample>(
     db,
     `select b.metrics as usage, b.gpu_tokens, j.payload
      from jobs j join billing_records b using (job_id)

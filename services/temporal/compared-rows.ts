@@ -1,36 +1,58 @@
 import { all, type Queryable } from "../../platform/postgres/pool";
 
-/** An unfinished row that has no pending delivery and has not changed for a while: its workflow should be open. */
-export interface UnchangedRow {
-  id: string;
-  /** The workflow has work to do: it is compared even if it is open. */
-  is_due: boolean;
-}
-
-/** How to compare a table with its workflows. Conditions are SQL; $1 is how many seconds a row must be unchanged. */
+/** A table whose rows have workflows. Conditions are SQL; $1 is how many seconds a row must be unchanged. */
 export interface ComparedRows {
   table: "jobs" | "pipelines" | "deployments";
   id: string;
-  /** The row is in a final state. */
-  isOver: string;
+  /** The row is not in a final state. */
+  isLive: string;
   /** The row has no pending delivery and has not changed for $1 seconds. */
   isUnchanged: string;
+  /** The workflow has work to do, so it is compared even if it is open. */
+  isDue: string;
 }
 
-/** SQL: every requested version (`asked`) was delivered to the workflow (`told`), $1 seconds ago or longer. */
+/** One kind of workflow and its rows. The reconciler compares the two. */
+export interface WorkflowKind {
+  /** The registered workflow types. */
+  types: readonly string[];
+  rows: ComparedRows;
+  /** The id of the workflow's row; undefined for a workflow of another kind. */
+  idOf(workflowId: string): string | undefined;
+  /** Compares one workflow with its row and repairs differences. Idempotent. */
+  compare(id: string): Promise<unknown>;
+}
+
+/** SQL: at least $1 seconds ago, the workflow received the requested version: `told` has reached `asked`. */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";
 
-/** From ids with open workflows, returns those whose row is final and unchanged, or does not exist. */
+/** A page of live rows, unchanged for `forS` seconds, ordered by id, after `afterId`. Their workflows should be open. */
+export async function listUnchanged(
+  db: Queryable,
+  { table, id, isLive, isUnchanged, isDue }: ComparedRows,
+  forS: number,
+  afterId: string,
+  limit: number,
+) {
+  return await all<{ id: string; is_due: boolean }>(
+    db,
+    `select ${id} as id, ${isDue} as is_due from ${table}
+     where ${isLive} and ${id} > $2 and ${isUnchanged} order by ${id} limit $3`,
+    [forS, afterId, limit],
+  );
+}
+
+/** Of these ids of open workflows, returns those whose row is missing, or final and unchanged. */
 export async function listFinishedOrMissing(
   db: Queryable,
-  { table, id, isOver, isUnchanged }: ComparedRows,
+  { table, id, isLive, isUnchanged }: ComparedRows,
   ids: string[],
   forS: number,
 ): Promise<string[]> {
   const rows = await all<{ id: string }>(
     db,
     `select given.id from unnest($2::text[]) given (id) left join ${table} on ${table}.${id} = given.id
-     where ${table}.${id} is null or ${isOver} and ${isUnchanged}`,
+     where ${table}.${id} is null or not (${isLive}) and ${isUnchanged}`,
     [forS, ids],
   );
   return rows.map((row) => row.id);

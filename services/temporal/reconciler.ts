@@ -1,50 +1,40 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runEach } from "../../platform/concurrency/run-each";
-import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { deploymentWorkflows } from "../deployments/deployment-workflows";
 import { jobWorkflows } from "../jobs/job-workflows";
 import { deleteOldStuckWrites } from "../jobs/stuck-writes";
+import { LoopComponent } from "../loop-component";
 import { pipelineWorkflows } from "../pipelines/pipeline-workflows";
-import { listFinishedOrMissing } from "./compared-rows";
-import type { WorkflowKind } from "./workflow-kind";
+import { listFinishedOrMissing, listUnchanged, type WorkflowKind } from "./compared-rows";
 
-/** Page size, for reading rows and for listing workflows. */
+/** Page size of rows and of workflows. */
 const PAGE = 1_000;
-/** The number of concurrent comparisons. */
 const CONCURRENCY = 8;
-/** The largest share of the time that sweeps take. */
+/** The largest share of the time that sweeps may take. */
 const BUSY_SHARE = 0.2;
 
 /**
- * Compares the set of open workflows in Temporal with the set of unfinished rows, and repairs the differences: a job,
- * pipeline or deployment whose workflow is missing, and a workflow whose row is finished or missing. It also checks
- * rows that are due: their workflow has something to do.
+ * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
+ * deployment whose workflow is missing, and a workflow whose row is finished or missing. Also checks rows whose
+ * workflow has work to do.
  */
-export class Reconciler implements Component {
-  readonly name = "reconciler";
-  private readonly loop: Loop;
+export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();
   private readonly kinds: WorkflowKind[];
 
-  constructor(private readonly ctx: Context) {
-    const everyMs = Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4);
-    this.loop = new Loop("reconciler", everyMs, () => this.sweep(), ctx);
+  constructor(ctx: Context) {
+    super(ctx, "reconciler", Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4));
     this.kinds = [jobWorkflows(ctx), pipelineWorkflows(ctx), deploymentWorkflows(ctx)];
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     this.stopping.abort();
-    await this.loop.stop();
+    await super.stop();
   }
 
-  private async sweep(): Promise<void> {
+  protected async run(): Promise<void> {
     const { clock, pool } = this.ctx;
     const startedMs = clock.nowMs();
     const open = await this.listOpen();
@@ -54,15 +44,15 @@ export class Reconciler implements Component {
       ...this.kinds.map((kind) => () => compareKind(kind)),
       () => deleteOldStuckWrites(pool),
     ]);
-    // With very many open workflows a sweep takes long. The next one then waits longer, too.
+    // With many open workflows a sweep takes long, so the next one waits longer.
     const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
     await sleep(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 
-  /** Ids of rows whose workflows are open by Temporal's visibility index. It lags, so `compare` checks each again. */
+  /** Ids of rows with an open workflow in Temporal's visibility index. The index lags, so `compare` checks each again. */
   private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
     const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
-    // The task queue excludes the workflows of another Forge in the same namespace: it has its own database.
+    // Another Forge in the same namespace has its own database, and another task queue.
     const { taskQueue } = this.ctx.config.temporal;
     const types = this.kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
     const own = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
@@ -82,7 +72,7 @@ export class Reconciler implements Component {
     const afterS = this.ctx.config.reconcileAfterS;
     const different: string[] = [];
     for (let afterId = ""; ; ) {
-      const unchanged = await kind.listUnchanged(afterS, afterId, PAGE);
+      const unchanged = await listUnchanged(this.ctx.pool, kind.rows, afterS, afterId, PAGE);
       for (const { id, is_due: isDue } of unchanged) {
         if (isDue || !open.has(id)) different.push(id);
       }
@@ -114,10 +104,8 @@ export class Reconciler implements Component {
         kind.compare(id),
       );
     } catch (error) {
-      this.ctx.logger.warn(
-        { workflow_of: id, err: reasonOf(error) },
-        "comparison failed; the next sweep retries it",
-      );
+      const fields = { workflow_of: id, err: reasonOf(error) };
+      this.ctx.logger.warn(fields, "comparison failed; the next sweep retries it");
     }
   }
 }

@@ -1,7 +1,6 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Context } from "../context";
 
-/** A pending activity of a workflow. */
 export interface PendingActivity {
   id: string;
   type: string;
@@ -16,9 +15,9 @@ export interface WorkflowState {
   activities: PendingActivity[];
   /** Ids of pending child workflows. The id is "" for a child that is about to start. */
   children: string[];
-  /** A workflow task is pending. */
+  /** Whether a workflow task is pending. */
   hasTask: boolean;
-  /** Terminates this run, but no later one. Does nothing if the run has closed. */
+  /** Terminates this run only. Does nothing if it has closed. */
   terminate(reason: string): Promise<void>;
 }
 

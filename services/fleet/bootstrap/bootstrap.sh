@@ -26,7 +26,7 @@ as_root() {
 
 ACCOUNT=forge-agent
 
-# A step of a lost connection may still run.
+# A step may still run after its connection was lost.
 if has flock; then
   exec 9>lock
   flock -w 600 9 || fail "another step has been running for ten minutes"

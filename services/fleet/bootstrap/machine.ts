@@ -35,7 +35,7 @@ export async function connect(
   throw new ConnectionRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
 }
 
-/** Agent and handlers of this server's own release. dev/forge.mjs packs them. */
+/** Agent and handlers of this server's own release, packed by dev/forge.mjs. */
 const bundled = once(() => ({
   archive: read("compute.tgz"),
   revision: read("compute.revision").toString(),
@@ -51,9 +51,9 @@ export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, B
 export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
 /**
- * The bootstrap script and its settings. They are passed as files, so that no value becomes part of a command.
+ * The bootstrap script and its settings, as files: no value becomes part of a command.
  *
- * @param show transforms the values of the operator's environment, to redact them for people.
+ * @param show redacts a value of the operator's environment, if people will read it.
  */
 export function filesFor(
   ctx: Context,
@@ -61,15 +61,14 @@ export function filesFor(
   show: (value: string) => string = (value) => value,
 ): Record<string, string> {
   const { repository, repositoryRef, environment } = ctx.config.bootstrap;
-  const source = repository ? [repository, repositoryRef] : ["", bundled().revision];
   const given = Object.entries(environment).map(([name, value]) => [name, show(value)]);
   return {
     "bootstrap.sh": SCRIPT,
     settings: variableFile({
       WORKER_ID: worker.worker_id,
       GPU_COUNT: String(worker.gpu_count),
-      REPOSITORY: source[0] ?? "",
-      REPOSITORY_REF: source[1] ?? "",
+      REPOSITORY: repository ?? "",
+      REPOSITORY_REF: repository ? repositoryRef : bundled().revision,
     }),
     environment: variableFile({
       ...Object.fromEntries(given),
@@ -80,7 +79,7 @@ export function filesFor(
   };
 }
 
-/** Writes files into the bootstrap directory on the machine. Each file is replaced atomically. */
+/** Writes files into the bootstrap directory on the machine, each atomically. */
 export async function upload(
   ctx: Context,
   worker: DescribedWorker,
@@ -105,7 +104,6 @@ export async function upload(
 export const isScriptStep = (step: BootstrapStep): boolean =>
   step !== "connect" && step !== "ready";
 
-/** The command that runs a step of the script on the machine. */
 export const commandOf = (
   ctx: Context,
   worker: DescribedWorker,
