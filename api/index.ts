@@ -12,7 +12,7 @@ import { userRoutes } from "./accounts/users";
 import { artifactFileRoutes } from "./artifacts/artifact-files";
 import { artifactPreviewRoute } from "./artifacts/artifact-preview";
 import { artifactRoutes } from "./artifacts/artifacts";
-import { datasetRoutes } from "./artifacts/datasets";
+import { datasetRoute } from "./artifacts/datasets";
 import { downloadRoutes } from "./artifacts/downloads";
 import { lineageRoute } from "./artifacts/lineage";
 import { billingBudgetRoutes } from "./billing/billing-budget";
@@ -34,8 +34,8 @@ import { workerSamplesRoute } from "./fleet/worker-samples";
 import { workerRoutes } from "./fleet/workers";
 import { cancelRoute } from "./jobs/cancel-job";
 import { jobCountsRoute } from "./jobs/job-counts";
-import { jobEventRoutes } from "./jobs/job-events";
-import { jobLogRoutes } from "./jobs/job-logs";
+import { jobEventsRoute } from "./jobs/job-events";
+import { jobLogRoute } from "./jobs/job-logs";
 import { jobMetricsRoute } from "./jobs/job-metrics";
 import { JobPresenter } from "./jobs/job-presenter";
 import { jobSubmissionRoutes } from "./jobs/job-submissions";
@@ -65,9 +65,9 @@ export function createApi(ctx: Context): Api {
       jobThroughputRoute(ctx),
       ...jobRoutes(ctx, presenter),
       cancelRoute(ctx, presenter),
-      ...jobLogRoutes(ctx, watch),
+      jobLogRoute(ctx, watch),
       jobMetricsRoute(ctx),
-      ...jobEventRoutes(ctx, watch),
+      jobEventsRoute(ctx, watch),
       eventsRoute(ctx, feed),
       pipelineSubmissionRoute(ctx),
       pipelineEstimateRoute(ctx),
@@ -78,7 +78,7 @@ export function createApi(ctx: Context): Api {
       artifactPreviewRoute(ctx),
       lineageRoute(ctx),
       ...storageRoutes(ctx),
-      ...datasetRoutes(ctx),
+      datasetRoute(ctx),
       ...deploymentRoutes(ctx),
       deploymentStatsRoute(ctx, requests),
       ...deploymentProxyRoutes(ctx, requests),
@@ -101,6 +101,6 @@ export function createApi(ctx: Context): Api {
       fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
-    components: [watch, feed, requests],
+    components: [watch.loop, feed.loop, requests],
   };
 }

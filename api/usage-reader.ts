@@ -2,16 +2,14 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 
 /**
- * How much of a response's end is kept. OpenAI's protocol puts the usage there: in a stream, in the
- * last event, if the caller asks for it.
+ * How much of a response's end is kept. OpenAI's protocol puts the usage there; in a stream only if
+ * the caller asks for it.
  */
 const TAIL_BYTES = 4096;
 /** A larger value is not a plausible token count for one response. */
 const MAX_TOKENS = 1e9;
 
-/**
- * Passes a response through unchanged, and reads the token counts that the model's server reports.
- */
+/** Passes a response through, and reads the token counts that the model's server reports. */
 export class UsageReader extends Transform {
   private tail: Buffer = Buffer.alloc(0);
   private readonly hasUsage: boolean;

@@ -2,10 +2,7 @@ import pino from "pino";
 
 export type Logger = pino.Logger;
 
-/**
- * Keeps only name, message, stack and code of an error. Postgres errors also carry the refused row,
- * which is user data.
- */
+/** Keeps only these fields: a Postgres error also carries the refused row, which is user data. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? { code: error.code } : {};

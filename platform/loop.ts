@@ -1,5 +1,6 @@
 import type { Logger } from "./logger";
 import type { Metrics } from "./metrics/metrics";
+import type { Component } from "./service";
 
 /** Where a loop reports success and failure. */
 export interface LoopReporting {
@@ -8,18 +9,17 @@ export interface LoopReporting {
 }
 
 /**
- * Runs `work` at an interval. Runs never overlap, and a failure does not stop the loop.
- *
- * Logs only the first failure and the recovery: an outage of an hour is two lines, not thousands.
+ * Runs `work` at an interval. Runs never overlap, and a failure does not stop the loop. Only the
+ * first failure and the recovery are logged, so that a long outage does not fill the log.
  */
-export class Loop {
+export class Loop implements Component {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private stopped = true;
   private failing = false;
 
   constructor(
-    private readonly name: string,
+    readonly name: string,
     private readonly intervalMs: number,
     private readonly work: () => Promise<void>,
     private readonly reporting: LoopReporting,

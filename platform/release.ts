@@ -1,7 +1,4 @@
-/**
- * Version of the server. The clients, the agent and package.json of a release have the same
- * version.
- */
+/** The version of the server. Its clients, agent and package.json have the same one. */
 export const RELEASE = "0.2.0";
 
 /**

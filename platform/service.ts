@@ -35,11 +35,8 @@ export class Service {
       try {
         await component.stop();
       } catch (error) {
-        const { name } = component;
-        this.logger.error(
-          { component: name, err: String(error) },
-          "component did not stop cleanly",
-        );
+        const fields = { component: component.name, err: String(error) };
+        this.logger.error(fields, "component did not stop cleanly");
       }
     }
   }

@@ -25,7 +25,7 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** The outcome of an attempt: an outbox entry that was just committed. */
+/** An outbox entry that was just committed: an attempt's outcome. */
 export interface OutcomeKey {
   topic: "outcome";
   jobId: string;
@@ -33,7 +33,7 @@ export interface OutcomeKey {
   outcome: Outcome;
 }
 
-/** An outbox entry of a job that was just committed. `start`: of its workflow. */
+/** A job's outbox entry that was just committed. `start` starts the job's workflow. */
 export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
@@ -43,11 +43,11 @@ interface SignalEvents {
   assigned: [workerIds: string[]];
   /** These keys are no longer valid. */
   revoked: [keyIds: string[]];
-  /** An outbox entry of a job was committed. In this process only: it holds the entry's first lease. */
+  /** A job's outbox entry was committed. In this process only: it holds the entry's first lease. */
   outbox: [key: JobEntryKey];
-  /** A commit requests that this pipeline's workflow is woken. In this process only: it holds the first lease of the wake. */
+  /** Wake this pipeline's workflow. In the committing process only: it holds the first lease. */
   pipeline: [pipelineId: string];
-  /** A commit requests that this deployment's workflow is woken. In this process only. */
+  /** Wake this deployment's workflow. In the committing process only. */
   deployment: [deploymentId: string];
   /** Signals of other processes may have been missed. */
   reconnected: [];
@@ -110,8 +110,7 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes. The sweep of each process finds the workers left out
-    // here.
+    // NOTIFY carries at most 8,000 bytes. Each process's sweep finds the workers left out.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

@@ -53,9 +53,9 @@ export function auditRoute(ctx: Context): Route {
     async handle({ principal, query: { limit, after, user_id: userId } }) {
       const tenantScope = tenantFilter(principal, userId);
       const rows = await listAudit(ctx.pool, tenantScope, after ? Number(after) : null, limit + 1);
-      const entries = rows.slice(0, limit).map(({ at, ...entry }) => ({
+      const entries = rows.slice(0, limit).map((entry) => ({
         entry_id: entry.entry_id,
-        at: at.toISOString(),
+        at: entry.at.toISOString(),
         user_id: entry.user_id,
         action: entry.action,
         subject: entry.subject,

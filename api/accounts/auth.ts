@@ -109,18 +109,13 @@ export function authRoutes(ctx: Context): Route[] {
               workers: body.workers ?? null,
               servingHosts: body.serving_hosts,
             });
+            const { key_id: subject, name, scope, expires_at, workers, serving_hosts } = created;
             await recordAudit(db, {
               userId: principal.userId,
               action: "key_created",
-              subject: created.key_id,
+              subject,
               principal,
-              after: {
-                name: created.name,
-                scope: created.scope,
-                expires_at: created.expires_at,
-                workers: created.workers,
-                serving_hosts: created.serving_hosts,
-              },
+              after: { name, scope, expires_at, workers, serving_hosts },
             });
             return presentNewKey(created);
           },
@@ -141,12 +136,8 @@ export function authRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const rows = await listKeys(
-          ctx.pool,
-          tenantOf(principal, query.user_id),
-          query.sessions === "true",
-          page,
-        );
+        const userId = tenantOf(principal, query.user_id);
+        const rows = await listKeys(ctx.pool, userId, query.sessions === "true", page);
         return presentPage("api_keys", rows, page, (key) => key.key_id, presentKey);
       },
     }),
@@ -169,8 +160,7 @@ export function authRoutes(ctx: Context): Route[] {
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
         const ended = await transaction(ctx.pool, async (db) => {
-          // Serializes with key creation: a key that this one is creating is either committed and
-          // revoked here too, or not created.
+          // A key that this one is creating is either committed, and revoked too, or not created.
           const owner = await findKeyOwner(db, keyId);
           if (owner !== undefined) await lockTenant(db, owner);
           const keys = await revokeKey(db, keyId, tenantScopeOf(principal));
@@ -196,10 +186,8 @@ export function authRoutes(ctx: Context): Route[] {
 
 function requireWorkerFieldsMatch({ scope, workers, serving_hosts: hosts }: NewKeyBody): void {
   if (workers != null && scope !== "worker") {
-    throw new InvalidRequest(
-      'only a key of scope "worker" can have a number of workers',
-      "workers",
-    );
+    const message = 'only a key of scope "worker" can have a number of workers';
+    throw new InvalidRequest(message, "workers");
   }
   if (hosts.length > 0 && workers == null) {
     const message = "requires `workers`: the hosts apply to the key's own workers only";

@@ -1,7 +1,6 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import {
   findLastEventId,
   readEvents,
@@ -17,27 +16,15 @@ const START_IDS = 1_000;
 /** The most events buffered for a slow reader. */
 const MAX_WAITING = 5_000;
 
-/**
- * Reads the events of all tenants once for all streams of this process. It runs one query every 250
- * ms, and none while no stream is open.
- */
-export class EventFeed implements Component {
-  readonly name = "event feed";
+/** Reads all tenants' events for all streams of a process, every 250 ms while a stream is open. */
+export class EventFeed {
   private readonly readers = new Set<EventReader>();
-  private readonly loop: Loop;
+  readonly loop: Loop;
   private readonly starting = new SingleFlight<void>();
   private gaps: EventGaps | undefined;
 
   constructor(private readonly ctx: Context) {
     this.loop = new Loop("event feed", POLL_MS, () => this.poll(), ctx);
-  }
-
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
   }
 
   /** Opens a reader for the events of a tenant scope that commit from now on. */

@@ -1,12 +1,11 @@
-import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
 import { type Route, route } from "../../platform/http/route";
 import {
   EVENT_STREAM,
   eventSchema,
   KEEP_ALIVE,
   KEEP_ALIVE_MS,
+  lastEventId,
   type ServerSentEvent,
   sendEvents,
 } from "../../platform/http/sse";
@@ -14,8 +13,6 @@ import { listEventsSince, type TenantEventRow } from "../../services/accounts/te
 import type { Context } from "../../services/context";
 import type { EventFeed } from "./event-feed";
 
-/** May be empty: a browser that has received no event sends an empty id. */
-const EVENT_ID = /^[0-9]{0,15}$/;
 /** A stream that missed more events is not resumed. Its client reloads what it shows. */
 const MAX_MISSED = 2_000;
 
@@ -36,19 +33,12 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
       `Resumed by Last-Event-ID, up to ${MAX_MISSED} missed events are sent, and some that have arrived ` +
       "already: drop those whose id is known. Ids are not in the order of commits. An admin's key gets " +
       "everybody's events.",
-    headers: {
-      "Last-Event-ID": z
-        .string()
-        .regex(EVENT_ID, "is not the id of an event")
-        .optional()
-        .describe("the id of the last event that arrived"),
-    },
+    headers: lastEventId("the id of the last event that arrived"),
     answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
     async handle({ headers, request, reply, principal }) {
       const lastId = Number(headers["Last-Event-ID"] || Number.NaN);
-      const { signal } = ctx.waitingRequests.register(request, principal, reply, {
-        maxS: ctx.config.http.maxStreamS,
-      });
+      const { maxStreamS: maxS } = ctx.config.http;
+      const { signal } = ctx.waitingRequests.register(request, principal, reply, { maxS });
       const events = follow(ctx, feed, tenantScopeOf(principal), lastId, signal);
       return sendEvents(reply, events, signal);
     },

@@ -4,12 +4,12 @@ import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import { findIdentity } from "../../services/accounts/keys";
 import type { Context } from "../../services/context";
+import { nullableText } from "../fields";
 
 const featuresSchema = z.object({
-  temporal_ui_url: z
-    .string()
-    .nullable()
-    .describe("where workflows are shown; null: not configured, or not for this key"),
+  temporal_ui_url: nullableText.describe(
+    "where workflows are shown; null: not configured, or not for this key",
+  ),
   ssh_workers: z.boolean().describe("machines can be set up as workers over SSH"),
   budgets: z.boolean(),
   billing_export: z.boolean(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SCOPES } from "../../core/accounts/principal";
 import { timestamp } from "../../core/timestamp";
 import type { KeyRow } from "../../services/accounts/keys";
+import { nullableText } from "../fields";
 
 const keyFields = {
   key_id: z.string(),
@@ -14,20 +15,16 @@ const keyFields = {
   revoked_at: timestamp.nullable(),
   workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
   serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
-  made_by: z
-    .string()
-    .nullable()
-    .describe("the id of the key that made it, which takes it along when it is revoked"),
-  session_of: z
-    .string()
-    .nullable()
-    .describe("of a session: the id of the key that was exchanged for it"),
+  made_by: nullableText.describe(
+    "the id of the key that made it, which takes it along when it is revoked",
+  ),
+  session_of: nullableText.describe("of a session: the id of the key that was exchanged for it"),
 };
 
 export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
 
 export const newKeySchema = z
-  .object({ ...keyFields, key: z.string().nullable().describe("its text, shown here only") })
+  .object({ ...keyFields, key: nullableText.describe("its text, shown here only") })
   .meta({ id: "NewApiKey" });
 
 export function presentKey(key: KeyRow): z.infer<typeof keySchema> {

@@ -10,8 +10,7 @@ export interface Owned {
  * The only resource with an id. Each tenant has at most one. An admin sees all tenants, and must
  * pass `user_id` if several tenants have one.
  *
- * @throws 404 if there is none; 400 `ambiguous_id` if there are several, with their owners in the
- * details.
+ * @throws 404 if there is none; 400 `ambiguous_id` with the owners if there are several.
  */
 export function requireOne<T extends Owned>(
   thing: "artifact" | "deployment",

@@ -1,6 +1,10 @@
 import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
-import { insufficientScope, type Principal, tenantScopeOf } from "../../core/accounts/principal";
+import {
+  insufficientScope,
+  type Principal,
+  type TenantScope,
+  tenantScopeOf,
+} from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import { isUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
@@ -13,9 +17,7 @@ export const tenantQuery = {
 /** The fields of a principal that decide which tenants it may see. */
 type Caller = Pick<Principal, "scope" | "userId">;
 
-/**
- * Whose rows a list shows: the caller's own; for an admin those of all tenants or of the given one.
- */
+/** Whose rows a list shows: the caller's; for an admin all tenants' or the given one's. */
 export function tenantFilter(principal: Caller, userId: string | undefined): TenantScope {
   const tenantScope = tenantScopeOf(principal);
   if (userId === undefined || userId === tenantScope) return tenantScope;
@@ -28,10 +30,7 @@ export function tenantOf(principal: Principal, userId: string = principal.userId
   return tenantFilter(principal, userId) ?? userId;
 }
 
-/**
- * Like `tenantOf`, but throws 404 for an unknown tenant, so that it does not look like an empty
- * one.
- */
+/** Like `tenantOf`, but an unknown tenant is a 404, so that it doesn't look like an empty one. */
 export async function requireTenant(
   { pool }: Context,
   principal: Principal,

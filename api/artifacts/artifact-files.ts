@@ -34,9 +34,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         },
       },
       refusals: { ...AMBIGUOUS, 404: ["artifact_not_found"] },
-      handle: async (call) => ({
-        files: (await requireArtifact(ctx, call)).manifest.files,
-      }),
+      handle: async (call) => ({ files: (await requireArtifact(ctx, call)).manifest.files }),
     }),
     route({
       method: "GET",

@@ -135,15 +135,8 @@ async function deleteArtifact(
   const dependents = await listDependents(db, storageId);
   if (dependents.length > 0) {
     const named = dependents.map((dependent) => `${dependent.type} ${dependent.id}`).join(", ");
-    throw new ForgeError(
-      409,
-      "artifact_in_use",
-      `the artifact is used by ${named}`,
-      "artifact_id",
-      {
-        dependents,
-      },
-    );
+    const message = `the artifact is used by ${named}`;
+    throw new ForgeError(409, "artifact_in_use", message, "artifact_id", { dependents });
   }
   await markDeleted(db, storageId, principal.keyName);
   await recordAudit(db, { userId, action: "artifact_deleted", subject: id, principal });

@@ -37,83 +37,72 @@ const datasetSchema = z
   })
   .meta({ id: "Dataset" });
 
-export function datasetRoutes(ctx: Context): Route[] {
-  return [
-    route({
-      method: "POST",
-      paths: ["/api/datasets"],
-      scope: "user",
-      waits: true,
-      operationId: "uploadDataset",
-      tag: "Artifacts",
-      summary: "Upload a dataset",
-      description:
-        "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
-        "columns that were counted, and a row that is wrong is refused by its number.",
-      query: z.strictObject({ name: label(256).optional() }),
-      headers: {
-        "X-Checksum-Sha256": z
-          .string()
-          .regex(CHECKSUM, "must be 64 hexadecimal digits")
-          .optional()
-          .describe("of the body, in hex"),
-        ...idempotencyHeader,
-      },
-      stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
-      answers: { 201: { description: "the dataset", schema: datasetSchema } },
-      refusals: {
-        400: ["checksum_mismatch"],
-        409: ["quota_exceeded"],
-        413: ["quota_exceeded"],
-        429: ["quota_exceeded"],
-      },
-      async handle(call) {
-        const { request, query, headers } = call;
-        const { body } = request;
-        if (!(body instanceof Readable))
-          throw new InvalidRequest("send the file as the body", "body");
-        // Counts as an open upload while its bytes arrive.
-        const { signal } = ctx.waitingRequests.register(request, call.principal, call.reply, {
-          as: "open_uploads",
+export function datasetRoute(ctx: Context): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/datasets"],
+    scope: "user",
+    waits: true,
+    operationId: "uploadDataset",
+    tag: "Artifacts",
+    summary: "Upload a dataset",
+    description:
+      "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
+      "columns that were counted, and a row that is wrong is refused by its number.",
+    query: z.strictObject({ name: label(256).optional() }),
+    headers: {
+      "X-Checksum-Sha256": z
+        .string()
+        .regex(CHECKSUM, "must be 64 hexadecimal digits")
+        .optional()
+        .describe("of the body, in hex"),
+      ...idempotencyHeader,
+    },
+    stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
+    answers: { 201: { description: "the dataset", schema: datasetSchema } },
+    refusals: {
+      400: ["checksum_mismatch"],
+      409: ["quota_exceeded"],
+      413: ["quota_exceeded"],
+      429: ["quota_exceeded"],
+    },
+    async handle(call) {
+      const { request, query, headers, principal } = call;
+      const { userId: tenant, keyName: createdBy } = principal;
+      const { body } = request;
+      if (!(body instanceof Readable))
+        throw new InvalidRequest("send the file as the body", "body");
+      // Counts as an open upload while its bytes arrive.
+      const options = { as: "open_uploads" } as const;
+      const { signal } = ctx.waitingRequests.register(request, principal, call.reply, options);
+      await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, tenant);
+      const artifactId = newId(RAW_DATASET.idPrefix);
+      const prefix = prefixOfKind(RAW_DATASET.kind, artifactId);
+      const uri = storeUri(prefix);
+      await reserveDataset(ctx.pool, { storageId: artifactId, userId: tenant, uri, createdBy });
+      const limit = ctx.config.store.reserveBytes;
+      try {
+        const file = await ingest(ctx.store, ctx.tables, {
+          tenant,
+          prefix,
+          contentType: mediaTypeOf(request),
+          body: withinReserve(ctx.store, limit, releasingBuffers(keptOpen(body)), noRoom(limit)),
+          checksum: headers["X-Checksum-Sha256"],
+          signal,
         });
-        await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, call.principal.userId);
-        const artifactId = newId(RAW_DATASET.idPrefix);
-        const prefix = prefixOfKind(RAW_DATASET.kind, artifactId);
-        await reserveDataset(ctx.pool, {
-          storageId: artifactId,
-          userId: call.principal.userId,
-          uri: storeUri(prefix),
-          createdBy: call.principal.keyName,
-        });
-        try {
-          const file = await ingest(ctx.store, ctx.tables, {
-            tenant: call.principal.userId,
-            prefix,
-            contentType: mediaTypeOf(request),
-            body: withinReserve(
-              ctx.store,
-              ctx.config.store.reserveBytes,
-              releasingBuffers(keptOpen(body)),
-              noRoom(ctx),
-            ),
-            checksum: headers["X-Checksum-Sha256"],
-            signal,
-          });
-          return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
-        } finally {
-          // Does nothing if the dataset was registered.
-          await deleteAbandonedUpload(ctx.pool, artifactId).catch(() => undefined);
-        }
-      },
-    }),
-  ];
+        return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
+      } finally {
+        // Does nothing if the dataset was registered.
+        await deleteAbandonedUpload(ctx.pool, artifactId).catch(() => undefined);
+      }
+    },
+  });
 }
 
 /** The store has only its reserve left. */
 const noRoom =
-  ({ config }: Context) =>
+  (limit: number) =>
   (free: number): ForgeError => {
-    const limit = config.store.reserveBytes;
     const what = `the store has ${free} bytes left, and reserves ${limit} for bills, manifests and logs`;
     const variable = "FORGE_STORE_RESERVE_BYTES";
     return quotaExceeded(413, what, { cap: "store_reserve", variable, limit, used: free });
@@ -126,10 +115,7 @@ interface NewDataset {
   file: IngestedFile;
 }
 
-/**
- * Writes the manifest next to the file, then the registry entry. An idempotent retry removes both
- * files.
- */
+/** Writes the manifest, then the registry entry. An idempotent retry removes file and manifest. */
 async function register(
   ctx: Context,
   call: AnyCall,
@@ -145,12 +131,8 @@ async function register(
     const { answer, isNew } = await createOnce(ctx, call, {
       content: { name, sha256: file.sha256 },
       async create(db) {
-        const row = await registerDataset(db, {
-          storageId: artifactId,
-          name,
-          sizeBytes: file.sizeBytes,
-          manifest,
-        });
+        const { sizeBytes } = file;
+        const row = await registerDataset(db, { storageId: artifactId, name, sizeBytes, manifest });
         return {
           ...presentArtifact(row),
           dataset_id: artifactId,

@@ -95,11 +95,8 @@ export function downloadRoutes(ctx: Context): Route[] {
           ? await findTicket(ctx.pool, keyDigest(query.ticket))
           : undefined;
         if (!ticket) {
-          throw new ForgeError(
-            403,
-            "invalid_ticket",
-            "the link is invalid or has expired; create another one",
-          );
+          const message = "the link is invalid or has expired; create another one";
+          throw new ForgeError(403, "invalid_ticket", message);
         }
         const artifact = await requireBytes(ctx, {
           params: { artifact_id: ticket.storage_id },

@@ -33,12 +33,7 @@ export async function requireBytes(ctx: Context, call: ArtifactCall): Promise<Ar
   throw new ForgeError(410, "artifact_deleted", message, "artifact_id");
 }
 
-/**
- * A file of an artifact, with its key in the store. The path must equal one in the manifest: it is
- * never resolved.
- *
- * @throws 404 `file_not_found`
- */
+/** The file whose path in the manifest equals `path`, with its key. @throws 404 `file_not_found` */
 export async function requireFile(
   ctx: Context,
   { kind, storage_id: id, manifest }: ArtifactRow,

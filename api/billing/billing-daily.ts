@@ -8,7 +8,7 @@ import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
-import { transaction } from "../../platform/postgres/transaction";
+import { readSnapshot } from "../../platform/postgres/transaction";
 import { listDeploymentMonths, readDayTotals } from "../../services/billing/billing-days";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
@@ -49,17 +49,11 @@ export function billingDailyRoute(ctx: Context): Route {
     refusals: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
-      return await transaction(
-        ctx.pool,
-        (db) => readDays(db, userId, query.period),
-        IN_ONE_SNAPSHOT,
-      );
+      // A bill that is closed between two reads must not count twice.
+      return await readSnapshot(ctx.pool, (db) => readDays(db, userId, query.period));
     },
   });
 }
-
-/** One snapshot: otherwise a bill that is closed in between could count twice. */
-const IN_ONE_SNAPSHOT = { begin: "set transaction isolation level repeatable read read only" };
 
 async function readDays(
   db: Queryable,

@@ -1,9 +1,10 @@
+import type { Decimal } from "decimal.js";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { type Submission, submissionForms } from "../../core/jobs/payloads";
 import { type Route, route } from "../../platform/http/route";
-import { withHints } from "../../platform/http/validation";
+import { parse } from "../../platform/http/validation";
 import { estimateSubmission } from "../../services/billing/estimate-job";
 import { findRateCard } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
@@ -25,13 +26,22 @@ const documentedBody = z.union(
   ),
 ) as unknown as z.ZodType<EstimateBody>;
 
+/** The expected amount and its range, as estimates present them. */
+export const amounts = { expected_usd: z.number(), low_usd: z.number(), high_usd: z.number() };
+
+export const presentAmounts = (
+  estimate: Record<"expectedUsd" | "lowUsd" | "highUsd", Decimal>,
+) => ({
+  expected_usd: estimate.expectedUsd.toNumber(),
+  low_usd: estimate.lowUsd.toNumber(),
+  high_usd: estimate.highUsd.toNumber(),
+});
+
 const estimateSchema = z
   .object({
     job_type: z.enum(JOB_TYPES),
     currency: z.literal("USD"),
-    expected_usd: z.number(),
-    low_usd: z.number(),
-    high_usd: z.number(),
+    ...amounts,
     basis: z
       .enum(["payload", "history", "prior"])
       .describe(
@@ -56,14 +66,10 @@ export function billingEstimateRoute(ctx: Context): Route {
     description: "Of one attempt that succeeds; of a deployment, from now to the month's end.",
     body: {
       schema: documentedBody,
-      parse: (body) =>
-        withHints(
-          () => ["job_type", "payload"],
-          () => {
-            requireTypeOf(body);
-            return estimateBody.parse(body);
-          },
-        ),
+      parse: (body) => {
+        requireTypeOf(body);
+        return parse(estimateBody, body);
+      },
       examples: {
         generate: {
           job_type: "generate",
@@ -80,9 +86,7 @@ export function billingEstimateRoute(ctx: Context): Route {
       return {
         job_type: type,
         currency: "USD",
-        expected_usd: estimate.expectedUsd.toNumber(),
-        low_usd: estimate.lowUsd.toNumber(),
-        high_usd: estimate.highUsd.toNumber(),
+        ...presentAmounts(estimate),
         basis: estimate.basis,
         samples: estimate.samples,
         formula: estimate.formula,

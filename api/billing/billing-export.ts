@@ -90,7 +90,7 @@ function presentLine(line: LineRow) {
   };
 }
 
-/** The formula of a line: the record's, that of a deployment's month, or GB-months of storage times their price. */
+/** How a line's cost is computed. Records have a formula; deployment months and storage don't. */
 function formulaOf(line: LineRow): string | null {
   const { rate_card: card, job_type: type, period, gb_months: gb } = line;
   if (type === null) {

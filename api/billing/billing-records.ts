@@ -74,10 +74,8 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       async handle({ principal, query }) {
         const page = pageOf(query);
         const tenantScope = tenantFilter(principal, query.user_id);
-        const filter = {
-          jobTypes: query.job_type,
-          ...(query.period === undefined ? {} : spanOf(query.period)),
-        };
+        const span = query.period === undefined ? {} : spanOf(query.period);
+        const filter = { jobTypes: query.job_type, ...span };
         const byCost = query.sort === "cost";
         const rows = await listBillingRecords(ctx.pool, tenantScope, filter, byCost, page);
         return presentPage("records", rows, page, (row) => row.job_id, presentRecord);

@@ -7,7 +7,7 @@ import { JOB_TYPES } from "../../core/jobs/job-types";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
-import { transaction } from "../../platform/postgres/transaction";
+import { readSnapshot } from "../../platform/postgres/transaction";
 import { readMostExpensive } from "../../services/billing/billing-months";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { type Month, readMonth } from "../../services/billing/read-month";
@@ -19,6 +19,8 @@ import { budgetSchema, presentBudget } from "./present-budget";
 
 /** How many tags and pipelines are shown, the most expensive first. */
 const MOST_SHOWN = 100;
+
+const usd = z.number();
 
 const lineSchema = z.object({
   kind: z
@@ -33,11 +35,9 @@ const summarySchema = z
   .object({
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
-    total_cost_usd: z
-      .number()
-      .describe(
-        "of all records, live deployments so far among them, as far as this month bears them",
-      ),
+    total_cost_usd: usd.describe(
+      "of all records, live deployments so far among them, as far as this month bears them",
+    ),
     by_job_type: numbers,
     by_tag: numbers.describe(`the ${MOST_SHOWN} dearest; a job counts under each of its tags`),
     by_pipeline: numbers.describe(`by pipeline_id, the ${MOST_SHOWN} dearest`),
@@ -47,22 +47,18 @@ const summarySchema = z
     unbilled_gpu_hours: z
       .number()
       .describe("of attempts that failed, were cancelled or lost, as far as they are not billed"),
-    accruing_usd: z
-      .number()
-      .describe(
-        "the part of it that still grows: what live deployments have come to in this month",
-      ),
+    accruing_usd: usd.describe(
+      "the part of it that still grows: what live deployments have come to in this month",
+    ),
     storage: z.object({ gb_months: z.number(), amount_usd: z.number() }),
     estimated_invoice: z.object({
       currency: z.literal("USD"),
       lines: z.array(lineSchema),
       total_usd: z.number(),
     }),
-    forecast_usd: z
-      .number()
-      .describe(
-        "the invoice at the month's end, if all goes on as it does; of a past month what it is",
-      ),
+    forecast_usd: usd.describe(
+      "the invoice at the month's end, if all goes on as it does; of a past month what it is",
+    ),
     budget: budgetSchema.nullable().describe("of the month that is now, whichever is asked for"),
     rate_card: z.string().describe("by which a job submitted now is billed"),
   })
@@ -81,17 +77,11 @@ export function billingSummaryRoute(ctx: Context): Route {
     refusals: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
-      return await transaction(
-        ctx.pool,
-        (db) => summarise(db, userId, query.period),
-        IN_ONE_SNAPSHOT,
-      );
+      // A bill that is closed between two reads must not count twice.
+      return await readSnapshot(ctx.pool, (db) => summarise(db, userId, query.period));
     },
   });
 }
-
-/** One snapshot: a bill that is closed in between counts once. */
-const IN_ONE_SNAPSHOT = { begin: "set transaction isolation level repeatable read read only" };
 
 async function summarise(db: Queryable, userId: string, period: string | undefined) {
   const card = await findRateCard(db, userId);
@@ -99,19 +89,15 @@ async function summarise(db: Queryable, userId: string, period: string | undefin
   const first = `${bounds.period}-01`;
   const month = await readMonth(db, userId, bounds, card);
   const budget = await judgeTenant(db, userId, card);
+  const tags = await readMostExpensive(db, userId, first, "tag", MOST_SHOWN);
+  const pipelines = await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN);
   return {
     user_id: userId,
     period: bounds.period,
     ...presentMonth(month),
-    by_tag: mostExpensive(
-      await readMostExpensive(db, userId, first, "tag", MOST_SHOWN),
-      month,
-      ({ tags }) => tags,
-    ),
-    by_pipeline: mostExpensive(
-      await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN),
-      month,
-      ({ pipeline_id: id }) => (id === null ? [] : [id]),
+    by_tag: mostExpensive(tags, month, (share) => share.tags),
+    by_pipeline: mostExpensive(pipelines, month, ({ pipeline_id: id }) =>
+      id === null ? [] : [id],
     ),
     estimated_invoice: invoiceOf(month),
     budget: budget ? presentBudget(budget) : null,

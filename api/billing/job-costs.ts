@@ -8,10 +8,7 @@ import type { Context } from "../../services/context";
 import type { JobRow } from "../../services/jobs/jobs";
 import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
 
-/**
- * How long a tenant's job history is cached. One more job changes a short history more than a long
- * one.
- */
+/** How long a tenant's job history is cached. A new job changes a short history more. */
 const historyMs = (samples: unknown[]): number => (samples.length < 10 ? 1_000 : 60_000);
 const MAX_HISTORIES = 1_000;
 const MAX_ESTIMATES = 1_000;
@@ -28,9 +25,7 @@ export interface JobCost {
   estimatedUsd: number | null;
 }
 
-/**
- * Costs of jobs, and estimates for unfinished ones. Made for lists: it does not query for each job.
- */
+/** Costs of jobs, and estimates for unfinished ones. Suits lists: no query per job. */
 export class JobCosts {
   private readonly histories = new Map<string, History>();
 

@@ -54,8 +54,7 @@ export function paymentCustomerRoute(ctx: Context): Route {
         }
         return user;
       });
-      // Outside the transaction: there may be many lines. Lines that a crash leaves are retried
-      // within a day.
+      // Not in the transaction: there may be many. Lines left by a crash are retried within a day.
       while ((await wakeLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
       return presentUser(changed);
     },

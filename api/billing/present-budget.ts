@@ -1,20 +1,15 @@
 import { z } from "zod";
 import type { BudgetVerdict } from "../../services/billing/require-budget";
+import { nullableNumber } from "../fields";
 
 export const budgetSchema = z
   .object({
-    cap_usd: z
-      .number()
-      .nullable()
-      .describe("at which submissions are refused with 402; null: none"),
-    warning_usd: z
-      .number()
-      .nullable()
-      .describe("from which on submissions are answered with a warning"),
+    cap_usd: nullableNumber.describe("at which submissions are refused with 402; null: none"),
+    warning_usd: nullableNumber.describe("from which on submissions are answered with a warning"),
     state: z.enum(["ok", "warning", "exhausted"]),
     spent_usd: z.number().describe("this month: billed, accrued and stored so far"),
     committed_usd: z.number().describe("what is under way is expected to add this month"),
-    remaining_usd: z.number().nullable(),
+    remaining_usd: nullableNumber,
   })
   .meta({ id: "Budget" });
 

@@ -116,14 +116,9 @@ export function storageRoutes(ctx: Context): Route[] {
         await transaction(ctx.pool, async (db) => {
           const before = await listRetentionRules(db, userId);
           await replaceRetentionRules(db, userId, body.rules);
-          const change = { before, after: body.rules };
-          await recordAudit(db, {
-            userId,
-            action: "retention_set",
-            subject: userId,
-            principal,
-            ...change,
-          });
+          const action = "retention_set";
+          const after = body.rules;
+          await recordAudit(db, { userId, action, subject: userId, principal, before, after });
         });
         return { rules: await listRetentionRules(ctx.pool, userId) };
       },

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import {
   answerHeaders,
@@ -22,10 +21,7 @@ import { deploymentStopped } from "./deployments";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;
 
-/**
- * The stable address of a deployment. Requests below it are forwarded to one of its servers,
- * wherever that runs now, and the response is streamed back.
- */
+/** A deployment's stable address: forwards requests to one of its servers, wherever that runs. */
 export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests): Route[] {
   return METHODS.map((method) =>
     route({
@@ -141,10 +137,8 @@ async function forwardToServers(
   { rest, request, given }: ServerRequest,
 ): Promise<IncomingMessage> {
   let refusal: string | undefined;
-  for (const { inference_url: base, token, worker_address, hosts } of await listTargets(
-    ctx.pool,
-    id,
-  )) {
+  const targets = await listTargets(ctx.pool, id);
+  for (const { inference_url: base, token, worker_address, hosts } of targets) {
     const target = targetOf(base, rest);
     if (!target) continue;
     const server = { url: target, workerAddress: worker_address, hosts };
@@ -161,11 +155,8 @@ async function forwardToServers(
     }
   }
   const why = refusal ?? "no server is reachable; it is being placed again";
-  throw new ForgeError(
-    503,
-    "deployment_unavailable",
-    `deployment "${shownId}" is unavailable: ${why}`,
-  );
+  const message = `deployment "${shownId}" is unavailable: ${why}`;
+  throw new ForgeError(503, "deployment_unavailable", message);
 }
 
 /**
@@ -182,11 +173,7 @@ async function findTarget(
   return requireOne("deployment", id, stored.length > 0 ? stored : found);
 }
 
-/**
- * The unchanged path after the deployment's address.
- *
- * @throws InvalidRequest for `.` and `..` segments.
- */
+/** The unchanged path below the deployment's address. @throws 400 for `.` and `..` segments. */
 function restOf(url: string): string {
   const rest = /^(?:\/api)?\/deployments\/[^/]*\/v1(\/.*)?$/.exec(url)?.[1] ?? "/";
   const segments = (rest.split("?", 1)[0] ?? "").split(/\/|\\|%2f|%5c/i);

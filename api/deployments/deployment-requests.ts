@@ -9,11 +9,7 @@ import { UsageReader } from "../usage-reader";
 
 /** One request to a deployment, from its arrival to the end of its response. */
 export interface CountedRequest {
-  /**
-   * Returns the response body to send, and counts the request when it ends.
-   *
-   * @param signal aborts when the caller disconnects.
-   */
+  /** Returns the response body to send, and counts the request when it ends. */
   answered(answer: IncomingMessage, signal: AbortSignal): Readable;
   /** No server answered. */
   failed(): void;
@@ -61,10 +57,7 @@ export class DeploymentRequests implements Component {
     };
   }
 
-  /**
-   * Writes this process's counts of a deployment, so that a caller who reads them sees their own
-   * requests.
-   */
+  /** Writes this process's counts of a deployment, so that callers see their own requests. */
   async writeCountsOf(deploymentId: string): Promise<void> {
     if (this.counted.has(deploymentId)) await this.write();
   }

@@ -49,11 +49,8 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
     refusals: { 400: ["ambiguous_id"], 404: ["deployment_not_found"] },
     async handle({ params, principal, query }) {
       const tenantScope = tenantFilter(principal, query.user_id);
-      const { deployment_id: id, artifact_id: shownId } = await requireDeployment(
-        ctx,
-        params,
-        tenantScope,
-      );
+      const deployment = await requireDeployment(ctx, params, tenantScope);
+      const { deployment_id: id, artifact_id: shownId } = deployment;
       await requests.writeCountsOf(id);
       const span = await readTimeSpan(ctx.pool, query);
       const minutes = await listRequests(ctx.pool, id, span);

@@ -55,17 +55,11 @@ export function deploymentRoutes(ctx: Context): Route[] {
         const rows = await listDeployments(ctx.pool, tenantScope, query.status, page);
         const ids = rows.map((row) => row.deployment_id);
         const placements = await listPlacements(ctx.pool, ids, true);
-        return presentPage(
-          "deployments",
-          rows,
-          page,
-          (row) => row.deployment_id,
-          (row) =>
-            presentDeployment(
-              row,
-              placements.filter((one) => one.deployment_id === row.deployment_id),
-            ),
-        );
+        const present = (row: ShownDeploymentRow) => {
+          const own = placements.filter((one) => one.deployment_id === row.deployment_id);
+          return presentDeployment(row, own);
+        };
+        return presentPage("deployments", rows, page, (row) => row.deployment_id, present);
       },
     }),
     route({

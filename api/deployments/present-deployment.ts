@@ -106,7 +106,6 @@ export function presentDeploymentDetail(row: ShownDeploymentRow, placements: Pla
 
 function costOf({ lifetime_days: days, bill }: ShownDeploymentRow): number {
   const metrics = { ...bill.metrics, deployment_lifetime_days: days };
-  return Number(
-    priceJob(DEPLOYMENT_TYPE, portionsOf({ ...bill, metrics }), bill.rate_card).totalCostUsd,
-  );
+  const portions = portionsOf({ ...bill, metrics });
+  return Number(priceJob(DEPLOYMENT_TYPE, portions, bill.rate_card).totalCostUsd);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { WORKER_STATUSES, type WorkerStatus } from "../../core/jobs/states";
+import { WORKER_STATUSES } from "../../core/jobs/states";
 import { type Route, route } from "../../platform/http/route";
+import { recordOf } from "../../platform/record-of";
 import type { Context } from "../../services/context";
 import { type FleetGroup, readFleetGroups } from "../../services/fleet/fleet-summary";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
@@ -16,12 +17,7 @@ const gpuSchema = z.object({
 const fleetSchema = z
   .object({
     workers: z.int(),
-    by_status: z.object(
-      Object.fromEntries(WORKER_STATUSES.map((status) => [status, z.int()])) as Record<
-        WorkerStatus,
-        z.ZodInt
-      >,
-    ),
+    by_status: z.object(recordOf(WORKER_STATUSES, () => z.int())),
     draining: z.int().describe("among idle and busy ones"),
     gpus: z.int(),
     busy_gpus: z.int(),
@@ -51,22 +47,17 @@ export function fleetRoute(ctx: Context): Route {
 }
 
 function summarise(groups: FleetGroup[]): z.infer<typeof fleetSchema> {
-  const ofStatus = (status: WorkerStatus) => groups.filter((group) => group.status === status);
-  const types = [...new Set(groups.map(({ gpu_type: type }) => type))].map((type) =>
-    summariseType(
-      type,
-      groups.filter((group) => group.gpu_type === type),
-    ),
-  );
+  const names = [...new Set(groups.map(({ gpu_type: type }) => type))];
+  const types = names.map((name) => summariseType(name, groups));
   const reporting = sum(groups, ({ reporting: count }) => count);
   const live = groups.filter(isLive);
   const total = (pick: (group: FleetGroup) => number | null): number | null =>
     live.some((group) => pick(group) !== null) ? sum(live, (group) => pick(group) ?? 0) : null;
   return {
     workers: sum(groups, ({ workers }) => workers),
-    by_status: Object.fromEntries(
-      WORKER_STATUSES.map((status) => [status, sum(ofStatus(status), ({ workers }) => workers)]),
-    ) as Record<WorkerStatus, number>,
+    by_status: recordOf(WORKER_STATUSES, (status) =>
+      sum(groups, (group) => (group.status === status ? group.workers : 0)),
+    ),
     draining: sum(live, ({ draining, workers }) => (draining ? workers : 0)),
     gpus: sum(types, ({ gpus }) => gpus),
     busy_gpus: sum(types, ({ busy_gpus: gpus }) => gpus),
@@ -81,15 +72,18 @@ function summarise(groups: FleetGroup[]): z.infer<typeof fleetSchema> {
   };
 }
 
-const summariseType = (type: string, groups: FleetGroup[]): z.infer<typeof gpuSchema> => ({
-  gpu_type: type,
-  workers: sum(groups, ({ workers }) => workers),
-  gpus: sum(groups, ({ gpus }) => gpus),
-  busy_gpus: sum(groups, ({ status, gpus }) => (status === "busy" ? gpus : 0)),
-  idle_gpus: sum(groups, ({ status, draining, gpus }) =>
-    status === "idle" && !draining ? gpus : 0,
-  ),
-});
+function summariseType(type: string, all: FleetGroup[]): z.infer<typeof gpuSchema> {
+  const groups = all.filter((group) => group.gpu_type === type);
+  const busy = groups.filter(({ status }) => status === "busy");
+  const idle = groups.filter(({ status, draining }) => status === "idle" && !draining);
+  return {
+    gpu_type: type,
+    workers: sum(groups, ({ workers }) => workers),
+    gpus: sum(groups, ({ gpus }) => gpus),
+    busy_gpus: sum(busy, ({ gpus }) => gpus),
+    idle_gpus: sum(idle, ({ gpus }) => gpus),
+  };
+}
 
 const isLive = ({ status }: FleetGroup): boolean => status === "idle" || status === "busy";
 

@@ -4,30 +4,28 @@ import { WORKER_ERROR_CODES, WORKER_STATUSES } from "../../core/jobs/states";
 import { timestamp } from "../../core/timestamp";
 import type { StepRow } from "../../services/fleet/bootstraps";
 import type { ShownWorkerRow } from "../../services/fleet/worker-list";
+import { nullableNumber, nullableText } from "../fields";
 
 /** A worker, as spec.md 2.4 and contract.md define it. */
 export const workerSchema = z
   .object({
     worker_id: z.string(),
-    ssh_host: z
-      .string()
-      .nullable()
-      .describe("where it was set up over SSH; null of somebody else's"),
+    ssh_host: nullableText.describe("where it was set up over SSH; null of somebody else's"),
     gpu_count: z.int(),
     gpu_type: z.string(),
     status: z.enum(WORKER_STATUSES),
-    status_reason: z.string().nullable(),
+    status_reason: nullableText,
     error_code: z.enum(WORKER_ERROR_CODES).nullable().describe("why it is in `error`"),
     draining: z.boolean().describe("finishes its job and takes no other"),
-    current_job_id: z.string().nullable(),
-    last_heartbeat: z.number().nullable().describe("seconds since the epoch"),
+    current_job_id: nullableText,
+    last_heartbeat: nullableNumber.describe("seconds since the epoch"),
     gpu: z.object({ name: z.string(), memory_gb: z.number() }),
     tags: z.array(z.string()),
     job_types: z.array(z.string()).nullable().describe("the only ones it takes; null: all"),
-    version: z.string().nullable(),
-    util: z.number().nullable().describe("percent"),
-    mem_used: z.number().nullable().describe("GB"),
-    mem_total: z.number().nullable().describe("GB"),
+    version: nullableText,
+    util: nullableNumber.describe("percent"),
+    mem_used: nullableNumber.describe("GB"),
+    mem_total: nullableNumber.describe("GB"),
     jobs_handled: z.int(),
     shared: z.boolean().describe("serves every tenant"),
   })
@@ -38,8 +36,8 @@ const bootstrapSchema = z
     ssh_port: z.int(),
     ssh_user: z.string(),
     ssh_key_path: z.string(),
-    ssh_host_key: z.string().nullable().describe("the fingerprint that the host must show"),
-    provider: z.string().nullable(),
+    ssh_host_key: nullableText.describe("the fingerprint that the host must show"),
+    provider: nullableText,
     metadata: z.record(z.string(), z.unknown()).nullable(),
     run: z.int().describe("how often it was set up"),
     steps: z.array(
@@ -50,7 +48,7 @@ const bootstrapSchema = z
         tries: z.int(),
         started_at: timestamp.nullable(),
         ended_at: timestamp.nullable(),
-        error: z.string().nullable(),
+        error: nullableText,
         log: z.string().describe("what the machine said, the last 64 KiB of it"),
       }),
     ),

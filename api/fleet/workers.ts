@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Principal, TenantScope } from "../../core/accounts/principal";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict, NotFound } from "../../core/errors";
 import { WORKER_STATUSES } from "../../core/jobs/states";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
+import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import { revokeKey } from "../../services/accounts/keys";
@@ -95,20 +95,10 @@ export function workerRoutes(ctx: Context): Route[] {
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 202: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
-      async handle({ params, principal }) {
-        const tenantScope = tenantScopeOf(principal);
-        const { worker_id: workerId, user_id: userId } = await requireWorker(
-          ctx,
-          params,
-          tenantScope,
-        );
-        await transaction(ctx.pool, async (db) => {
-          await drainWorker(db, workerId);
-          await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
-        });
-        ctx.signals.wake([workerId]);
-        return presentWorker(await requireWorker(ctx, params, tenantScope));
-      },
+      handle: async (call) =>
+        await changeWorker(ctx, call, "worker_drained", drainWorker, (id) =>
+          ctx.signals.wake([id]),
+        ),
     }),
     route({
       method: "POST",
@@ -122,21 +112,10 @@ export function workerRoutes(ctx: Context): Route[] {
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 200: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
-      async handle({ params, principal }) {
-        const tenantScope = tenantScopeOf(principal);
-        const { worker_id: workerId, user_id: userId } = await requireWorker(
-          ctx,
-          params,
-          tenantScope,
-        );
-        await transaction(ctx.pool, async (db) => {
-          await undrainWorker(db, workerId);
-          const action = "worker_undrained";
-          await recordAudit(db, { userId, action, subject: workerId, principal });
-        });
-        ctx.signals.queueChanged();
-        return presentWorker(await requireWorker(ctx, params, tenantScope));
-      },
+      handle: async (call) =>
+        await changeWorker(ctx, call, "worker_undrained", undrainWorker, () =>
+          ctx.signals.queueChanged(),
+        ),
     }),
     route({
       method: "POST",
@@ -189,6 +168,25 @@ export function workerRoutes(ctx: Context): Route[] {
       },
     }),
   ];
+}
+
+/** Changes a worker, audits and then signals the change. Returns the changed worker. */
+async function changeWorker(
+  ctx: Context,
+  { params, principal }: { params: Record<string, string>; principal: Principal },
+  action: string,
+  change: (db: Queryable, workerId: string) => Promise<void>,
+  signal: (workerId: string) => void,
+) {
+  const tenantScope = tenantScopeOf(principal);
+  const worker = await requireWorker(ctx, params, tenantScope);
+  const { worker_id: workerId, user_id: userId } = worker;
+  await transaction(ctx.pool, async (db) => {
+    await change(db, workerId);
+    await recordAudit(db, { userId, action, subject: workerId, principal });
+  });
+  signal(workerId);
+  return presentWorker(await requireWorker(ctx, params, tenantScope));
 }
 
 export async function requireWorker(

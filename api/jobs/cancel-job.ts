@@ -27,19 +27,13 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
       const tenantScope = tenantScopeOf(principal);
       const { job_id: jobId = "" } = params;
       const answer = await cancelJob(ctx, jobId, tenantScope, principal.keyName);
-      switch (answer) {
-        case "unknown":
-          throw new NotFound("job", jobId, "job_id");
-        case "finished":
-          throw new Conflict("job_already_finished", "the job has already ended");
-        case "finalising":
-          throw new Conflict(
-            "job_finalising",
-            "the job's result was accepted and is being finalised",
-          );
-        case "ended":
-        case "requested":
-          break;
+      if (answer === "unknown") throw new NotFound("job", jobId, "job_id");
+      if (answer === "finished") {
+        throw new Conflict("job_already_finished", "the job has already ended");
+      }
+      if (answer === "finalising") {
+        const message = "the job's result was accepted and is being finalised";
+        throw new Conflict("job_finalising", message);
       }
       request.log.info({ job_id: jobId, answer }, "cancel accepted");
       return await presenter.presentOne(await requireJob(ctx, params, tenantScope));

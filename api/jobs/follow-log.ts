@@ -78,10 +78,7 @@ export async function* followLog(
   }
 }
 
-/**
- * The next complete lines of a log. An incomplete last line is left for later, unless the log has
- * ended.
- */
+/** The next complete lines of a log. Once the log has ended, also an incomplete last line. */
 async function readChunk(
   ctx: Context,
   key: string,

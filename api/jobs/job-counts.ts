@@ -7,6 +7,7 @@ import { givenTime, timestamp } from "../../core/timestamp";
 import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { type Route, route } from "../../platform/http/route";
 import { readClock } from "../../platform/postgres/clock";
+import { recordOf } from "../../platform/record-of";
 import type { Context } from "../../services/context";
 import { countJobs, type JobCount, listQueueFronts } from "../../services/jobs/job-counts";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
@@ -18,24 +19,14 @@ const MAX_GROUPS = 500;
 /** The code for jobs in all other groups. */
 const OTHER = "other";
 
-const byStatus = z.object(
-  Object.fromEntries(JOB_STATUSES.map((status) => [status, z.int()])) as Record<
-    (typeof JOB_STATUSES)[number],
-    z.ZodInt
-  >,
-);
+const byStatus = z.object(recordOf(JOB_STATUSES, () => z.int()));
 const counts = z.record(z.string(), z.int());
 
 const countsSchema = z
   .object({
     by_status: byStatus.describe("all unfinished jobs, and those that ended after `ended_after`"),
     by_job_type: z
-      .object(
-        Object.fromEntries(JOB_TYPES.map((type) => [type, byStatus])) as Record<
-          (typeof JOB_TYPES)[number],
-          typeof byStatus
-        >,
-      )
+      .object(recordOf(JOB_TYPES, () => byStatus))
       .describe("the same for each job type"),
     by_pending_code: counts.describe(
       "jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the " +
@@ -71,12 +62,9 @@ export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
         const rows = await countJobs(ctx.pool, tenantScope, endedAfter);
         return {
           by_status: statusesOf(rows),
-          by_job_type: Object.fromEntries(
-            JOB_TYPES.map((type) => [
-              type,
-              statusesOf(rows.filter((row) => row.job_type === type)),
-            ]),
-          ) as z.infer<typeof countsSchema>["by_job_type"],
+          by_job_type: recordOf(JOB_TYPES, (type) =>
+            statusesOf(rows.filter((row) => row.job_type === type)),
+          ),
           by_pending_code: await countReasons(ctx, presenter, tenantScope, rows),
           by_error_code: sumBy(rows, ({ error_code: code }) => code ?? undefined),
           ended_after: endedAfter,
@@ -88,9 +76,7 @@ export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
 
 const statusesOf = (rows: JobCount[]): z.infer<typeof byStatus> => {
   const sums = sumBy(rows, ({ status }) => status);
-  return Object.fromEntries(JOB_STATUSES.map((status) => [status, sums[status] ?? 0])) as z.infer<
-    typeof byStatus
-  >;
+  return recordOf(JOB_STATUSES, (status) => sums[status] ?? 0);
 };
 
 function sumBy<Row extends { jobs: number }>(
@@ -119,8 +105,7 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // Waiting jobs that are not in the queue are between two attempts. The queue was read after the
-  // counts.
+  // Waiting jobs that are not in the queue, which was read later, are between two attempts.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

@@ -1,6 +1,4 @@
-import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
 import { isFinal } from "../../core/jobs/states";
 import { type Route, route } from "../../platform/http/route";
 import {
@@ -8,6 +6,7 @@ import {
   eventSchema,
   KEEP_ALIVE,
   KEEP_ALIVE_MS,
+  lastEventId,
   type ServerSentEvent,
   sendEvents,
 } from "../../platform/http/sse";
@@ -16,57 +15,39 @@ import { findJobSnapshot, type JobEventRow, listJobEvents } from "../../services
 import type { JobWatch } from "./job-watch";
 import { requireJobGlance } from "./jobs";
 
-/** May be empty: a browser that has received no event sends an empty id. */
-const EVENT_ID = /^[0-9]{0,15}$/;
-
-export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
-  return [
-    route({
-      method: "GET",
-      paths: ["/api/jobs/:job_id/events"],
-      scope: "user",
-      waits: true,
-      operationId: "streamJobEvents",
-      tag: "Jobs",
-      summary: "Stream a job's events",
-      description:
-        "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
-        "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
-        "without an id, as it changes. The stream ends after the job's last status.",
-      headers: {
-        "Last-Event-ID": z
-          .string()
-          .regex(EVENT_ID, "is not the id of an event")
-          .optional()
-          .describe("the id of the last event that arrived: the stream goes on after it"),
-      },
-      answers: {
-        200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
-        204: { description: "the job has ended, and its last event has arrived" },
-      },
-      refusals: { 404: ["job_not_found"] },
-      async handle({ params, headers, request, reply, principal }) {
-        const tenantScope = tenantScopeOf(principal);
-        const { job_id: jobId, status } = await requireJobGlance(ctx, params, tenantScope);
-        const afterId = Number(headers["Last-Event-ID"] ?? 0);
-        if (
-          isFinal(status) &&
-          (await listJobEvents(ctx.pool, jobId, tenantScope, afterId)).length === 0
-        ) {
-          // 204 tells a browser's EventSource not to connect again.
-          return reply.code(204).send();
-        }
-        const { signal } = ctx.waitingRequests.register(request, principal, reply, {
-          maxS: ctx.config.http.maxStreamS,
-        });
-        return sendEvents(
-          reply,
-          follow(ctx, watch, { jobId, tenantScope, afterId }, signal),
-          signal,
-        );
-      },
-    }),
-  ];
+export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/jobs/:job_id/events"],
+    scope: "user",
+    waits: true,
+    operationId: "streamJobEvents",
+    tag: "Jobs",
+    summary: "Stream a job's events",
+    description:
+      "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
+      "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
+      "without an id, as it changes. The stream ends after the job's last status.",
+    headers: lastEventId("the id of the last event that arrived: the stream goes on after it"),
+    answers: {
+      200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
+      204: { description: "the job has ended, and its last event has arrived" },
+    },
+    refusals: { 404: ["job_not_found"] },
+    async handle({ params, headers, request, reply, principal }) {
+      const tenantScope = tenantScopeOf(principal);
+      const { job_id: jobId, status } = await requireJobGlance(ctx, params, tenantScope);
+      const afterId = Number(headers["Last-Event-ID"] ?? 0);
+      const hasMore = async () =>
+        (await listJobEvents(ctx.pool, jobId, tenantScope, afterId)).length > 0;
+      // 204 tells a browser's EventSource not to connect again.
+      if (isFinal(status) && !(await hasMore())) return reply.code(204).send();
+      const { maxStreamS: maxS } = ctx.config.http;
+      const { signal } = ctx.waitingRequests.register(request, principal, reply, { maxS });
+      const events = follow(ctx, watch, { jobId, tenantScope, afterId }, signal);
+      return sendEvents(reply, events, signal);
+    },
+  });
 }
 
 interface Followed {
@@ -98,8 +79,7 @@ async function* follow(
         progress = job.progress;
         yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
       }
-      // The last event was sent, unless it was written between the two reads. Then the next round
-      // finds it.
+      // The next round finds an event that was written between the two reads.
       if (isFinal(job.status) && events.length === 0) return;
       if (isFinal(job.status)) continue;
       watcher.markRead({ ...job, last_event_id: lastId });

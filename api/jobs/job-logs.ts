@@ -1,81 +1,63 @@
 import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
-import { MAX_ATTEMPTS } from "../../core/constants";
 import { logKey } from "../../core/jobs/attempt-files";
 import { sendObject } from "../../platform/http/byte-range";
 import { type Route, route } from "../../platform/http/route";
-import { EVENT_STREAM, eventSchema, sendEvents } from "../../platform/http/sse";
+import { EVENT_STREAM, eventSchema, lastEventId, sendEvents } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
 import { followLog, LOG_EVENT_ID, positionAfter } from "./follow-log";
 import type { JobWatch } from "./job-watch";
-import { requireJobGlance } from "./jobs";
+import { attemptNumber, requireJobGlance } from "./jobs";
 
 const logQuery = z.strictObject({
-  attempt: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(MAX_ATTEMPTS)
-    .optional()
-    .describe("whose log; by default the latest attempt's"),
+  attempt: attemptNumber.describe("whose log; by default the latest attempt's"),
   follow: z.enum(["true", "false"]).default("false").describe("true: server-sent events"),
 });
 
-export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
-  return [
-    route({
-      method: "GET",
-      paths: ["/api/jobs/:job_id/logs"],
-      scope: "user",
-      waits: true,
-      operationId: "getJobLog",
-      tag: "Jobs",
-      summary: "Read or follow a job's log",
-      description:
-        "The log as text; empty while there is none. With `follow=true` server-sent events: `log`, with " +
-        "the data `{attempt, offset, text}`, as the log grows and through further attempts; `end`, with " +
-        "the job's status, when nothing more will come.",
-      query: logQuery,
-      headers: {
-        Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
-        "Last-Event-ID": z
-          .string()
-          .regex(LOG_EVENT_ID, "is not the id of an event")
-          .optional()
-          .describe("the id of the last event that arrived: the stream goes on after it"),
+export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/jobs/:job_id/logs"],
+    scope: "user",
+    waits: true,
+    operationId: "getJobLog",
+    tag: "Jobs",
+    summary: "Read or follow a job's log",
+    description:
+      "The log as text; empty while there is none. With `follow=true` server-sent events: `log`, with " +
+      "the data `{attempt, offset, text}`, as the log grows and through further attempts; `end`, with " +
+      "the job's status, when nothing more will come.",
+    query: logQuery,
+    headers: {
+      Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
+      ...lastEventId(
+        "the id of the last event that arrived: the stream goes on after it",
+        LOG_EVENT_ID,
+      ),
+    },
+    answers: {
+      200: {
+        description: "the log",
+        content: { "text/plain": z.string(), [EVENT_STREAM]: eventSchema },
       },
-      answers: {
-        200: {
-          description: "the log",
-          content: { "text/plain": z.string(), [EVENT_STREAM]: eventSchema },
-        },
-        206: { description: "the range asked for", content: { "text/plain": z.string() } },
-      },
-      refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
-      async handle({ params, headers, request, reply, query, principal }) {
-        const tenantScope = tenantScopeOf(principal);
-        const seen = positionAfter(headers["Last-Event-ID"]);
-        const job = await requireJobGlance(ctx, params, tenantScope);
-        if (query.follow === "false") {
-          const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
-          const sizeBytes = (await ctx.store.sizeOf(key)) ?? 0;
-          reply.type("text/plain; charset=utf-8");
-          return sendObject(ctx.store, { key, sizeBytes }, headers.Range, reply);
-        }
-        const from = seen ?? {
-          attempt: query.attempt ?? Math.max(1, job.attempts),
-          offset: 0,
-        };
-        const { signal } = ctx.waitingRequests.register(request, principal, reply, {
-          maxS: ctx.config.http.maxStreamS,
-        });
-        const only = query.attempt;
-        return sendEvents(
-          reply,
-          followLog(ctx, watch, { jobId: job.job_id, tenantScope, from, only }, signal),
-          signal,
-        );
-      },
-    }),
-  ];
+      206: { description: "the range asked for", content: { "text/plain": z.string() } },
+    },
+    refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
+    async handle({ params, headers, request, reply, query, principal }) {
+      const tenantScope = tenantScopeOf(principal);
+      const seen = positionAfter(headers["Last-Event-ID"]);
+      const job = await requireJobGlance(ctx, params, tenantScope);
+      if (query.follow === "false") {
+        const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
+        const sizeBytes = (await ctx.store.sizeOf(key)) ?? 0;
+        reply.type("text/plain; charset=utf-8");
+        return sendObject(ctx.store, { key, sizeBytes }, headers.Range, reply);
+      }
+      const from = seen ?? { attempt: query.attempt ?? Math.max(1, job.attempts), offset: 0 };
+      const { maxStreamS: maxS } = ctx.config.http;
+      const { signal } = ctx.waitingRequests.register(request, principal, reply, { maxS });
+      const followed = { jobId: job.job_id, tenantScope, from, only: query.attempt };
+      return sendEvents(reply, followLog(ctx, watch, followed, signal), signal);
+    },
+  });
 }

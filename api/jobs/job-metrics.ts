@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { tenantScopeOf } from "../../core/accounts/principal";
-import { MAX_ATTEMPTS } from "../../core/constants";
 import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { listMetrics, type MetricsPoint } from "../../services/jobs/job-metrics";
-import { requireJobGlance } from "./jobs";
+import { attemptNumber, requireJobGlance } from "./jobs";
 
 /** The name of the series for progress. */
 const PROGRESS = "progress";
@@ -33,13 +32,7 @@ export function jobMetricsRoute(ctx: Context): Route {
       "Progress and the numbers of `::forge` lines, as its worker's heartbeats told them: a point each 10 s, of " +
       "long attempts fewer. Kept for 30 days. What a job has made is in its result and manifest.",
     query: z.strictObject({
-      attempt: z.coerce
-        .number()
-        .int()
-        .min(1)
-        .max(MAX_ATTEMPTS)
-        .optional()
-        .describe("by default the latest"),
+      attempt: attemptNumber.describe("by default the latest"),
       max_points: z.coerce
         .number()
         .int()
@@ -52,17 +45,11 @@ export function jobMetricsRoute(ctx: Context): Route {
     refusals: { 404: ["job_not_found"] },
     async handle({ params, principal, query }) {
       const tenantScope = tenantScopeOf(principal);
-      const job = await requireJobGlance(ctx, params, tenantScope);
-      const attempt = query.attempt ?? Math.max(1, job.attempts);
-      const points = await listMetrics(
-        ctx.pool,
-        job.job_id,
-        attempt,
-        tenantScope,
-        query.max_points,
-      );
+      const { job_id: jobId, attempts } = await requireJobGlance(ctx, params, tenantScope);
+      const { attempt = Math.max(1, attempts), max_points: maxPoints } = query;
+      const points = await listMetrics(ctx.pool, jobId, attempt, tenantScope, maxPoints);
       return {
-        job_id: job.job_id,
+        job_id: jobId,
         attempt,
         at: points.map(({ at }) => at.toISOString()),
         series: seriesOf(points),

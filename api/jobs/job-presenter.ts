@@ -18,10 +18,7 @@ import { listQueued, readFleet, readQueue } from "../../services/jobs/queue-view
 import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
-/**
- * How long fleet and queue are cached, in ms: VIEW_FACTOR times the time spent on explaining jobs
- * with them, within these bounds.
- */
+/** Fleet and queue are cached for VIEW_FACTOR times what explaining jobs took, within these ms. */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
 /** After this time, explaining jobs pauses for as long as it ran, so that other work can run. */
@@ -75,15 +72,13 @@ export class JobPresenter {
     const queued = new Map(
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
-    const reasons = new Map(
-      waiting
-        .filter(({ job_id: id }) => !queued.has(id))
-        .map((job) => [job.job_id, betweenAttempts(job.attempts)] as const),
-    );
-    const inQueue = waiting.flatMap((job) => {
+    const reasons = new Map<string, PendingReason>();
+    const inQueue: WaitingJob[] = [];
+    for (const job of waiting) {
       const queuedAt = queued.get(job.job_id);
-      return queuedAt === undefined ? [] : [waitingJobOf(job, queuedAt)];
-    });
+      if (queuedAt === undefined) reasons.set(job.job_id, betweenAttempts(job.attempts));
+      else inQueue.push(waitingJobOf(job, queuedAt));
+    }
     const explained = await this.explain(inQueue);
     for (const [at, { jobId }] of inQueue.entries()) {
       const reason = explained[at];

@@ -34,10 +34,7 @@ function submissionRoute(ctx: Context, type: JobType): Route {
       examples: declarationOf(type).examples,
     },
     answers: ACCEPTED,
-    refusals: {
-      402: ["budget_exhausted"],
-      404: ["dataset_not_found", "checkpoint_not_found"],
-    },
+    refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
     handle: async (call) =>
       await submitJob(ctx, call, {
         type,

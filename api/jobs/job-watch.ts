@@ -1,35 +1,22 @@
 import { Loop } from "../../platform/loop";
-import type { Component } from "../../platform/service";
 import type { Context } from "../../services/context";
 import { type JobSnapshot, listJobSnapshots } from "../../services/jobs/job-events";
 
 const POLL_MS = 250;
 
 /**
- * Wakes the followers of a job when it changes. One query every 250 ms checks all jobs that are
- * followed in this process; without followers it does not run. So statements that change jobs need
- * not notify anyone.
+ * Wakes a job's followers when it changes. One query every 250 ms checks all followed jobs of the
+ * process, so that statements that change jobs need not notify anyone.
  */
-export class JobWatch implements Component {
-  readonly name = "job watch";
+export class JobWatch {
   private readonly watched = new Map<string, Set<JobWatcher>>();
-  private readonly loop: Loop;
+  readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
     this.loop = new Loop("job watch", POLL_MS, () => this.poll(), ctx);
   }
 
-  start(): void {
-    this.loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  /**
-   * Watches a job until `close`. Call this before you read the job, so that no change is missed.
-   */
+  /** Watches a job until `close`. Call it before reading the job, so that no change is missed. */
   watch(jobId: string, signal: AbortSignal): JobWatcher {
     const watchers = this.watched.get(jobId) ?? new Set();
     this.watched.set(jobId, watchers);
@@ -82,8 +69,7 @@ export class JobWatcher {
   }
 
   /**
-   * Waits up to `timeoutMs`. True if the job has changed since the last call, or the signal
-   * aborted.
+   * Waits up to `timeoutMs`. True if the job changed since the last call, or the signal aborted.
    */
   async next(timeoutMs: number): Promise<boolean> {
     if (!this.changed) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { MAX_ATTEMPTS } from "../../core/constants";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { ERROR_CODES, JOB_STATUSES } from "../../core/jobs/states";
@@ -36,6 +36,9 @@ const jobsQuery = z.strictObject({
   ...searchQuery("the beginning of a job's id, or a part of a tag or of the notes"),
   ...tenantQuery,
 });
+
+/** The query parameter `attempt` of a job's logs and metrics. */
+export const attemptNumber = z.coerce.number().int().min(1).max(MAX_ATTEMPTS).optional();
 
 const NOT_FOUND = { 404: ["job_not_found"] };
 

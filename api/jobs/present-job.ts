@@ -9,6 +9,7 @@ import { jobWorkflowId } from "../../core/workflow-ids";
 import type { AttemptRow } from "../../services/jobs/attempts";
 import type { JobRow } from "../../services/jobs/jobs";
 import type { JobCost } from "../billing/job-costs";
+import { nullableNumber, nullableText } from "../fields";
 
 const anyObject = z.record(z.string(), z.unknown());
 
@@ -42,64 +43,50 @@ export const jobSchema = z
     payload: anyObject.describe("in the field names of the specification's table"),
     status: z.enum(JOB_STATUSES),
     attempts: z.int().describe("times it was handed to a worker"),
-    worker_id: z.string().nullable(),
+    worker_id: nullableText,
     result: anyObject.nullable(),
-    error: z.string().nullable(),
+    error: nullableText,
     error_code: z.enum(ERROR_CODES).nullable(),
     created_at: timestamp,
     started_at: timestamp.nullable(),
     completed_at: timestamp.nullable(),
-    artifacts_uri: z.string().nullable(),
-    artifacts_url: z
-      .string()
-      .nullable()
-      .describe(
-        "lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's",
-      ),
-    logs_uri: z.string().nullable(),
+    artifacts_uri: nullableText,
+    artifacts_url: nullableText.describe(
+      "lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's",
+    ),
+    logs_uri: nullableText,
     logs_url: z.string().describe("where this API answers with the log"),
     resources: anyObject,
     params: anyObject,
-    notes: z.string().nullable(),
+    notes: nullableText,
     timeout_s: z.int(),
     max_attempts: z.int(),
     progress: z.number().min(0).max(1).nullable(),
     priority: z.int(),
     tags: z.array(z.string()),
-    pipeline_id: z.string().nullable(),
-    pipeline_step: z.string().nullable().describe("the step of that pipeline"),
-    deployment_id: z
-      .string()
-      .nullable()
-      .describe("of a job that Forge made to serve a deployment on another worker: which one"),
-    retried_from: z.string().nullable().describe("the job whose payload this one repeats"),
+    pipeline_id: nullableText,
+    pipeline_step: nullableText.describe("the step of that pipeline"),
+    deployment_id: nullableText.describe(
+      "of a job that Forge made to serve a deployment on another worker: which one",
+    ),
+    retried_from: nullableText.describe("the job whose payload this one repeats"),
     pending_reason: pendingReason
       .nullable()
       .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
     cancel_requested_at: timestamp.nullable(),
-    cancelled_by: z
-      .string()
-      .nullable()
-      .describe(
-        "the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place",
-      ),
+    cancelled_by: nullableText.describe(
+      "the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place",
+    ),
     workflow_id: z.string().describe("of its workflow in Temporal"),
-    workflow_url: z
-      .string()
-      .nullable()
-      .describe(
-        "where Temporal's UI shows it; null where the server knows none, and in the answer to its submission",
-      ),
-    cost_usd: z
-      .number()
-      .nullable()
-      .describe("of its billing record; of a live deployment so far; null: it has none"),
-    estimated_cost_usd: z
-      .number()
-      .nullable()
-      .describe(
-        "of an unfinished job, if its next attempt succeeds; null in the answer to its submission",
-      ),
+    workflow_url: nullableText.describe(
+      "where Temporal's UI shows it; null where the server knows none, and in the answer to its submission",
+    ),
+    cost_usd: nullableNumber.describe(
+      "of its billing record; of a live deployment so far; null: it has none",
+    ),
+    estimated_cost_usd: nullableNumber.describe(
+      "of an unfinished job, if its next attempt succeeds; null in the answer to its submission",
+    ),
     stuck: z
       .object({ activity: z.string(), tries: z.int(), since: timestamp })
       .nullable()
@@ -176,21 +163,20 @@ function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow):
 export const attemptSchema = z
   .object({
     attempt: z.int(),
-    worker_id: z.string().nullable(),
+    worker_id: nullableText,
     queued_at: timestamp,
     assigned_at: timestamp.nullable(),
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     outcome: z.enum(OUTCOMES).nullable(),
-    error: z.string().nullable(),
+    error: nullableText,
     usage: z
-      .record(z.string(), z.number().nullable())
+      .record(z.string(), nullableNumber)
       .nullable()
       .describe("what its worker says that it used; `gpu_hours` is null where it says nothing"),
-    gpu_hours_measured: z
-      .number()
-      .nullable()
-      .describe("from its hand-out to its end, times its worker's GPUs: the most that is billed"),
+    gpu_hours_measured: nullableNumber.describe(
+      "from its hand-out to its end, times its worker's GPUs: the most that is billed",
+    ),
   })
   .meta({ id: "Attempt" });
 

@@ -10,16 +10,19 @@ import {
 import { fieldsAt, withHints } from "../../platform/http/validation";
 import type { Context } from "../../services/context";
 
-/** Parses a submission's body and replaces aliases by field names. @throws InvalidRequest that names the field. */
+/** Parses a submission's body; replaces aliases. @throws InvalidRequest that names the field. */
 export function readSubmission(ctx: Context, type: JobType, body: unknown): Submission {
-  const known = (path: PropertyKey[]): string[] => [
+  const { defaultTeacher: teacher } = ctx.config.jobs;
+  return withHints(fieldsOf(type), () => parseSubmission(type, body, { teacher }));
+}
+
+/** The names, with aliases, of the fields at a path in a submission of this type. */
+export const fieldsOf =
+  (type: JobType) =>
+  (path: PropertyKey[]): string[] => [
     ...fieldsAt(submissionSchema(type), path),
     ...(path.length === 0 ? Object.keys(aliasesOf(type)) : []),
   ];
-  return withHints(known, () =>
-    parseSubmission(type, body, { teacher: ctx.config.jobs.defaultTeacher }),
-  );
-}
 
 export function requireJobType(type: string): JobType {
   if (isJobType(type)) return type;

@@ -17,9 +17,7 @@ interface JobRequest {
   /** Whose job it is. */
   userId: string;
   retriedFrom?: string;
-  /**
-   * The request's content. It tells a retry with the same Idempotency-Key from a reuse of the key.
-   */
+  /** Tells a retry with the same Idempotency-Key from a reuse of the key. */
   content: unknown;
 }
 

@@ -15,7 +15,7 @@ import {
 import { pipelineSchema } from "./present-pipeline";
 import { show } from "./show-pipeline";
 
-const usd = z.number().min(0).max(999_999_999_999);
+export const usd = z.number().min(0).max(999_999_999_999);
 
 const budgetBody = z.strictObject({
   budget_usd: usd.nullable().describe("beyond which no step is begun; null: no bound"),

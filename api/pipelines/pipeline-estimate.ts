@@ -5,25 +5,18 @@ import { type Route, route } from "../../platform/http/route";
 import { estimatePipeline } from "../../services/billing/estimate-pipeline";
 import { findRateCard } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
+import { amounts, presentAmounts } from "../billing/billing-estimate";
+import { nullableNumber } from "../fields";
 import { PIPELINE_EXAMPLES, pipelineBody, readPipeline } from "./pipeline-submissions";
-
-const amounts = {
-  expected_usd: z.number(),
-  low_usd: z.number(),
-  high_usd: z.number(),
-};
 
 const estimateSchema = z
   .object({
     currency: z.literal("USD"),
     ...amounts,
-    duration_s: z
-      .number()
-      .nullable()
-      .describe(
-        "along the longest way through the steps, without waiting for workers and people; null: of some type " +
-          "there is no job yet to go by",
-      ),
+    duration_s: nullableNumber.describe(
+      "along the longest way through the steps, without waiting for workers and people; null: of some type " +
+        "there is no job yet to go by",
+    ),
     steps: z.array(
       z.object({
         name: z.string(),
@@ -57,24 +50,15 @@ export function pipelineEstimateRoute(ctx: Context): Route {
     answers: { 200: { description: "the estimate", schema: estimateSchema } },
     async handle({ body, principal: { userId } }) {
       const card = await findRateCard(ctx.pool, userId);
-      const { steps, expectedUsd, lowUsd, highUsd, durationS } = await estimatePipeline(
-        ctx,
-        userId,
-        body.steps,
-        card,
-      );
+      const pipeline = await estimatePipeline(ctx, userId, body.steps, card);
       return {
         currency: "USD",
-        expected_usd: expectedUsd.toNumber(),
-        low_usd: lowUsd.toNumber(),
-        high_usd: highUsd.toNumber(),
-        duration_s: durationS,
-        steps: steps.map(({ step, estimate }) => ({
+        ...presentAmounts(pipeline),
+        duration_s: pipeline.durationS,
+        steps: pipeline.steps.map(({ step, estimate }) => ({
           name: step.name,
           job_type: step.job_type,
-          expected_usd: estimate.expectedUsd.toNumber(),
-          low_usd: estimate.lowUsd.toNumber(),
-          high_usd: estimate.highUsd.toNumber(),
+          ...presentAmounts(estimate),
           basis: estimate.basis,
           samples: estimate.samples,
         })),

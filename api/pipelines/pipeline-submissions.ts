@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
-import { aliasesOf, OPTION_FIELDS, submissionSchema } from "../../core/jobs/payloads";
+import { OPTION_FIELDS } from "../../core/jobs/payloads";
 import {
   definePipeline,
   type LocateErrors,
@@ -19,8 +19,8 @@ import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { checkReferences } from "../../services/jobs/new-job";
-import { listSteps } from "../../services/pipelines/pipeline-steps";
 import { insertPipeline } from "../../services/pipelines/pipelines";
+import { fieldsOf } from "../jobs/read-submission";
 import { pipelineSchema } from "./present-pipeline";
 import { showPipeline } from "./show-pipeline";
 
@@ -116,14 +116,12 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
             requestId: request.id,
             leaseS: ctx.config.outbox.firstLeaseS,
           });
-          return await showPipeline(db, row, await listSteps(db, [pipelineId]));
+          return await showPipeline(db, row);
         },
       });
       if (isNew) {
-        request.log.info(
-          { pipeline_id: pipelineId, steps: body.steps.length },
-          "pipeline accepted",
-        );
+        const fields = { pipeline_id: pipelineId, steps: body.steps.length };
+        request.log.info(fields, "pipeline accepted");
         ctx.signals.emit("pipeline", pipelineId);
       }
       return answer;
@@ -131,10 +129,7 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
   });
 }
 
-/**
- * With strict references, ids in the body must exist. Ids from earlier steps are checked once they
- * are known.
- */
+/** With strict references, ids in the body must exist. Ids from earlier steps are checked later. */
 async function checkGivenNames(
   ctx: Context,
   userId: string,
@@ -160,20 +155,14 @@ export function readPipeline(ctx: Context, body: unknown): PipelineDefinition {
 
 /** Errors in a step's submission name the field by its path in the pipeline's body. */
 const withStepPath: LocateErrors = (type, at, run) => {
-  const known = (path: PropertyKey[]): string[] => [
-    ...fieldsAt(submissionSchema(type), path),
-    ...(path.length === 0 ? Object.keys(aliasesOf(type)) : []),
-  ];
   try {
-    return withHints(known, run);
+    return withHints(fieldsOf(type), run);
   } catch (error) {
     if (!(error instanceof InvalidRequest)) throw error;
     const param = error.param ?? "";
     const [field = ""] = param.split(".");
     const place = field in OPTION_FIELDS ? at.options : at.payload;
-    throw new InvalidRequest(
-      `${place}: ${error.message}`,
-      param === "" ? place : `${place}.${param}`,
-    );
+    const path = param === "" ? place : `${place}.${param}`;
+    throw new InvalidRequest(`${place}: ${error.message}`, path);
   }
 };

@@ -12,10 +12,14 @@ import type { Context } from "../../services/context";
 import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
 import { decideStep } from "../../services/pipelines/decide-step";
 import { listSteps } from "../../services/pipelines/pipeline-steps";
-import { costsOfPipelines, listPipelines } from "../../services/pipelines/pipelines";
+import {
+  costsOfPipelines,
+  listPipelines,
+  type PipelineRow,
+} from "../../services/pipelines/pipelines";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
-import { pipelineBudgetRoute, recordPipelineBudget } from "./pipeline-budget";
+import { pipelineBudgetRoute, recordPipelineBudget, usd } from "./pipeline-budget";
 import { pipelineSchema, presentPipeline } from "./present-pipeline";
 import { resumePipeline } from "./resume-pipeline";
 import { requirePipeline, show, showPipeline } from "./show-pipeline";
@@ -24,12 +28,7 @@ const NOT_FOUND = { 404: ["pipeline_not_found"] };
 
 const resumeBody = z.strictObject({
   from: stepName.optional().describe("do this step and all after it again, completed or not"),
-  budget_usd: z
-    .number()
-    .min(0)
-    .max(999_999_999_999)
-    .optional()
-    .describe("in place of the one it had"),
+  budget_usd: usd.optional().describe("in place of the one it had"),
   gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("in place of theirs"),
 });
 
@@ -72,18 +71,11 @@ export function pipelineRoutes(ctx: Context): Route[] {
         const ids = rows.map((row) => row.pipeline_id);
         const steps = await listSteps(ctx.pool, ids);
         const costs = await costsOfPipelines(ctx.pool, ids);
-        return presentPage(
-          "pipelines",
-          rows,
-          page,
-          (row) => row.pipeline_id,
-          (row) =>
-            presentPipeline(
-              row,
-              steps.filter((step) => step.pipeline_id === row.pipeline_id),
-              costs.get(row.pipeline_id) ?? 0,
-            ),
-        );
+        const present = (row: PipelineRow) => {
+          const own = steps.filter((step) => step.pipeline_id === row.pipeline_id);
+          return presentPipeline(row, own, costs.get(row.pipeline_id) ?? 0);
+        };
+        return presentPage("pipelines", rows, page, (row) => row.pipeline_id, present);
       },
     }),
     route({
@@ -145,11 +137,8 @@ export function pipelineRoutes(ctx: Context): Route[] {
       async handle({ body, principal, params }) {
         const id = params.pipeline_id ?? "";
         const tenantScope = tenantScopeOf(principal);
-        const decision = {
-          approved: body.approved,
-          by: principal.keyName,
-          note: body.note ?? null,
-        };
+        const { approved, note = null } = body;
+        const decision = { approved, by: principal.keyName, note };
         await decideStep(ctx, id, tenantScope, body.step, decision, principal);
         return await show(ctx, id, tenantScope);
       },
@@ -176,20 +165,14 @@ export function pipelineRoutes(ctx: Context): Route[] {
           content: [id, body],
           create: async (db) => {
             const before = await requirePipeline(db, id, tenantScope);
-            const repeated = await resumePipeline(
-              db,
-              id,
-              tenantScope,
-              body,
-              ctx.config.outbox.firstLeaseS,
-            );
+            const { firstLeaseS: leaseS } = ctx.config.outbox;
+            const repeated = await resumePipeline(db, id, tenantScope, body, leaseS);
             if (body.budget_usd !== undefined) {
               const after = { ...before, budget_usd: body.budget_usd };
               await recordPipelineBudget(db, before, after, principal);
             }
             request.log.info({ pipeline_id: id, repeated }, "pipeline resumed");
-            const row = await requirePipeline(db, id, tenantScope);
-            return await showPipeline(db, row, await listSteps(db, [id]));
+            return await showPipeline(db, await requirePipeline(db, id, tenantScope));
           },
         });
         if (isNew) ctx.signals.emit("pipeline", id);

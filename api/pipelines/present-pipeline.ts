@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { z } from "zod";
 import { defaultWarning, judgeBudget } from "../../core/billing/budget";
-import { JOB_TYPES } from "../../core/jobs/job-types";
+import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { JOB_STATUSES } from "../../core/jobs/states";
 import { remainingSeconds } from "../../core/pipelines/forecast";
 import { choiceSchema, PIPELINE_STATUSES, STEP_STATUSES } from "../../core/pipelines/step";
@@ -186,17 +186,10 @@ const roundOrNull = (value: number | undefined): number | null =>
   value === undefined ? null : round(value);
 
 function remainingOf(steps: StepView[], history: TypeHistory[]): number | null {
-  const known = steps.map((step) => ({
-    name: step.name,
-    job_type: step.job_type,
-    needs: step.needs,
-    status: step.status,
-    elapsed_s: step.job_elapsed_s ?? 0,
-  }));
-  const remaining = remainingSeconds(
-    known,
-    (type) => history.find(({ job_type }) => job_type === type)?.duration_s,
-  );
+  const known = steps.map((step) => ({ ...step, elapsed_s: step.job_elapsed_s ?? 0 }));
+  const durationOf = (type: JobType) =>
+    history.find(({ job_type }) => job_type === type)?.duration_s;
+  const remaining = remainingSeconds(known, durationOf);
   return remaining === null ? null : round(remaining);
 }
 

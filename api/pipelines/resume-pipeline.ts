@@ -25,8 +25,8 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. If only its gate
- * stopped a step and the gate is replaced, the new gate is evaluated and the step is not repeated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. A step that only
+ * its gate stopped is not repeated if the gate is replaced: the new gate is evaluated.
  *
  * @returns the steps that are repeated, or whose gate is evaluated again.
  */
@@ -69,8 +69,8 @@ export async function resumePipeline(
 }
 
 /**
- * In the `gates` of a resume, this name means all evaluations of a sweep. Its condition replaces that of the step that
- * chooses the best one.
+ * In `gates`, this name means all evaluations of a sweep. Its condition replaces that of the step
+ * that chooses the best one.
  */
 const SWEEP_EVALUATIONS = SWEEP.judged;
 

@@ -2,7 +2,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Context } from "../../services/context";
-import { listSteps, listSubmitted, type StepView } from "../../services/pipelines/pipeline-steps";
+import { listSteps, listSubmitted } from "../../services/pipelines/pipeline-steps";
 import {
   costsOfPipelines,
   findPipeline,
@@ -27,17 +27,13 @@ export async function show(
   id: string,
   tenantScope: TenantScope,
 ): Promise<Pipeline> {
-  const row = await requirePipeline(pool, id, tenantScope);
-  return await showPipeline(pool, row, await listSteps(pool, [id]));
+  return await showPipeline(pool, await requirePipeline(pool, id, tenantScope));
 }
 
 /** Presents a pipeline with its definition, costs and forecast. */
-export async function showPipeline(
-  db: Queryable,
-  row: PipelineRow,
-  steps: StepView[],
-): Promise<Pipeline> {
+export async function showPipeline(db: Queryable, row: PipelineRow): Promise<Pipeline> {
   const { pipeline_id: id, user_id: userId } = row;
+  const steps = await listSteps(db, [id]);
   const costs = await costsOfPipelines(db, [id]);
   const types = steps.map(({ job_type }) => job_type);
   const history = await readHistory(db, userId, types);

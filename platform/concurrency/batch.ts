@@ -5,11 +5,7 @@ export interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/**
- * Runs a batch and resolves each of its calls.
- *
- * @throws what `work` throws; then no call was resolved.
- */
+/** Runs a batch and resolves each of its calls. If `work` throws, no call was resolved. */
 export async function answer<Item, Result>(
   batch: Waiting<Item, Result>[],
   work: (items: Item[]) => Promise<Result[]>,

@@ -10,8 +10,8 @@ export class FairQueue {
 
   /**
    * @param atOnce how many items run at the same time.
-   * @param perGroup how many of them may be of one group. Less than `atOnce`, so that slow items of one group don't
-   *   use all slots.
+   * @param perGroup how many of them may be of one group. Less than `atOnce`, so that slow items of
+   *   one group don't use all slots.
    */
   constructor(
     private readonly atOnce = 1,
@@ -52,10 +52,8 @@ export class FairQueue {
         resolve();
       };
       const leave = (): void => {
-        this.keep(
-          group,
-          (this.waiting.get(group) ?? []).filter((one) => one !== start),
-        );
+        const others = (this.waiting.get(group) ?? []).filter((one) => one !== start);
+        this.keep(group, others);
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", leave, { once: true });

@@ -1,10 +1,7 @@
 /** Items processed concurrently: each request to a bucket is a round trip. */
 const AT_ONCE = 8;
 
-/**
- * Runs functions one after the other. A failure does not stop the rest; all failures are thrown at
- * the end.
- */
+/** Runs functions in order. Failures don't stop the rest, and are thrown at the end. */
 export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const work of works) await work().catch((error: unknown) => failures.push(error));
@@ -12,9 +9,8 @@ export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> 
 }
 
 /**
- * Runs `work` for each item of a paginated list, several items concurrently. A failure does not
- * stop the rest; all failures are thrown at the end. Stops after a page on which every item failed,
- * because then a shared dependency is probably unavailable.
+ * Runs `work` for each item of a paginated list, several at once. Failures are thrown at the end.
+ * Stops after a page on which every item failed: a shared dependency is probably unavailable.
  *
  * @param size items of a page. A page with fewer items is the last one.
  * @param list returns the page after an item.
@@ -44,9 +40,7 @@ async function failuresOf<T>(items: T[], work: (item: T) => Promise<unknown>): P
   return failures;
 }
 
-/**
- * Throws a single failure unchanged, and several as an AggregateError with the first one's message.
- */
+/** Throws one failure unchanged, several as an AggregateError with the first one's message. */
 function throwAll(failures: unknown[]): void {
   const [first, ...more] = failures;
   if (more.length > 0) throw new AggregateError(failures, `${failures.length} failed: ${first}`);

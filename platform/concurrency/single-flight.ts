@@ -1,7 +1,4 @@
-/**
- * Runs concurrent calls with the same key once; each caller gets the result. A later call runs
- * again.
- */
+/** Concurrent calls with the same key run once and share the result. A later call runs again. */
 export class SingleFlight<Result> {
   private readonly inFlight = new Map<string, Promise<Result>>();
 

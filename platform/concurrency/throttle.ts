@@ -30,10 +30,7 @@ export class Throttle {
     this.everyMs = 1_000 / rate.perSecond;
   }
 
-  /**
-   * Counts one call of a group. Resolves to true when it may pass, or at once to false if too many
-   * wait.
-   */
+  /** Counts a call. Resolves to true when it may pass, or at once to false if too many wait. */
   async wait(group: string): Promise<boolean> {
     const ms = this.next(group);
     if (ms === 0) return true;

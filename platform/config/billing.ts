@@ -1,10 +1,7 @@
 import { z } from "zod";
 import { OUTCOMES, type Outcome } from "../../core/jobs/states";
 
-/**
- * The Stripe library takes a host and a port, and sends the key to it. A path or user is not
- * allowed.
- */
+/** Only a host and port: the Stripe library takes no more, and sends the key there. */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => /^https?:\/\/[^/?#@]+\/?$/.test(url), "must be a host, without a path");
@@ -16,7 +13,7 @@ export const BILLING_VARIABLES = {
   FORGE_BILL_OUTCOMES: z
     .string()
     .default("")
-    .transform((given, context) => readOutcomes(given, context))
+    .transform(readOutcomes)
     .describe(
       `outcomes of attempts that are billed in addition to completed, comma-separated: ${UNBILLED_BY_DEFAULT.join(", ")}`,
     ),
@@ -77,13 +74,6 @@ export function billingExportOf(
   }
   const { FORGE_STRIPE_METER_EVENT: meterEvent, FORGE_STRIPE_API_URL: apiUrl } = env;
   return { intervalS, to: { name, apiKey, meterEvent, apiUrl } };
-}
-
-export function billingOf(env: Pick<Variables, "FORGE_BILL_OUTCOMES">) {
-  return {
-    /** Attempts with these outcomes are billed in addition to completed ones. */
-    outcomes: env.FORGE_BILL_OUTCOMES,
-  };
 }
 
 function readOutcomes(given: string, context: z.RefinementCtx): Set<Outcome> {

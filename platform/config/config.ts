@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing";
+import { BILLING_VARIABLES, billingExportOf } from "./billing";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap";
 import { DATABASE_VARIABLES, databaseOf } from "./database";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployments";
@@ -8,19 +8,21 @@ import { LIMIT_VARIABLES, limitsOf } from "./limits";
 import { fileVariableOf, readSecretFiles, SECRET_VARIABLES } from "./secret-files";
 import { STORE_VARIABLES, storeOf } from "./store";
 import { TEMPORAL_VARIABLES, temporalOf } from "./temporal";
-import { flag, listOf, policyJson, policyOf, seconds, wholeNumber } from "./values";
+import {
+  flag,
+  listOf,
+  policyJson,
+  policyOf,
+  seconds,
+  wholeNumber,
+  wholeNumberFrom,
+} from "./values";
 
 /** Every variable that the server reads: default, unit and meaning. */
 const variables = {
   FORGE_HOME: z.string().default(".forge").describe("directory of all local state"),
   FORGE_HOST: z.string().default("127.0.0.1").describe("address to listen on"),
-  FORGE_PORT: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(65_535)
-    .default(8080)
-    .describe("HTTP port; 0 takes any free one"),
+  FORGE_PORT: wholeNumberFrom(0, 8080, 65_535).describe("HTTP port; 0 takes any free one"),
   ...DATABASE_VARIABLES,
   ...STORE_VARIABLES,
   ...DEPLOYMENT_VARIABLES,
@@ -50,15 +52,9 @@ const variables = {
   FORGE_CANCEL_GRACE_S: seconds(20).describe(
     "time that a worker has to stop a cancelled job before the job is taken from it, in seconds",
   ),
-  FORGE_OFFER_S: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(3_600)
-    .default(30)
-    .describe(
-      "a worker may be assigned a job without a poll for this long after it registered or its result was accepted, in seconds",
-    ),
+  FORGE_OFFER_S: wholeNumberFrom(0, 30, 3_600).describe(
+    "a worker may be assigned a job without a poll for this long after it registered or its result was accepted, in seconds",
+  ),
   FORGE_DEADLINE_GRACE_S: seconds(60).describe(
     "no job times out before a server has been up to accept its result for this long, in seconds",
   ),
@@ -139,9 +135,7 @@ const variables = {
   ),
 };
 
-/**
- * Read by the embedded stack and the demo only; listed so that they are not reported as unknown.
- */
+/** The embedded stack and the demo read these. Listed so that they are not unknown. */
 const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
 
 const schema = z.object(variables).transform((env, context) => ({
@@ -163,7 +157,8 @@ const schema = z.object(variables).transform((env, context) => ({
   database: databaseOf(env),
   store: storeOf(env),
   deployments: deploymentsOf(env),
-  billing: billingOf(env),
+  /** Attempts with these outcomes are billed in addition to completed ones. */
+  billing: { outcomes: env.FORGE_BILL_OUTCOMES },
   billingExport: billingExportOf(env, context),
   logLevel: env.FORGE_LOG_LEVEL,
   temporal: temporalOf(env, context),
@@ -210,9 +205,7 @@ export interface LoadedConfig {
 }
 
 /**
- * Reads the configuration from the environment.
- *
- * @throws one Error that names every bad variable.
+ * Reads the configuration from the environment. @throws one Error that names every bad variable.
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));

@@ -5,9 +5,7 @@ import { seconds, wholeNumber } from "./values";
 const FILES = ["sslrootcert", "sslcert", "sslkey"] as const;
 const MODES = ["disable", "no-verify", "prefer", "require", "verify-ca", "verify-full"];
 
-/**
- * Describes what is wrong with a connection URL. The URL may hold a password: no message quotes it.
- */
+/** What is wrong with a connection URL. No message quotes the URL: it may hold a password. */
 function problemOf(text: string): string | undefined {
   // A path is the directory of a Unix socket, which has no TLS.
   if (text.startsWith("/")) return undefined;

@@ -62,9 +62,7 @@ export const DEPLOYMENT_VARIABLES = {
   ),
 };
 
-type Environment = {
-  [Name in keyof typeof DEPLOYMENT_VARIABLES]: z.output<(typeof DEPLOYMENT_VARIABLES)[Name]>;
-};
+type Environment = z.output<z.ZodObject<typeof DEPLOYMENT_VARIABLES>>;
 
 export const deploymentsOf = (env: Environment) => ({
   stopGraceS: env.FORGE_DEPLOYMENT_STOP_GRACE_S,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { recordOf } from "../record-of";
 import { wholeNumber } from "./values";
 
 /** Limits per tenant. */
@@ -40,9 +41,7 @@ export const LIMIT_VARIABLES = {
     .describe("bytes of artifacts that a tenant may have in the store; none: unlimited"),
 };
 
-type Environment = {
-  [Name in keyof typeof LIMIT_VARIABLES]: z.output<(typeof LIMIT_VARIABLES)[Name]>;
-};
+type Environment = z.output<z.ZodObject<typeof LIMIT_VARIABLES>>;
 
 /** Limits on a current count, each with the variable that sets it. */
 const CAPS = {
@@ -68,10 +67,8 @@ export interface Cap {
 
 export const limitsOf = (env: Environment) => ({
   rate: { perMinute: env.FORGE_RATE_LIMIT_PER_MINUTE, burst: env.FORGE_RATE_LIMIT_BURST },
-  caps: Object.fromEntries(
-    Object.entries(CAPS).map(([name, variable]) => [
-      name,
-      { name, variable, limit: env[variable] },
-    ]),
-  ) as Record<CapName, Cap>,
+  caps: recordOf<CapName, Cap>(Object.keys(CAPS) as CapName[], (name) => {
+    const variable = CAPS[name];
+    return { name, variable, limit: env[variable] };
+  }),
 });

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { type AddressPolicy, NOT_PUBLIC } from "../net/address-policy";
 import type { S3BucketSettings } from "../store/s3-bucket";
-import { flag, readAddressPolicy } from "./values";
+import { flag, readAddressPolicy, wholeNumberFrom } from "./values";
 
 const STORE_URL = /^(s3|spaces):\/\/([a-z0-9][a-z0-9.-]{1,62})\/?$/;
 
@@ -25,10 +25,7 @@ const tenantBucket = z
 
 export type TenantBucket = z.output<typeof tenantBucket>;
 
-/**
- * A file, so that no tenant's secret is in the environment. Errors name a bad field but don't quote
- * it.
- */
+/** A file keeps tenants' secrets out of the environment. Errors name a bad field, not its value. */
 const tenantStoresFile = z
   .string()
   .optional()
@@ -49,10 +46,7 @@ const tenantStoresFile = z
 
 const tenantStores = z.record(z.string(), z.array(tenantBucket));
 
-/**
- * Where artifacts, logs and billing files are stored. The specification (4.6) names the
- * credentials.
- */
+/** The store of artifacts, logs and billing files. Specification 4.6 names its credentials. */
 export const STORE_VARIABLES = {
   FORGE_STORE_DIR: z
     .string()
@@ -90,21 +84,12 @@ export const STORE_VARIABLES = {
   FORGE_SIGNED_URLS: flag
     .default(true)
     .describe("whether workers, and users on request, access a bucket directly with signed URLs"),
-  FORGE_STORE_RESERVE_BYTES: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .default(256 * 1024 * 1024)
-    .describe(
-      "free space of a local store that uploads must leave for bills, manifests and logs, in bytes",
-    ),
-  FORGE_SIGNED_URL_TTL_S: z.coerce
-    .number()
-    .int()
-    .min(60)
-    .max(7 * 86_400)
-    .default(3600)
-    .describe("how long a signed URL is valid, in seconds"),
+  FORGE_STORE_RESERVE_BYTES: wholeNumberFrom(0, 256 * 1024 * 1024).describe(
+    "free space of a local store that uploads must leave for bills, manifests and logs, in bytes",
+  ),
+  FORGE_SIGNED_URL_TTL_S: wholeNumberFrom(60, 3600, 7 * 86_400).describe(
+    "how long a signed URL is valid, in seconds",
+  ),
 };
 
 export interface StoreConfig {
@@ -123,14 +108,12 @@ type Variables = z.output<z.ZodObject<typeof STORE_VARIABLES>> & { FORGE_HOME: s
 export function storeOf(env: Variables): StoreConfig {
   const [, scheme, bucket] = STORE_URL.exec(env.FORGE_STORE_URL ?? "") ?? [];
   const directory = resolve(env.FORGE_STORE_DIR ?? `${env.FORGE_HOME}/store`);
+  const { FORGE_TENANT_STORES_FILE: buckets, FORGE_TENANT_STORES_ALLOW: addresses } = env;
   const common = {
     directory,
     signsUrls: env.FORGE_SIGNED_URLS,
     reserveBytes: env.FORGE_STORE_RESERVE_BYTES,
-    tenants: {
-      buckets: env.FORGE_TENANT_STORES_FILE,
-      addresses: env.FORGE_TENANT_STORES_ALLOW,
-    },
+    tenants: { buckets, addresses },
   };
   if (bucket === undefined) return common;
   const isSpaces = scheme === "spaces";

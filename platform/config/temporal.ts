@@ -53,18 +53,6 @@ interface TemporalConnectionConfig {
   apiKey?: string;
 }
 
-export interface TemporalConfig {
-  connection: TemporalConnectionConfig;
-  address: string;
-  /** Without a slash at the end. */
-  uiUrl: string | null;
-  namespace: string;
-  taskQueue: string;
-  stickyS: number;
-  taskTimeoutMs: number;
-  stuckAfterTries: number;
-}
-
 /** Checked at startup: the clients would fail only at their first call, without naming the file. */
 function isUsable(options: { ca?: Buffer | undefined; cert?: Buffer; key?: Buffer }): boolean {
   try {
@@ -76,7 +64,7 @@ function isUsable(options: { ca?: Buffer | undefined; cert?: Buffer; key?: Buffe
   }
 }
 
-export function temporalOf(env: Variables, context: z.core.$RefinementCtx): TemporalConfig {
+export function temporalOf(env: Variables, context: z.core.$RefinementCtx) {
   const refuse = (name: keyof Variables, message: string): void => {
     context.issues.push({ code: "custom", path: [name], message, input: undefined });
   };
@@ -105,13 +93,15 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
     ...(serverName ? { serverNameOverride: serverName } : {}),
   };
   const address = env.TEMPORAL_ADDRESS;
-  return {
-    connection: {
-      address,
-      tls: (env.TEMPORAL_TLS ?? needsTls) ? tls : false,
-      ...(apiKey ? { apiKey } : {}),
-    },
+  const connection: TemporalConnectionConfig = {
     address,
+    tls: (env.TEMPORAL_TLS ?? needsTls) ? tls : false,
+    ...(apiKey ? { apiKey } : {}),
+  };
+  return {
+    connection,
+    address,
+    /** Without a slash at the end. */
     uiUrl: env.FORGE_TEMPORAL_UI_URL?.replace(/\/$/, "") ?? null,
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,

@@ -5,7 +5,7 @@ import { AddressPolicy } from "../net/address-policy";
 
 export const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 
-/** Undefined if the variable is not set; add `.default()` for another value. */
+/** true, false, 1 or 0. Add `.default()` or `.optional()`. */
 export const flag = z
   .enum(["true", "false", "1", "0"])
   .transform((value) => value === "true" || value === "1");
@@ -13,6 +13,12 @@ export const flag = z
 /** A whole number of at least 1. */
 export const wholeNumber = (byDefault: number) =>
   z.coerce.number().int().positive().default(byDefault);
+
+/** A whole number of at least `least` and, if given, at most `most`. */
+export const wholeNumberFrom = (least: number, byDefault: number, most?: number) => {
+  const number = z.coerce.number().int().min(least);
+  return (most === undefined ? number : number.max(most)).default(byDefault);
+};
 
 const json = z
   .string()
@@ -39,10 +45,7 @@ export const listOf = (given = ""): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-/**
- * Parses a comma-separated list of networks. A network with a leading + is allowed in addition to
- * the default rule. The error names an invalid network.
- */
+/** Parses comma-separated networks; one with a leading + is allowed in addition to the default. */
 export function readAddressPolicy(
   given: string | undefined,
   context: z.core.$RefinementCtx<string | undefined>,

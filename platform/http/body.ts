@@ -34,10 +34,7 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
 
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...'"\\,[{'].map((sign) => sign.charCodeAt(0));
 
-/**
- * An upper bound: each value except the first follows a comma or an opening bracket outside of
- * strings.
- */
+/** An upper bound: each value but the first follows a comma or opening bracket outside strings. */
 function countValues(bytes: Buffer): number {
   let count = 0;
   let isText = false;

@@ -5,10 +5,8 @@ import type { ByteRange, ObjectStore } from "../store/object-store";
 import { releasingBuffers } from "./streamed-memory";
 
 /**
- * Sends an object or the requested range. Bytes appended in the meantime are left out, because the
- * length is already announced.
- *
- * @throws 416 for a range beyond the object's end.
+ * Sends an object or the requested range, without bytes that are appended after the length was
+ * announced. @throws 416 for a range beyond the end.
  */
 export function sendObject(
   store: ObjectStore,

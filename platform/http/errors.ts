@@ -104,32 +104,25 @@ function toForgeError(error: FastifyError | Error): ForgeError {
 }
 
 function fromFastify(error: FastifyError | Error): ForgeError | undefined {
-  if (!("statusCode" in error) || error.statusCode === undefined) return undefined;
-  switch (error.statusCode) {
-    case 400:
-      return new ForgeError(400, "malformed_request", "the request is incomplete or malformed");
-    case 413:
-      return new ForgeError(413, "body_too_large", "the request body is too large");
-    case 415:
-      return new ForgeError(
-        415,
-        "unsupported_media_type",
-        "this route does not accept the Content-Type",
-      );
-    case 503:
-      return new Unavailable("the server is stopping; try again shortly");
-    default:
-      return undefined;
-  }
+  const status = "statusCode" in error ? (error.statusCode ?? 0) : 0;
+  const known = FASTIFY_ERRORS[status];
+  return known && new ForgeError(status, ...known);
 }
 
+/** Codes and messages for errors of Fastify, by status. */
+const FASTIFY_ERRORS: Record<number, [code: string, message: string]> = {
+  400: ["malformed_request", "the request is incomplete or malformed"],
+  413: ["body_too_large", "the request body is too large"],
+  415: ["unsupported_media_type", "this route does not accept the Content-Type"],
+  503: ["unavailable", "the server is stopping; try again shortly"],
+};
+
 function fromParser(code: string | undefined): ForgeError {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return new ForgeError(431, "headers_too_large", "the request's headers are too large");
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new ForgeError(408, "request_timeout", "the request did not arrive in time");
-    default:
-      return new ForgeError(400, "malformed_request", "this is not an HTTP request");
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return new ForgeError(431, "headers_too_large", "the request's headers are too large");
   }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return new ForgeError(408, "request_timeout", "the request did not arrive in time");
+  }
+  return new ForgeError(400, "malformed_request", "this is not an HTTP request");
 }

@@ -4,16 +4,14 @@ const LOOK_MS = 20;
 /** At each tick the next requests of a queue may pass: one, or SHARE_AT_ONCE of a long queue. */
 const TICK_MS = 10;
 const SHARE_AT_ONCE = 0.02;
-/**
- * Work of all other tenants below this is at most a request some seconds ago: the tenant is alone.
- */
+/** Below this much work of all other tenants, a tenant counts as alone. */
 const OTHERS_IDLE = 0.05;
 const MAX_TENANTS = 10_000;
 /** Work below this, about 140 requests a second, does not make a process busy. */
 const SMALL_TENANT = 200;
 
 interface Options {
-  /** The share of its time, from 0 to 1, from which on the process counts as busy. */
+  /** From this share of its time on, from 0 to 1, the process counts as busy. */
   busyFrom: number;
   /** Longest wait of a request. */
   maxWaitMs: number;
@@ -53,10 +51,7 @@ export class FairShare {
   /** When a request of the largest tenant last passed without waiting. */
   private passedMs = 0;
 
-  /**
-   * @param busyShare returns the share of the time since its last call in which the process was
-   * busy.
-   */
+  /** @param busyShare returns the share of the time since its last call that was busy. */
   constructor(
     private readonly options: Options,
     private readonly nowMs: () => number,
@@ -67,8 +62,7 @@ export class FairShare {
    * Resolves to true when a request of this tenant may pass, or at once to false if `maxWaiting`
    * requests already wait.
    *
-   * @param queue name of the tenant's queue to wait in. Requests of one queue pass in order of
-   *   arrival.
+   * @param queue names one of the tenant's queues. Each passes requests in order of arrival.
    */
   async enter(tenant: string, queue: string, maxWaiting: number): Promise<boolean> {
     this.spend(tenant, 1);
@@ -103,16 +97,17 @@ export class FairShare {
   }
 
   /**
-   * Lets requests pass that are due, and the next ones of each queue whose tenant need not wait.
-   * Not the whole queue, which would make the process busy at once, but a share that is large
-   * enough to drain a long queue however fast requests join it.
+   * Lets overdue requests pass, and a share of each queue whose tenant need not wait. The whole
+   * queue would make the process busy at once. The share drains a long queue faster than requests
+   * join it.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
       const next = Math.ceil(waiting.length * SHARE_AT_ONCE);
       const due = this.due(queue);
-      const leaving = this.mustWait(tenant) ? due : Math.max(due, next);
+      const mustWait = this.isLargest(tenant) && this.looksBusy();
+      const leaving = mustWait ? due : Math.max(due, next);
       for (const { pass } of waiting.splice(0, leaving)) pass();
       if (waiting.length === 0) this.queues.delete(name);
     }
@@ -122,9 +117,9 @@ export class FairShare {
   }
 
   /**
-   * How many requests of a queue pass even if the process is busy: the overdue ones, and before
-   * their time as many as spread the queue evenly over the time that is left. Otherwise a burst
-   * would pass as a burst when its time is up.
+   * How many requests of a queue pass even if the process is busy: the overdue ones, or as many as
+   * spread the queue evenly over the time left. Otherwise a burst would wait and then pass as a
+   * burst.
    */
   private due(queue: Queue): number {
     const { waiting } = queue;
@@ -141,8 +136,8 @@ export class FairShare {
   }
 
   /**
-   * Whether a request passes without waiting. Of the largest tenant one per tick: a burst would
-   * make the process busy before the next measurement.
+   * Whether a request passes without waiting. The largest tenant passes one request per tick: a
+   * burst would make the process busy before the next measurement.
    */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
@@ -150,10 +145,6 @@ export class FairShare {
     if (this.nowMs() - this.passedMs < TICK_MS) return false;
     this.passedMs = this.nowMs();
     return true;
-  }
-
-  private mustWait(tenant: string): boolean {
-    return this.isLargest(tenant) && this.looksBusy();
   }
 
   /** Whether the tenant causes most of the work while other tenants send requests too. */

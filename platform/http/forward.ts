@@ -186,15 +186,11 @@ function requestHeaders({ headers, body, method }: Forwarding): OutgoingHttpHead
 
 /** The response headers that may be passed to the client. */
 export function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const own = namedBy(headers);
-  return Object.fromEntries(
-    Object.entries(headers).filter(
-      (entry): entry is [string, string | string[]] =>
-        entry[1] !== undefined &&
-        ![...HOP_BY_HOP, ...own].includes(entry[0]) &&
-        !FOR_BROWSERS.test(entry[0]),
-    ),
+  const dropped = new Set([...HOP_BY_HOP, ...namedBy(headers)]);
+  const passed = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !dropped.has(name) && !FOR_BROWSERS.test(name),
   );
+  return Object.fromEntries(passed) as Record<string, string | string[]>;
 }
 
 /** Hop-by-hop headers that the Connection header names. */

@@ -33,10 +33,7 @@ export function pageOf(query: { limit: number; after?: string | undefined }): Pa
   return { limit: query.limit, after: query.after === undefined ? undefined : read(query.after) };
 }
 
-/**
- * Drops the extra row that shows whether there is another page, and adds the cursor of the next
- * page.
- */
+/** Drops the extra row, which shows that another page follows, and adds the next page's cursor. */
 export function presentPage<Row, Shown>(
   name: string,
   rows: WithPosition<Row>[],

@@ -74,19 +74,13 @@ function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): vo
   socket.pause();
 }
 
-/**
- * Ignores upgrades, like Node without an upgrade listener. Otherwise Node would detach its error
- * listener.
- */
+/** Ignores upgrades too. Otherwise Node would detach its error listener. */
 function drop(request: IncomingMessage & { upgrade?: boolean }): number {
   request.upgrade = false;
   return 0;
 }
 
-/**
- * Closes a connection without stack traces: Node creates an unused error for each of many open
- * requests.
- */
+/** Closes a connection without stack traces: Node creates an error for each open request. */
 function cutOff(socket: Socket): void {
   const { stackTraceLimit } = Error;
   socket.prependOnceListener("close", () => {

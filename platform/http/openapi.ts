@@ -43,9 +43,7 @@ const REFUSALS: Record<number, string> = {
   503: "something that Forge stands on is away; `Retry-After` tells when to come back",
 };
 
-/**
- * Builds the OpenAPI document from the routes' validation schemas. Contains canonical paths only.
- */
+/** Builds the OpenAPI document from the routes' schemas. Only canonical paths are in it. */
 export function describeApi(routes: Route[], info: Info): OpenApiDocument {
   const schemas: Json = {};
   const paths: OpenApiDocument["paths"] = {};
@@ -148,58 +146,50 @@ function describeBody(route: Route, schemas: Json): (Operation["requestBody"] & 
     };
   }
   if (!route.body) return undefined;
-  const examples = Object.entries(route.body.examples).map(([name, value]) => [name, { value }]);
   return {
     required: !route.body.optional,
     content: {
       "application/json": {
         schema: toSchema(route.body.schema, "input", schemas),
-        examples: Object.fromEntries(examples),
+        examples: mapValues(route.body.examples, (value) => ({ value })),
       },
     },
   };
 }
 
 function describeAnswers(route: Route, routes: Route[], schemas: Json): Record<string, Json> {
-  return Object.fromEntries(
-    Object.entries(route.answers).map(([status, answer]) => {
-      const links = status === "201" ? linksFrom(answer, routes) : {};
-      return [
-        status,
-        {
-          description: answer.description,
-          ...describeHeaders(answer),
-          ...describeContent(answer, schemas),
-          ...(Object.keys(links).length > 0 ? { links } : {}),
-        },
-      ];
-    }),
-  );
+  return mapValues(route.answers, (answer, status) => {
+    const links = status === "201" ? linksFrom(answer, routes) : {};
+    return {
+      description: answer.description,
+      ...describeHeaders(answer),
+      ...describeContent(answer, schemas),
+      ...(Object.keys(links).length > 0 ? { links } : {}),
+    };
+  });
 }
+
+const mapValues = <Value, Mapped>(
+  values: Record<string, Value>,
+  map: (value: Value, key: string) => Mapped,
+): Record<string, Mapped> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value, key)]));
 
 function describeHeaders({ headers }: Answer): Json {
   if (!headers) return {};
-  const described = Object.entries(headers).map(([name, description]) => [
-    name,
-    { description, schema: { type: "string" } },
-  ]);
-  return { headers: Object.fromEntries(described) };
+  const schema = { type: "string" };
+  return { headers: mapValues(headers, (description) => ({ description, schema })) };
 }
 
 function describeContent({ schema, content }: Answer, schemas: Json): Json {
   const bodies = content ?? (schema ? { "application/json": schema } : {});
   if (Object.keys(bodies).length === 0) return {};
-  const described = Object.entries(bodies).map(([type, body]) => [
-    type,
-    { schema: toSchema(body, "output", schemas) },
-  ]);
-  return { content: Object.fromEntries(described) };
+  return {
+    content: mapValues(bodies, (body) => ({ schema: toSchema(body, "output", schemas) })),
+  };
 }
 
-/**
- * Links from a created object to each operation whose only path parameter is a field of the
- * response.
- */
+/** Links a created object to the operations whose only path parameter is a field of it. */
 function linksFrom(answer: Answer, routes: Route[]): Json {
   if (!(answer.schema instanceof z.ZodObject)) return {};
   const fields = Object.keys(answer.schema.shape);
@@ -225,8 +215,8 @@ function describeRefusals(route: Route): Record<string, Json> {
     may(400, "invalid_request", ...(route.body ? ["malformed_json"] : []));
     may(403, "invalid_api_key", "insufficient_scope");
     may(503, "unavailable");
+    may(429, "rate_limited", "quota_exceeded");
   }
-  if (route.scope !== "open") may(429, "rate_limited", "quota_exceeded");
   if (hasBody) {
     may(408, "request_timeout");
     may(413, "body_too_large");
@@ -236,15 +226,10 @@ function describeRefusals(route: Route): Record<string, Json> {
     may(409, "request_in_flight");
     may(422, "idempotency_key_reused");
   }
-  return Object.fromEntries(
-    Object.entries(codes).map(([status, words]) => [
-      status,
-      {
-        description: `${REFUSALS[Number(status)] ?? "refused"}: ${words.map((word) => `\`${word}\``).join(", ")}`,
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-      },
-    ]),
-  );
+  return mapValues(codes, (words, status) => ({
+    description: `${REFUSALS[Number(status)] ?? "refused"}: ${words.map((word) => `\`${word}\``).join(", ")}`,
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+  }));
 }
 
 /** Converts a zod schema to JSON Schema. Schemas with an id become components. */

@@ -2,10 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 
 type Line = Parameters<FastifyBaseLogger["info"]>;
 
-/**
- * Creates a child logger at its first use. Most requests of workers log nothing, and creating the
- * logger costs half as much as handling a heartbeat.
- */
+/** Creates a child logger at its first use: it costs half a heartbeat, and few requests log. */
 export function lazyChild(
   parent: FastifyBaseLogger,
   bindings: Record<string, unknown>,

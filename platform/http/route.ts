@@ -57,9 +57,7 @@ interface RouteSpec<Q, B> {
   unlimited?: true;
   /** Latency does not matter: the key is looked up in a batch with those of other such requests. */
   batchedKeyLookup?: true;
-  /**
-   * For routes of workers: waits for its tenant's share of a busy process, as requests of users do.
-   */
+  /** For routes of workers: waits for the tenant's share of a busy process, like user requests. */
   fairShare?: true;
   /** Limits the rate of a tenant's requests, before their bodies are read. */
   throttle?: Throttle;

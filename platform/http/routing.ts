@@ -75,7 +75,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
       reply.code(success);
       const call = {
         principal: request.principal,
-        params: readParams(request),
+        params: storable(request.params as Record<string, string>),
         query: readQuery(query, repeatable, request),
         body: readBody(route, request),
         headers: headers ? readHeaders(headers, request) : {},
@@ -93,9 +93,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
 export const routeOf = (request: FastifyRequest): Route | undefined =>
   request.routeOptions.config.route;
 
-/**
- * Whether a route streams events. Such routes have no HEAD, which would wait for the stream's end.
- */
+/** Whether a route streams events. It then has no HEAD, which would wait for the stream's end. */
 const isEndless = (route: Route): boolean =>
   Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
 
@@ -107,27 +105,17 @@ function requireContentType(route: Route, request: FastifyRequest): void {
   if (route.stream?.isAnything) return;
   const takes = route.stream?.contentTypes ?? ["application/json"];
   if (takes.includes(mediaTypeOf(request))) return;
-  throw new ForgeError(
-    415,
-    "unsupported_media_type",
-    `send Content-Type: ${takes.join(" or ")}`,
-    "Content-Type",
-  );
+  const message = `send Content-Type: ${takes.join(" or ")}`;
+  throw new ForgeError(415, "unsupported_media_type", message, "Content-Type");
 }
 
-/** Path parameters. An error names a parameter that Postgres could not store. */
-function readParams(request: FastifyRequest): Record<string, string> {
-  const params = request.params as Record<string, string>;
-  requireStorable(params);
-  return params;
-}
-
-/** @param given texts or lists of texts, by parameter name. */
-function requireStorable(given: Record<string, unknown>): void {
+/** Returns texts or lists of texts, by parameter name. @throws 400 if Postgres can't store one. */
+function storable<Given extends Record<string, unknown>>(given: Given): Given {
   for (const [name, value] of Object.entries(given)) {
     if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
     throw new InvalidRequest(`"${name}" may not contain NUL or half a surrogate pair`, name);
   }
+  return given;
 }
 
 function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequest): unknown {
@@ -135,7 +123,7 @@ function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequ
   for (const name of repeatable) {
     if (typeof given[name] === "string") given[name] = [given[name]];
   }
-  requireStorable(given);
+  storable(given);
   try {
     return parse(schema, given);
   } catch (error) {

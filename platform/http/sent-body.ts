@@ -24,8 +24,7 @@ export function readSentRange(header: string): SentRange | undefined {
 /**
  * The body of a streamed request, without its first `skipped` bytes.
  *
- * @param length the declared number of bytes. More or fewer are a 400; extra bytes are not passed
- *   on.
+ * @param length declared bytes. More or fewer are a 400; extra bytes are not passed on.
  */
 export async function* sentBytes(
   { body }: FastifyRequest,
@@ -43,10 +42,7 @@ export async function* sentBytes(
   if (length !== undefined && passed < length) throw mismatch(length);
 }
 
-/**
- * Reads a request's body. Unlike the stream's own iterator, leaving early doesn't destroy the
- * connection.
- */
+/** Reads a body. Unlike the stream's own iterator, it keeps the connection open if left early. */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
   body.iterator({ destroyOnReturn: false });
 

@@ -11,6 +11,18 @@ export const eventSchema = z.object({
   data: z.string().describe("JSON"),
 });
 
+/** May be empty: a browser that has received no event sends an empty id. */
+const EVENT_ID = /^[0-9]{0,15}$/;
+
+/** The header with which a client resumes a stream. */
+export const lastEventId = (description: string, id = EVENT_ID) => ({
+  "Last-Event-ID": z
+    .string()
+    .regex(id, "is not the id of an event")
+    .optional()
+    .describe(description),
+});
+
 export interface ServerSentEvent {
   /** A client sends this as Last-Event-ID to resume after the event. */
   id?: number | string;

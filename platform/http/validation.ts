@@ -2,9 +2,7 @@ import { closest, distance } from "fastest-levenshtein";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 
-/**
- * Parses with a schema. The error names the field, and suggests a known name for an unknown field.
- */
+/** Parses with a schema. The error names the field, and suggests a name for an unknown one. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return withHints(
     (path) => fieldsAt(schema, path),

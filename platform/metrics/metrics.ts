@@ -7,6 +7,7 @@ import {
   type MetricConfiguration,
   Registry,
 } from "prom-client";
+import { once } from "../concurrency/once";
 import { TemporalMetrics } from "./temporal-metrics";
 
 /** From a fast call to a long poll, in seconds. */
@@ -15,18 +16,12 @@ const REQUEST_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 const WAIT_S = [0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400];
 const STEP_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600];
 const BATCH = [1, 2, 5, 10, 50, 100, 500];
-/**
- * Sampling interval of the event loop's delay, in ms. A shorter one wakes an idle process too
- * often.
- */
+/** Sampling interval of the event loop's delay. A shorter one wakes an idle process too often. */
 const LOOP_DELAY_MS = 100;
 
 type Named = Pick<MetricConfiguration<string>, "name" | "help">;
 
-/**
- * Metrics of this process. No label takes its values from users, so a server has only a few hundred
- * series.
- */
+/** Metrics of this process. No label takes values from users: there are a few hundred series. */
 export class Metrics {
   /** Empty unless this process runs workflows. */
   readonly temporal = new TemporalMetrics();
@@ -142,17 +137,13 @@ export class Metrics {
     }
   }
 
-  private isWatching = false;
-
   /** Memory, CPU and event loop, measured from the first scrape on. */
-  private watchProcess(): void {
-    if (this.isWatching) return;
-    this.isWatching = true;
+  private readonly watchProcess = once(() =>
     collectDefaultMetrics({
       register: this.registry,
       eventLoopMonitoringPrecision: LOOP_DELAY_MS,
-    });
-  }
+    }),
+  );
 
   private counter(named: Named, labelNames: string[] = []): Counter {
     return new Counter({ ...named, labelNames, ...this.common });

@@ -2,10 +2,8 @@ import { isIPv6 } from "node:net";
 import { plainAddress } from "./address-policy";
 
 /**
- * Groups the addresses that count as one client: a single IPv4 address, or an IPv6 /64 network,
- * because the owner of one address usually has the whole network.
- *
- * @param given the address as a socket reports it.
+ * Groups addresses, as sockets report them, that count as one client: a single IPv4 address, or an
+ * IPv6 /64 network, because the owner of one address usually has the whole network.
  */
 export function addressGroup(given: string): string {
   const address = plainAddress(given);

@@ -3,10 +3,7 @@ import { lookup } from "node:dns/promises";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ConnectionRefused } from "./refused";
 
-/**
- * Loopback, link-local, multicast and unspecified addresses: refused unless the operator allows
- * them.
- */
+/** Loopback, link-local, multicast and unspecified addresses: refused by default. */
 export const LOCAL = [
   "0.0.0.0/8",
   "127.0.0.0/8",
@@ -55,10 +52,7 @@ function parseNetworks(networks: string[]): BlockList {
 const refused = (host: string): ConnectionRefused =>
   new ConnectionRefused(`the operator does not allow connections to ${host}`);
 
-/**
- * Decides which addresses may be connected to: the allow-list, or all addresses except refused
- * ones.
- */
+/** Allows the addresses of an allow-list; without a list, all addresses except refused ones. */
 export class AddressPolicy {
   private readonly allowed: BlockList | undefined;
   private readonly refused: BlockList;
@@ -81,10 +75,7 @@ export class AddressPolicy {
     return this.allowed ? this.allowed.check(bare, family) : !this.refused.check(bare, family);
   }
 
-  /**
-   * Resolves a host and returns an allowed address. Connect to this address, not to the name: a
-   * second lookup could return a different one.
-   */
+  /** Resolves a host to an allowed address. Connect to that: a second lookup may return another. */
   async resolve(host: string): Promise<string> {
     let found: LookupAddress[];
     try {
@@ -97,10 +88,7 @@ export class AddressPolicy {
     throw refused(host);
   }
 
-  /**
-   * A `lookup` function for clients that resolve names themselves. It returns allowed addresses
-   * only.
-   */
+  /** A `lookup` function for clients that resolve names. Returns allowed addresses only. */
   readonly lookup: LookupFunction = (host, options, done) => {
     systemLookup(host, { ...options, all: true }, (error, found) => {
       const usable = error ? [] : found.filter(({ address }) => this.allows(address));

@@ -20,8 +20,8 @@ export interface NamedServer {
 
 /**
  * Decides which addresses of deployed models may be connected to. A tenant's worker reports the
- * address, so it can't be trusted. Allowed are the worker's own address, and hosts that its key
- * names if they are public or the operator allows them. This machine and its link-local network
+ * address, so it can't be trusted. The policy allows the worker's own address, and hosts that its
+ * key names if they are public or the operator allows them. This machine and its link-local network
  * need the operator's permission.
  */
 export class ServingAddresses {

@@ -8,8 +8,7 @@ export async function readClock(db: Queryable): Promise<string> {
 }
 
 /**
- * The database's time and the sum of the recorded steps, in ms. The sum is rounded, so only a step
- * changes it.
+ * The database's time and the rounded sum of recorded steps, in ms. Only a step changes the sum.
  */
 export async function readClockAndSteps(
   db: Queryable,
@@ -24,21 +23,19 @@ export async function readClockAndSteps(
   return row;
 }
 
-/**
- * Longest delay between a step and its record. Rows written in between have times after the step.
- */
+/** A step is recorded within this time. Rows written in between have times after the step. */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**
  * SQL condition: a time is older than `age`, an interval, not counting forward steps of the clock
  * since then. Use it for every deletion by age: otherwise a clock set forward by mistake would
- * delete data. A backward step makes nothing older. Does not know steps that are not recorded yet;
- * ClockWatch.transaction handles those.
+ * delete data. A backward step makes nothing older. ClockWatch.transaction handles steps that are
+ * not recorded yet.
  *
- * A segment begins with a step, at `since`, and ends with the next one. Rows written in it are old
- * if their time is before `old_before`; then all rows of earlier segments are old too. A time from
- * `until` on belongs to a later segment. So there is a single time before which all rows are old.
- * Postgres computes it once per statement, and can use an index to find older rows.
+ * The steps divide time into segments, each from `since` to `until`. Rows of a segment are old if
+ * they are from before its `old_before`; then all rows of earlier segments are old too. The
+ * subquery returns the latest time before which all rows are old. Postgres computes it once per
+ * statement, and can find older rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (
@@ -61,10 +58,8 @@ export const secondsSince = (time: string): string =>
        where seen_at - ${NOTICED_WITHIN} <= ${time}))))::float8`;
 
 /**
- * Deletes at most `limit` rows that are older than `age`. Deleting very many rows in one statement
- * would time out.
- *
- * @returns the number of deleted rows.
+ * Deletes at most `limit` rows that are older than `age`: one statement for very many rows would
+ * time out. Returns the number of deleted rows.
  */
 export async function deleteOlder(
   db: Queryable,
@@ -131,10 +126,7 @@ export async function findLastLook(db: Queryable): Promise<number | undefined> {
   return row?.last ?? undefined;
 }
 
-/**
- * Deletes records of ended processes, and records with times from before a step that is recorded
- * now.
- */
+/** Deletes records of ended processes, and those from before a step that is being recorded. */
 export async function deleteLooksOutside(
   db: Queryable,
   fromMs: number,

@@ -26,15 +26,12 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * A table was changed, so a prepared statement would return other columns. It can't be prepared
- * again within its transaction.
+ * A table changed under a prepared statement, which can't be prepared again in this transaction.
  */
 export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
-/**
- * The transaction met a deadlock, a serialization failure or a changed table, and may be retried.
- */
+/** A deadlock, a serialization failure or a changed table: the transaction may be retried. */
 export const mayRunAgain = (error: unknown): boolean =>
   RACE_CODES.has(codeOf(error) ?? "") || isStalePlan(error);
 

@@ -11,10 +11,7 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 /** Advisory lock id (any fixed number): servers that start together migrate one after the other. */
 const LOCK = 7_263_001;
 
-/**
- * Longest wait for a table lock. Other transactions queue behind a waiting migration, so after this
- * time the migration pauses and lets them proceed.
- */
+/** Longest wait for a table lock. Others queue behind a waiting migration, so it then pauses. */
 const LOCK_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 1_000;
 const MAX_TRIES = 20;

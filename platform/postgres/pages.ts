@@ -18,9 +18,7 @@ export interface Page {
   after?: Cursor | undefined;
 }
 
-/**
- * A row with its position in the list. `found`: number of rows found, if the page may show fewer.
- */
+/** A row with its position in the list. `found`: rows found, if the page may show fewer. */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
 /** A page ends early if its rows would make the response larger than this. */
@@ -45,8 +43,7 @@ export class Where extends Parameters {
   }
 
   /**
-   * Limits rows to a tenant scope. The condition for all tenants matches the indexes of migration
-   * 0006.
+   * Limits rows to a tenant scope. The condition for all tenants matches indexes (migration 0006).
    */
   seenBy(tenantScope: TenantScope): this {
     if (tenantScope === null) return this.and("length(user_id) > 0");

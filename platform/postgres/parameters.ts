@@ -13,10 +13,7 @@ export class Parameters {
     return values.map((value) => this.add(value)).join(", ");
   }
 
-  /**
-   * The columns and values of an INSERT: `(a, b) values ($1, $2)`. The text depends on the names only, so the
-   * statement stays prepared.
-   */
+  /** `(a, b) values ($1, $2)` for an INSERT. Equal names give equal text, which stays prepared. */
   insert(row: Record<string, unknown>): string {
     return `(${Object.keys(row).join(", ")}) values (${this.addAll(Object.values(row))})`;
   }

@@ -31,8 +31,7 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
   });
-  // A broken idle connection is replaced at the next query. Without a listener the error would be
-  // thrown.
+  // The next query replaces a broken idle connection. Without a listener the error is thrown.
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
   // The pool listens to idle connections only. A connection may also break while it is acquired, or
   // between two statements.
@@ -40,16 +39,11 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   return pool;
 }
 
-/**
- * Longer than pg's default of 10 s, because a new connection has to prepare all statements again.
- */
+/** Longer than pg's 10 s, because a new connection must prepare all statements again. */
 const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();
-/**
- * Number of schema changes seen. Part of the statement names, so that all connections prepare
- * again.
- */
+/** Schema changes seen. Part of each statement's name, so that all connections prepare again. */
 let schema = 0;
 
 /** Derives a statement's name from its text, so that each connection parses and plans it once. */

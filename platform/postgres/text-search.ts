@@ -1,7 +1,4 @@
-/**
- * Conditions on text columns. `text` is a parameter. LIKE is not used, because its wildcards need
- * escaping.
- */
+/** Conditions on text columns; `text` is a placeholder. Not LIKE: its wildcards need escaping. */
 
 export const startsWith = (column: string, text: string): string =>
   `starts_with(${column}, ${text}::text)`;

@@ -14,10 +14,7 @@ export interface TransactionOptions {
 /** @param begun the results of BEGIN and of the statements sent with it. */
 type Work<T> = (db: Queryable, begun: pg.QueryResult[]) => Promise<T>;
 
-/**
- * Runs `work` in one transaction. Retries all of it after a deadlock, a serialization failure or a
- * schema change.
- */
+/** Runs `work` in a transaction. Retries a deadlock, serialization failure or schema change. */
 export async function transaction<T>(
   pool: pg.Pool,
   work: Work<T>,
@@ -31,6 +28,10 @@ export async function transaction<T>(
     }
   }
 }
+
+/** Runs `work` on one snapshot of the database. It may only read. */
+export const readSnapshot = <T>(pool: pg.Pool, work: Work<T>): Promise<T> =>
+  transaction(pool, work, { begin: "set transaction isolation level repeatable read read only" });
 
 async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOptions): Promise<T> {
   const client = await pool.connect();

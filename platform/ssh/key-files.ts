@@ -18,8 +18,7 @@ export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): stri
   isAdmin ? keyDir : join(keyDir, userId);
 
 /**
- * Reads a private key from a file below `directory`. Links that lead out of the directory are
- * refused.
+ * Reads a private key from a file below `directory`. Refuses links that lead out of it.
  *
  * @throws ConnectionRefused with a message that names the file, but never shows its content.
  */
@@ -37,12 +36,8 @@ export async function readKeyFile(directory: string, path: string): Promise<Buff
     throw outside;
   }
   const parsed = ssh2.utils.parseKey(content);
-  if (!(parsed instanceof Error) && !parsed.isPrivateKey()) {
-    throw new ConnectionRefused(`the key file "${path}" is not a private key`);
-  }
-  if (parsed instanceof Error) {
-    const why = /encrypted/i.test(parsed.message) ? "is encrypted" : "is not a private key";
-    throw new ConnectionRefused(`the key file "${path}" ${why}`);
-  }
-  return content;
+  if (!(parsed instanceof Error) && parsed.isPrivateKey()) return content;
+  const isEncrypted = parsed instanceof Error && /encrypted/i.test(parsed.message);
+  const why = isEncrypted ? "is encrypted" : "is not a private key";
+  throw new ConnectionRefused(`the key file "${path}" ${why}`);
 }

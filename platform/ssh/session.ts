@@ -10,18 +10,20 @@ export interface SshTarget {
   port: number;
   user: string;
   privateKey: Buffer;
-  /**
-   * The fingerprint that the host must present; undefined: any, reported as `SshSession.hostKey`.
-   */
+  /** The fingerprint that the host must present. Undefined: any; see `SshSession.hostKey`. */
   hostKey: string | undefined;
+}
+
+interface RunOptions {
+  stdin?: string | Buffer;
+  onOutput: (text: string) => void;
 }
 
 const READY_TIMEOUT_MS = 20_000;
 const KEEPALIVE_MS = 5_000;
 
 /**
- * One connection to a machine, authenticated by key. The host key is checked before anything is
- * sent.
+ * A connection to a machine, authenticated by key. Checks the host key before it sends anything.
  */
 export class SshSession {
   /** Rejects when the connection ends, for any reason. */
@@ -36,7 +38,7 @@ export class SshSession {
       client.once("close", () => reject(new Error("the connection was lost")));
     });
     this.lost.catch(() => undefined);
-    // Later errors reject the running command.
+    // `lost` rejects the running command. Without a listener the error would end the process.
     client.on("error", () => undefined);
   }
 
@@ -57,12 +59,9 @@ export class SshSession {
       const fail = (error: Error & { level?: string }): void => {
         client.end();
         if (presented !== "" && target.hostKey !== undefined && presented !== target.hostKey) {
-          const message = `the host's key is ${presented}, not ${target.hostKey} as it was before`;
-          reject(
-            new ConnectionRefused(
-              `${message}; if this is intended, request the bootstrap with the new key`,
-            ),
-          );
+          const what = `the host's key is ${presented}, not ${target.hostKey} as it was before`;
+          const hint = "if this is intended, request the bootstrap with the new key";
+          reject(new ConnectionRefused(`${what}; ${hint}`));
         } else if (error.level === "client-authentication") {
           reject(new ConnectionRefused(`${target.user} can't log in with this key`));
         } else {
@@ -91,23 +90,13 @@ export class SshSession {
     return new SshSession(client, presented);
   }
 
-  /**
-   * Runs a command to its end and returns its exit code.
-   *
-   * @param onOutput receives stdout and stderr as they arrive.
-   */
-  async run(
-    command: string,
-    options: { stdin?: string | Buffer; onOutput: (text: string) => void },
-  ): Promise<number> {
+  /** Runs a command and returns its exit code. `onOutput` gets stdout and stderr as they arrive. */
+  async run(command: string, options: RunOptions): Promise<number> {
     // ssh2 does not report a broken connection on its channels.
     return await Promise.race([this.runOpen(command, options), this.lost]);
   }
 
-  private async runOpen(
-    command: string,
-    options: { stdin?: string | Buffer; onOutput: (text: string) => void },
-  ): Promise<number> {
+  private async runOpen(command: string, options: RunOptions): Promise<number> {
     const channel = await new Promise<ClientChannel>((resolve, reject) => {
       this.client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
     });

@@ -36,7 +36,7 @@ async function fill(
   const manifest = `${JSON.stringify(what.manifest, null, 2)}\n`;
   archive.entry({ ...common, name: `${id}/${MANIFEST_FILE}` }, manifest);
   for (const { path, size_bytes: size } of what.manifest.files) {
-    // Manifests from before this rule may have such names.
+    // Older manifests may have unsafe names.
     if (!isPlainPath(path)) throw new Error(`${id} has a file with an unsafe name`);
     const entry = archive.entry({ ...common, name: `${id}/${path}`, size });
     // The archive's reader gets the error. Without a listener here it would end the process.

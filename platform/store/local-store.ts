@@ -53,7 +53,7 @@ export class LocalStore implements ObjectStore {
   }
 
   async append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void> {
-    const file = await openForAppend(this.pathOf(key));
+    const file = await openIn(this.pathOf(key), APPEND);
     try {
       let position = offset;
       for await (const chunk of body) {
@@ -160,7 +160,7 @@ export class LocalStore implements ObjectStore {
     const target = this.pathOf(key);
     const temporary = join(dirname(target), `.${randomUUID()}.part`);
     try {
-      const file = await createFile(temporary);
+      const file = await openIn(temporary, "wx");
       try {
         await fill(file);
         await file.sync();
@@ -190,11 +190,8 @@ export class LocalStore implements ObjectStore {
 
   private isInside(path: string): boolean {
     const real = realPathOf(path);
-    return real === undefined || `${real}${sep}`.startsWith(`${this.realRoot}${sep}`);
-  }
-
-  private get realRoot(): string {
-    return realPathOf(this.root) ?? this.root;
+    const root = realPathOf(this.root) ?? this.root;
+    return real === undefined || `${real}${sep}`.startsWith(`${root}${sep}`);
   }
 }
 
@@ -218,11 +215,8 @@ const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
 /** Names of unfinished files, as `write` chooses them. */
 const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
 
-const createFile = (path: string): Promise<FileHandle> => openIn(path, "wx");
-
-/** Opens a file for writing at any offset. Creates it if missing; never truncates it. */
-const openForAppend = (path: string): Promise<FileHandle> =>
-  openIn(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW);
+/** For writing at any offset: creates a missing file, and never truncates one. */
+const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
 /** Creates the directory only after the open fails: usually it exists. */
 async function openIn(path: string, flags: string | number): Promise<FileHandle> {

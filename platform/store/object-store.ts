@@ -45,18 +45,14 @@ export interface ObjectStore {
    * is missing, or if the target conflicts: a file where a folder must be, or the reverse.
    */
   move(from: string, to: string): Promise<boolean>;
-  /**
-   * Reads the whole object, or uses a checksum that the store verified. Undefined: no such object.
-   */
+  /** Reads the object, or uses a checksum that the store verified. Undefined: no such object. */
   measure(key: string): Promise<Measured | undefined>;
   /** Undefined: no such object. */
   sizeOf(key: string): Promise<number | undefined>;
   read(key: string, range?: ByteRange): Readable;
-  /**
-   * The absolute path of an existing object. Only stores that keep objects as local files have it.
-   */
+  /** The absolute path of an existing object. Only stores of local files have this method. */
   localPath?(key: string): string;
-  /** Free space in bytes. Only stores that know it have it. */
+  /** Free space in bytes. Only stores that know it have this method. */
   freeBytes?(): Promise<number>;
   /** Removes the object if it exists. */
   remove(key: string): Promise<void>;
@@ -111,9 +107,7 @@ export async function putJson(store: ObjectStore, key: string, value: unknown): 
   await store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
 }
 
-/**
- * @throws Error for an absolute key, one with a dot segment or empty segment, or one with a NUL.
- */
+/** @throws Error for an absolute key, or one with a dot segment, an empty segment or a NUL. */
 export function requireKey(key: string): string {
   const segments = key.replace(/\/$/, "").split("/");
   const isPlain = segments.every((segment) => !["", ".", ".."].includes(segment));

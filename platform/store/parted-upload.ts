@@ -11,9 +11,6 @@ const MAX_COPIED_BYTES = 256 * MEBIBYTE;
 const MAX_PARTS = 10_000;
 /** For a stream of unknown length, the part size doubles after this many parts. */
 const PARTS_OF_ONE_SIZE = 1_000;
-const FIRST_PART_BYTES = MIN_PART_BYTES;
-
-const NONE = Buffer.alloc(0);
 
 interface Target {
   Bucket: string;
@@ -29,7 +26,7 @@ export class PartedUpload {
   private uploadId: string | undefined;
   private readonly parts: CompletedPart[] = [];
   /** While one buffer is sent, the other fills. */
-  private readonly buffers: [Buffer, Buffer] = [NONE, NONE];
+  private readonly buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)];
   private filling: 0 | 1 = 0;
   private heldBytes = 0;
   private sending: Promise<void> = Promise.resolve();
@@ -51,10 +48,7 @@ export class PartedUpload {
     }
   }
 
-  /**
-   * Returns the filling buffer with free space. Grows it on demand, so that small objects need
-   * little.
-   */
+  /** Returns the filling buffer with free space, grown on demand: small objects need little. */
   private bufferFor(bytes: number): Buffer {
     const held = this.buffers[this.filling];
     if (held.length > this.heldBytes) return held;
@@ -69,10 +63,7 @@ export class PartedUpload {
     return this.buffers[this.filling].subarray(0, this.heldBytes);
   }
 
-  /**
-   * Copies bytes of another object within S3. Returns false if S3 does not accept a part of this
-   * size.
-   */
+  /** Copies bytes of another object within S3. False if S3 does not accept a part of this size. */
   async copy(CopySource: string, { start, end }: ByteRange): Promise<boolean> {
     if (this.heldBytes > 0 || end - start + 1 < Math.max(MIN_PART_BYTES, this.partBytes))
       return false;
@@ -103,10 +94,7 @@ export class PartedUpload {
     });
   }
 
-  /**
-   * Removes all parts. If that fails, the bucket's lifecycle rule must remove the unfinished
-   * upload.
-   */
+  /** Removes all parts. If this fails, the bucket's lifecycle rule must remove the upload. */
   async abort(): Promise<void> {
     await this.sending.catch(() => undefined);
     const { uploadId: UploadId } = this;
@@ -117,9 +105,9 @@ export class PartedUpload {
   /** Parts must be large enough to fit the object into 10,000 parts. */
   private get partBytes(): number {
     if (this.sizeBytes !== undefined) {
-      return Math.max(FIRST_PART_BYTES, Math.ceil(this.sizeBytes / (MAX_PARTS - 1_000)));
+      return Math.max(MIN_PART_BYTES, Math.ceil(this.sizeBytes / (MAX_PARTS - 1_000)));
     }
-    return FIRST_PART_BYTES * 2 ** Math.floor(this.parts.length / PARTS_OF_ONE_SIZE);
+    return MIN_PART_BYTES * 2 ** Math.floor(this.parts.length / PARTS_OF_ONE_SIZE);
   }
 
   /**

@@ -6,7 +6,7 @@ export interface Piece {
   /** Offsets in the object; `end` is exclusive. */
   start: number;
   end: number;
-  /** How many of its first bytes the previous piece already has. */
+  /** Leading bytes that the previous piece already has. */
   skipped: number;
   /** The piece is the object itself. */
   isWhole?: true;
@@ -14,10 +14,7 @@ export interface Piece {
 
 const DIGITS = 15;
 
-/**
- * The folder of an object's pieces. No job's file may have its suffix
- * (core/artifacts/plain-path.ts).
- */
+/** The folder of an object's pieces. plain-path.ts refuses job files with its suffix. */
 export const pieceFolder = (key: string): string => `${key}${PIECES_SUFFIX}/`;
 
 /** A piece is named by its zero-padded offset, so that names sort by offset. */

@@ -26,7 +26,7 @@ export interface S3BucketSettings extends S3Settings {
   signedUrlTtlS: number;
 }
 
-/** Operations on one bucket. Connects at first use. */
+/** The operations of S3 itself on one bucket. Connects at first use. */
 export class S3Bucket {
   private client: Promise<S3> | undefined;
 
@@ -59,7 +59,7 @@ export class S3Bucket {
   }
 
   /** Reads an object from `start` to `end`, inclusive. Resumes after a broken connection. */
-  async *read(key: string, start: number, end: number, opened?: Opened): AsyncGenerator<Buffer> {
+  async *stream(key: string, start: number, end: number, opened?: Opened): AsyncGenerator<Buffer> {
     let body = opened;
     let position = start;
     let etag: string | undefined;
@@ -80,11 +80,7 @@ export class S3Bucket {
     }
   }
 
-  /**
-   * Opens one download. Undefined: no such object.
-   *
-   * @param etag ETag of a download to resume. Fails if the object was replaced since.
-   */
+  /** Opens a download; undefined: no such object. With `etag`, fails if the object was replaced. */
   async open(key: string, start: number, end: number, etag?: string): Promise<Opened | undefined> {
     const Range =
       end === Number.MAX_SAFE_INTEGER

@@ -54,11 +54,7 @@ export function statusOf(error: unknown): number | undefined {
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/**
- * Awaits a call.
- *
- * @throws StoreUnavailable for any error except a missing object, which is thrown unchanged.
- */
+/** Awaits a call. Converts its error with `asUnavailable`, except that an object is missing. */
 export async function orUnavailable<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -67,10 +63,7 @@ export async function orUnavailable<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Converts an error to StoreUnavailable. Keeps only S3's error name, because its whole response may
- * hold secrets.
- */
+/** Converts an error to StoreUnavailable, with S3's error name: the rest may hold secrets. */
 export function asUnavailable(error: unknown): unknown {
   const isOurs = error instanceof StoreUnavailable || error instanceof ConnectionRefused;
   if (!(error instanceof Error) || isOurs) return error;

@@ -6,13 +6,11 @@ import {
   type Measured,
   type ObjectStore,
   requireKey,
-  type SignedUpload,
-  type StoredObject,
   StoreUnavailable,
 } from "./object-store";
 import { PartedUpload } from "./parted-upload";
 import { gather, type Piece, pieceFolder, pieceKey } from "./pieces";
-import { missing, S3Bucket, type S3BucketSettings } from "./s3-bucket";
+import { missing, S3Bucket } from "./s3-bucket";
 import { isMissing, orUnavailable } from "./s3-client";
 
 const MEBIBYTE = 1024 * 1024;
@@ -26,17 +24,7 @@ const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
  * The object store as an S3 bucket. S3 has no append: a growing object is a folder of pieces (see
  * pieces.ts) until `move` joins them.
  */
-export class S3Store implements ObjectStore {
-  private readonly bucket: S3Bucket;
-
-  constructor(settings: S3BucketSettings) {
-    this.bucket = new S3Bucket(settings);
-  }
-
-  put(key: string, body: Buffer): Promise<void> {
-    return this.bucket.put(key, body);
-  }
-
+export class S3Store extends S3Bucket implements ObjectStore {
   async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured> {
     const hash = createHash("sha256");
     let sizeBytes = 0;
@@ -84,9 +72,9 @@ export class S3Store implements ObjectStore {
 
   async move(from: string, to: string): Promise<boolean> {
     try {
-      const sizeBytes = await this.bucket.sizeOf(from);
+      const sizeBytes = await super.sizeOf(from);
       if (sizeBytes !== undefined && sizeBytes <= MAX_SINGLE_BYTES) {
-        await this.bucket.copy(from, to);
+        await this.copy(from, to);
       } else {
         const pieces = sizeBytes === undefined ? await this.pieces(from) : [whole(sizeBytes)];
         if (pieces.length === 0) return false;
@@ -100,10 +88,7 @@ export class S3Store implements ObjectStore {
     return true;
   }
 
-  /**
-   * Joins pieces into one object. S3 copies large pieces itself; small ones are downloaded and
-   * uploaded.
-   */
+  /** Joins pieces into one object. S3 copies large pieces, the server small ones. */
   private async join(from: string, pieces: Piece[], to: string): Promise<void> {
     const upload = await this.partedUpload(to, pieces.at(-1)?.end);
     try {
@@ -111,8 +96,7 @@ export class S3Store implements ObjectStore {
         const key = piece.isWhole ? from : pieceKey(from, piece.start);
         const bytes = { start: piece.skipped, end: piece.end - piece.start - 1 };
         const isCopied =
-          bytes.end >= bytes.start &&
-          (await orUnavailable(upload.copy(this.bucket.sourceOf(key), bytes)));
+          bytes.end >= bytes.start && (await orUnavailable(upload.copy(this.sourceOf(key), bytes)));
         if (isCopied || bytes.end < bytes.start) continue;
         for await (const chunk of this.read(key, bytes)) await orUnavailable(upload.write(chunk));
       }
@@ -126,7 +110,7 @@ export class S3Store implements ObjectStore {
   async measure(key: string): Promise<Measured | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
-    const verified = await this.bucket.checksumOf(key);
+    const verified = await this.checksumOf(key);
     if (verified !== undefined) return { sizeBytes, sha256: verified };
     const hash = createHash("sha256");
     let read = 0;
@@ -142,8 +126,8 @@ export class S3Store implements ObjectStore {
     return { sizeBytes: read, sha256: hash.digest("hex") };
   }
 
-  async sizeOf(key: string): Promise<number | undefined> {
-    return (await this.bucket.sizeOf(key)) ?? (await this.pieces(key)).at(-1)?.end;
+  override async sizeOf(key: string): Promise<number | undefined> {
+    return (await super.sizeOf(key)) ?? (await this.pieces(key)).at(-1)?.end;
   }
 
   read(key: string, range?: ByteRange): Readable {
@@ -153,9 +137,9 @@ export class S3Store implements ObjectStore {
   private async *chunksOf(key: string, range?: ByteRange): AsyncGenerator<Buffer> {
     const start = range?.start ?? 0;
     const end = range?.end ?? Number.MAX_SAFE_INTEGER;
-    const body = await this.bucket.open(key, start, end);
+    const body = await this.open(key, start, end);
     if (body) {
-      yield* this.bucket.read(key, start, end, body);
+      yield* this.stream(key, start, end, body);
       return;
     }
     const pieces = await this.pieces(key);
@@ -164,41 +148,21 @@ export class S3Store implements ObjectStore {
       const from = Math.max(start, piece.start + piece.skipped);
       const to = Math.min(end, piece.end - 1);
       if (from > to) continue;
-      yield* this.bucket.read(pieceKey(key, piece.start), from - piece.start, to - piece.start);
+      yield* this.stream(pieceKey(key, piece.start), from - piece.start, to - piece.start);
     }
   }
 
-  async remove(key: string): Promise<void> {
-    await this.bucket.remove(key);
-    await this.bucket.removeAll(pieceFolder(key));
-  }
-
-  removeAll(prefix: string): Promise<void> {
-    return this.bucket.removeAll(prefix);
-  }
-
-  list(prefix: string): Promise<StoredObject[]> {
-    return this.bucket.list(prefix);
-  }
-
-  check(): Promise<void> {
-    return this.bucket.check();
-  }
-
-  signDownload(key: string): Promise<string> {
-    return this.bucket.signDownload(key);
-  }
-
-  signUpload(key: string, expected: Measured): Promise<SignedUpload> {
-    return this.bucket.signUpload(key, expected);
+  override async remove(key: string): Promise<void> {
+    await super.remove(key);
+    await this.removeAll(pieceFolder(key));
   }
 
   private async pieces(key: string): Promise<Piece[]> {
-    return gather(await this.bucket.list(pieceFolder(key)));
+    return gather(await this.list(pieceFolder(key)));
   }
 
   private async partedUpload(key: string, sizeBytes?: number): Promise<PartedUpload> {
-    return new PartedUpload(await this.bucket.s3(), this.bucket.at(key), sizeBytes);
+    return new PartedUpload(await this.s3(), this.at(key), sizeBytes);
   }
 }
 

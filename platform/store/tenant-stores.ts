@@ -25,11 +25,7 @@ export class TenantStores {
     private readonly addresses: AddressPolicy,
   ) {}
 
-  /**
-   * Resolves a tenant's dataset_uri, if its bucket is configured.
-   *
-   * @throws ConnectionRefused if the endpoint's address is not allowed.
-   */
+  /** Resolves a tenant's dataset_uri, if its bucket is configured. @throws ConnectionRefused */
   find(userId: string, uri: string): TenantPlace | undefined {
     const place = bucketPlaceOf(uri);
     const known = (this.buckets[userId] ?? []).find(

@@ -25,8 +25,8 @@ export function cellSql(kind: ColumnKind, sql: string): string {
   }
 }
 
-/** Converts a value selected by `cellSql` to JSON. */
-export function cellOf(kind: ColumnKind, value: unknown): unknown {
+/** Converts a value selected by `cellSql` to JSON, with texts of at most `maxText` characters. */
+export function cellOf(kind: ColumnKind, value: unknown, maxText = MAX_TEXT): unknown {
   if (value === null || value === undefined) return null;
   switch (kind) {
     case "integer":
@@ -44,19 +44,19 @@ export function cellOf(kind: ColumnKind, value: unknown): unknown {
     case "ordered":
       return isoTime(String(value));
     default:
-      return shortened(String(value), MAX_TEXT);
+      return shortened(String(value), maxText);
   }
 }
 
 /** Cuts a text to this many characters, and marks the cut. */
-export function shortened(text: string, length: number): string {
+function shortened(text: string, length: number): string {
   if (text.length <= length) return text;
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length).join("")}${CUT}`;
 }
 
 /** A number if JavaScript can hold it exactly, else its digits as text. */
-export function numberOrText(value: unknown): number | string {
+function numberOrText(value: unknown): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
@@ -68,16 +68,15 @@ export function finite(value: unknown): number | null {
 
 const EXACT_DIGITS = 15;
 
-export function decimal(text: string): number | string {
+function decimal(text: string): number | string {
   const isExact = text.replaceAll(/\D/g, "").replace(/^0+/, "").length <= EXACT_DIGITS;
   return isExact ? Number(text) : text;
 }
 
 /**
- * Converts SQL's time format to ISO 8601. A time without a zone stays so. Other texts are
- * unchanged.
+ * Converts an SQL time to ISO 8601, without a zone if it has none. Leaves other texts unchanged.
  */
-export function isoTime(text: string): string {
+function isoTime(text: string): string {
   const time = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d+)?)(\+00)?$/.exec(text);
   return time ? `${time[1]}T${time[2]}${time[3] ? "Z" : ""}` : text;
 }

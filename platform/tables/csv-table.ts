@@ -13,10 +13,7 @@ const DIALECT =
 /** Longer than any header that fits into a manifest. */
 const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
-/**
- * Opens a CSV file. Each row must have as many fields as the header. Types are inferred from all
- * rows.
- */
+/** Opens a CSV file. Rows must have as many fields as the header. Infers types from all rows. */
 export async function openCsv(session: Session, maxRowBytes: number): Promise<Table> {
   const { names, skip } = headerOf(session.read(0, MAX_HEADER_BYTES));
   const dialect = `${DIALECT}, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes}`;
@@ -26,10 +23,8 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
     );
     return `read_csv($1, header = false, skip = ${skip}, columns = {${types.join(", ")}}, ${dialect})`;
   };
-  const texts = columnsOf(
-    names,
-    names.map(() => TEXT),
-  );
+  const untyped = names.map(() => TEXT);
+  const texts = columnsOf(names, untyped);
   const types: ColumnType[] = [];
   let numRows = 0;
   for (const some of columnBatches(texts)) {

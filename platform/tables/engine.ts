@@ -9,14 +9,10 @@ import type { Logger } from "../logger";
 import type { TableAnswer, TableRequest } from "./protocol";
 import { Unreadable } from "./unreadable";
 
-/**
- * A first crash may be caused by earlier files. After a second crash the file itself is refused.
- */
+/** Earlier files may have caused a first crash. After a second one the file is refused. */
 const MAX_TRIES = 2;
 const MAX_HEAP_MB = 128;
-/**
- * If the process uses more memory than this after a file, another process reads the next file.
- */
+/** A process that uses more memory than this after a file is replaced. */
 const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
@@ -65,11 +61,7 @@ export class TableEngine {
     return this.queue.waitingOf(tenant);
   }
 
-  /**
-   * Reads a file and returns the result (protocol.ts) as JSON.
-   *
-   * @throws Unreadable; 503 when the server stops.
-   */
+  /** Returns the result (protocol.ts) as JSON. @throws Unreadable; 503 when the server stops. */
   read(reading: Reading): Promise<string> {
     return this.queue.run(reading.tenant, () => this.readNow(reading), reading.signal);
   }

@@ -45,10 +45,8 @@ export async function ingest(
   const path = `raw.${format}`;
   const key = `${prefix}${path}`;
   try {
-    const file = await store.putStream(
-      key,
-      format === "parquet" ? requireParquetStart(body) : body,
-    );
+    const checked = format === "parquet" ? requireParquetStart(body) : body;
+    const file = await store.putStream(key, checked);
     requireChecksum(checksum, file.sha256);
     const { sizeBytes: size_bytes, sha256 } = file;
     const facts = await tables.measure({ tenant, key, format, size_bytes, sha256 }, signal);

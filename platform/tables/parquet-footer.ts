@@ -8,11 +8,7 @@ export const MIN_PARQUET_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
 /** The footer is held in memory. Usual footers are far smaller. */
 const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
 
-/**
- * Returns the length of a file's footer, including the tail.
- *
- * @throws NotATable if the file is not parquet, or the footer's length is impossible.
- */
+/** The length of a footer with its tail. @throws NotATable if there is none, or it is too long. */
 export function requireFooter(tail: Buffer, sizeBytes: number): number {
   if (sizeBytes < MIN_PARQUET_BYTES || tail.toString("latin1", 4) !== PARQUET_MAGIC) {
     throw new NotATable("it does not end like a parquet file");

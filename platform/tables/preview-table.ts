@@ -9,9 +9,7 @@ import type { TableFormat } from "./table-format";
 const FIRST_ROWS = 50;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/**
- * The first rows of a file, and statistics over all rows. Throws the same errors as `withTable`.
- */
+/** The first rows of a file, and statistics of all rows. Throws what `withTable` throws. */
 export const previewTable = (path: string, format: TableFormat): Promise<TablePreview> =>
   withTable(path, format, preview);
 

@@ -16,7 +16,7 @@ export interface SpooledFile {
   sha256: string;
 }
 
-/** An older unfinished download counts as abandoned by its process. */
+/** An unfinished download that is older than this was abandoned by its process. */
 const ABANDONED_MS = 3_600_000;
 /** Free disk space that downloads must leave. */
 const MIN_FREE_BYTES = 1024 ** 3;

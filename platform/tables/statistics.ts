@@ -1,5 +1,4 @@
-import { decimal, finite, isoTime, numberOrText, shortened } from "./cells";
-import type { ColumnKind } from "./column-type";
+import { cellOf, finite } from "./cells";
 import type { ColumnStatistics } from "./protocol";
 import { query, type Session } from "./session";
 import { columnBatches, type Table, type TableColumn } from "./table";
@@ -25,10 +24,7 @@ export async function measure(session: Session, table: Table): Promise<ColumnSta
   return columns;
 }
 
-/**
- * Aggregates some columns in one pass. Leaves out the standard deviation if numbers are too large
- * for it.
- */
+/** Aggregates columns in one pass. Omits the standard deviation if numbers are too large. */
 async function aggregate(
   session: Session,
   table: Table,
@@ -118,8 +114,8 @@ function statisticsOf(
     name,
     dtype,
     null_count: numRows - present,
-    min: extremeOf(kind, found.min, maxText),
-    max: extremeOf(kind, found.max, maxText),
+    min: cellOf(kind, found.min, maxText) as ColumnStatistics["min"],
+    max: cellOf(kind, found.max, maxText) as ColumnStatistics["max"],
     mean: finite(found.mean),
     stddev: finite(found.stddev),
     approx_distinct: distinct === undefined ? null : Math.min(Number(distinct), present),
@@ -135,21 +131,3 @@ function statisticsOf(
 
 const lengthOf = (value: unknown): number | null =>
   value === null || value === undefined ? null : Number(value);
-
-function extremeOf(kind: ColumnKind, value: unknown, maxText: number) {
-  if (value === null || value === undefined) return null;
-  switch (kind) {
-    case "integer":
-      return numberOrText(value);
-    case "decimal":
-      return decimal(String(value));
-    case "float":
-      return finite(value);
-    case "bool":
-      return value === true;
-    case "ordered":
-      return isoTime(String(value));
-    default:
-      return shortened(String(value), maxText);
-  }
-}

@@ -20,7 +20,7 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   return tables.filter(({ path }) => tableFormat(path) === format);
 }
 
-/** For all files of an artifact. Files that are not read by then are skipped. */
+/** Longest time for all files of an artifact. Files that are not read by then are skipped. */
 const MAX_MS = 60 * 60_000;
 
 interface ArtifactFile extends Measured {
@@ -46,18 +46,15 @@ export async function measureArtifact(
     const format = tableFormat(path);
     if (!format) continue;
     if (performance.now() - began > MAX_MS) {
-      unreadable.push({
-        path,
-        why: `the files before it took more than ${MAX_MS / 60_000} minutes`,
-      });
+      const why = `the files before it took more than ${MAX_MS / 60_000} minutes`;
+      unreadable.push({ path, why });
       continue;
     }
     try {
       const table: StoredTable = { tenant, key: `${prefix}${path}`, format, size_bytes, sha256 };
       const facts = await tables.measure(table, signal);
-      const fault = columnFault([
-        ...new Set([...columns.keys(), ...facts.columns.map(({ name }) => name)]),
-      ]);
+      const names = new Set([...columns.keys(), ...facts.columns.map(({ name }) => name)]);
+      const fault = columnFault([...names]);
       if (fault) throw new Unreadable(`the table ${fault}`);
       numRows += facts.numRows;
       for (const { name, dtype } of facts.columns) {

@@ -75,12 +75,7 @@ export class Tables implements Component {
     await Promise.all([this.engines.small.stop(), this.engines.large.stop()]);
   }
 
-  /**
-   * Counts a table's rows and names its columns. The table may have any size.
-   *
-   * @param signal cancels the read while it waits.
-   * @throws Unreadable; 503 when the server stops.
-   */
+  /** Counts a table's rows and names its columns. @throws Unreadable; 503 when the server stops. */
   async measure(table: StoredTable, signal?: AbortSignal): Promise<TableFacts> {
     // Only the footer of a parquet file is read.
     const bytes = table.format === "parquet" ? 0 : table.size_bytes;
@@ -90,21 +85,17 @@ export class Tables implements Component {
   }
 
   /**
-   * Previews are cached, because an artifact never changes.
-   *
-   * @throws Unreadable; 422 `preview_too_large`; 429 if too many previews of the tenant wait; 503
-   *   when the server stops.
+   * Previews are cached: an artifact never changes. @throws Unreadable; 503 when the server stops;
+   * 422 `preview_too_large`; 429 if too many previews of the tenant wait.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.storageId, table.path, table.sha256]);
-    const cached = this.cache.get(key);
-    if (cached !== undefined) return JSON.parse(cached);
-    const preview = await this.inFlight.do(key, async () => {
-      const read = await this.readPreview(table);
-      this.cache.set(key, read);
-      return read;
-    });
-    return JSON.parse(preview);
+    const read = async (): Promise<string> => {
+      const preview = await this.readPreview(table);
+      this.cache.set(key, preview);
+      return preview;
+    };
+    return JSON.parse(this.cache.get(key) ?? (await this.inFlight.do(key, read)));
   }
 
   private async readPreview(table: PreviewedTable): Promise<string> {

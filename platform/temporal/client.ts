@@ -45,9 +45,7 @@ export async function registerSearchAttributes(client: Client): Promise<void> {
   }
 }
 
-/**
- * INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED.
- */
+// INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED.
 const REFUSALS = [3, 5, 7, 9, 11, 12];
 
 /** Whether Temporal refused the call permanently. Any other error may be transient. */
