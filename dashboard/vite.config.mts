@@ -6,7 +6,7 @@ import { submissionSchemas } from "./build/submission-schemas.mts";
 
 const sdk = (path: string) => resolve(import.meta.dirname, "../sdk/typescript/src", path);
 
-/** What a first visit may load before the first page's own code, gzipped. */
+/** Gzipped size limit of the entry chunk and its static imports. */
 const INITIAL_JS_BYTES = 235_000;
 
 // biome-ignore lint/style/noDefaultExport: Vite reads it
@@ -24,14 +24,14 @@ export default defineConfig({
     outDir: resolve(import.meta.dirname, "../dist/dashboard"),
     emptyOutDir: true,
     target: "es2022",
-    // The content security policy allows no data: but for images.
+    // The content security policy allows data: URLs for images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // The initial chunk has a budget of its own, gzipped.
+    // `initialBudget` limits the entry chunk instead.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
-      // "use client" is for servers that render React; there is none here.
+      // Ignores "use client": no server renders these pages.
       checks: { moduleLevelDirective: false },
     },
   },
@@ -42,7 +42,7 @@ export default defineConfig({
     compressed(),
   ],
   server: {
-    // `npm run dashboard`: the API is the stack's that `npm start` runs.
+    // `npm run dashboard` uses the API of the stack started with `npm start`.
     proxy: { "/api": process.env.SERVICE_BASE_URL ?? "http://127.0.0.1:8080" },
   },
 });

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import type { Plugin } from "vite";
 
-/** Fails a build whose entry, with all that it imports at once, is larger than this when gzipped. */
+/** Fails the build if the entry chunk and its static imports exceed this size when gzipped. */
 export function initialBudget(maxBytes: number): Plugin {
   return {
     name: "forge-initial-budget",

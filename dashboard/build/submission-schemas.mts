@@ -21,9 +21,9 @@ interface Document {
 }
 
 /**
- * The schemas of job submissions, taken from the OpenAPI document when the dashboard is built. The page
- * and the server are one release, and a test holds the document to the server, so fetching all of its
- * 650 kB for 20 fields would only be slower.
+ * The job submission schemas, cut out of the OpenAPI document at build time: fetching its 650 kB
+ * for 20 fields would be slow. They can't go stale: page and server are one release, and a test
+ * compares document and server.
  */
 export function submissionSchemas(openapiFile: string): Plugin {
   return {
@@ -42,7 +42,7 @@ export function submissionSchemas(openapiFile: string): Plugin {
   };
 }
 
-/** Each type's forms; the fields that all forms of all types have are the options. */
+/** The payload forms of each type, and the options: the fields that every form has. */
 function extract(document: Document) {
   const forms = Object.entries(document.paths).flatMap(([path, { post }]) => {
     const type = PATH.exec(path)?.[1];

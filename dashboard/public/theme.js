@@ -4,7 +4,7 @@
   try {
     choice = localStorage.getItem("forge.theme");
   } catch {
-    // Storage can be forbidden. The system's theme it is.
+    // Without storage, the system's theme applies.
   }
   const isDark =
     choice === "dark" || (choice !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);

@@ -1,8 +1,9 @@
 import { ForgeAPIError, ForgeHTTPError } from "@forge/sdk";
+import { sentence } from "../ui/format";
 
 export interface Described {
   message: string;
-  /** The same message without the API's name of the field. Shown next to the field's label. */
+  /** The message without the field's name in the API, for display next to the field's label. */
   atField: string;
   code?: string;
   /** The invalid field. */
@@ -10,11 +11,10 @@ export interface Described {
   requestId?: string;
 }
 
-/** Turns a failed call into a message for the user. */
 export function describeError(error: unknown): Described {
   if (error instanceof ForgeAPIError) {
     const { code, param, request_id } = error;
-    const message = sentence(error.reason);
+    const message = apiSentence(error.reason);
     return {
       message,
       atField: param ? withoutField(message, param) : message,
@@ -34,32 +34,22 @@ export function describeError(error: unknown): Described {
     const where = error.request_id ? { requestId: error.request_id } : {};
     return { ...plain(`Forge answered with HTTP ${error.status}.`), ...where };
   }
-  return plain(sentence(error instanceof Error ? error.message : String(error)));
+  return plain(apiSentence(error instanceof Error ? error.message : String(error)));
 }
 
 const plain = (message: string): Described => ({ message, atField: message });
 
-/**
- * The API's messages start with the field's name: `"gpu_count": must be …`, `"gpu_type" is
- * required`.
- */
+/** API messages start with the field: `"gpu_count": must be …`, `"gpu_type" is required`. */
 function withoutField(message: string, param: string): string {
   const quoted = `"${param}"`;
-  if (message.startsWith(`${quoted}: `)) return sentence(message.slice(quoted.length + 2));
+  if (message.startsWith(`${quoted}: `)) return apiSentence(message.slice(quoted.length + 2));
   return message === `${quoted} is required.` ? "This is required." : message;
 }
 
 /** The API's messages start in lower case and have no full stop. */
-const sentence = (text: string): string => {
-  const trimmed = text.trim();
-  if (trimmed === "") return "";
-  const first = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
-};
+const apiSentence = (text: string): string => text.trim() && sentence(text.trim());
 
-/**
- * The key is expired, revoked or unknown: no call works until the user signs in with another key.
- */
+/** The key is expired, revoked or unknown: the user must sign in with another key. */
 export const isKeyRefused = (error: unknown): boolean =>
   error instanceof ForgeAPIError && (error.status === 401 || error.code === "invalid_api_key");
 

@@ -1,6 +1,6 @@
 import { createContext } from "react";
 
-/** When the last response arrived: tells whether the data on the screen is current. */
+/** The time of the last response: how current the data on the screen is. */
 export class Freshness {
   private lastMs = Date.now();
   private readonly listeners = new Set<() => void>();

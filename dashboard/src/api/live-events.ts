@@ -5,14 +5,12 @@ import type { Signed } from "./context";
 import type { Session } from "./session";
 
 /**
- * One name per set of tabs with the same view: the admin's, or one tenant's. Other tabs of this
- * browser may be signed in with another key.
+ * The name of the lock and the channel. Tabs share events only if they see the same data: an
+ * admin's, or one tenant's.
  */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;
-/**
- * Events that arrive within this time cause one refetch per list. Limits the load of a busy tenant.
- */
+/** Events within this time cause one refetch per list, which limits the load of a busy tenant. */
 const GATHER_MS = 250;
 const PAUSE_MS = 1_500;
 const RETRY_MS = 5_000;
@@ -26,12 +24,12 @@ const TOUCHES: Record<string, readonly string[]> = {
 };
 
 /**
- * Follows the tenant's event stream and refetches the affected queries, so that pages change at
- * once. Polling continues: without a stream, pages still update within seconds.
+ * Refetches the affected queries on each event of the tenant, so that pages change at once. Without
+ * a stream, polling still updates pages within seconds.
  *
- * One tab of a browser reads the stream and forwards the events to the others, because browsers
- * allow six connections to a host. The Web Locks API elects that tab. Without it (plain HTTP), no
- * tab reads the stream.
+ * Browsers allow six connections to a host, so one tab reads the stream and forwards the events to
+ * the others. The Web Locks API elects that tab. Over plain HTTP it does not exist, and no tab
+ * reads the stream.
  */
 export function useLiveEvents({ forge, session }: Signed, queries: QueryClient): void {
   useEffect(() => {
@@ -62,7 +60,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
   }, [forge, session, queries]);
 }
 
-/** Reads again after a failure. The polls notice a refused key. */
+/** Reads again after a failure. A refused key is noticed by polling, not here. */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await read().catch(() => undefined);

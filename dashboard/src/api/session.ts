@@ -27,22 +27,22 @@ const SHARE_MS = 150;
 type Message =
   | { type: "ask" }
   | { type: "session"; session: Session }
-  /** The session of this key has ended. A notice means: not by a sign-out. */
+  /** The session of this key has ended. `notice` is set unless the user signed out. */
   | { type: "ended"; keyId: string; notice?: string };
 
 const EXPIRED = "Your key has expired or was revoked. Sign in again to continue where you were.";
 
 /**
  * The signed-in session. The key is in memory and in sessionStorage, which ends with the tab: never
- * in localStorage, a cookie or an address. Open tabs of this origin share the session, and report
- * its end, by messages. So a tab that makes no requests shows no content of an ended session.
+ * in localStorage, a cookie or an address. Open tabs of this origin share the session and its end
+ * by messages, so that a tab without requests does not go on showing an ended session's content.
  */
 export class SessionStore {
   private state: SessionState;
   private readonly listeners = new Set<() => void>();
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
-  /** Keys that no longer work. Another tab may not know that yet, and offer one of them. */
+  /** Ids of keys that no longer work. Another tab may still offer their sessions. */
   private readonly ended = new Set<string>();
   /** Decides which sessions of other tabs to accept. */
   private accepts: (session: Session) => boolean = () => true;
@@ -106,8 +106,8 @@ export class SessionStore {
   }
 
   /**
-   * The session of this key no longer works. Ignores a late refusal of an earlier key. Keeps the
-   * address, so that signing in returns to the same page.
+   * Handles a refused key; ignores a late refusal of an earlier one. Keeps the address, so that
+   * signing in returns to the same page.
    */
   expire(keyId: string): void {
     if (this.state.status !== "signed-in" || this.state.session.keyId !== keyId) return;
@@ -115,7 +115,7 @@ export class SessionStore {
     this.replace(this.state.session, EXPIRED);
   }
 
-  /** Uses the session of another tab that has signed in again since, if it has the same scope. */
+  /** Switches to another tab's newer session of the same tenant and scope, or signs out. */
   private replace(session: Session, notice: string): void {
     this.end(session);
     this.ask(({ userId, scope }) => userId === session.userId && scope === session.scope, notice);

@@ -1,4 +1,4 @@
-/** A value stored until the tab is closed. Null if the browser forbids storage. */
+/** Reads from sessionStorage. Null if there is no value, or the browser forbids storage. */
 export function readFromTab(name: string): string | null {
   try {
     return sessionStorage.getItem(name);

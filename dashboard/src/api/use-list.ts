@@ -1,36 +1,48 @@
-import type { Forge, Listing } from "@forge/sdk";
+import type { Forge, Listing, Page } from "@forge/sdk";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useForge } from "./context";
 import { POLL_MS } from "./queries";
 
-const PAGE_SIZE = 50;
+export const PAGE_SIZE = 50;
+
+/** Options of a query for pages that follow each other by cursor. */
+export const PAGING = {
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: ({ has_more, next_cursor }: Page<unknown>) =>
+    has_more ? (next_cursor ?? undefined) : undefined,
+};
 
 interface Options {
   /** How often to refetch, in ms. False: never. */
   pollMs?: number | false;
-  enabled?: boolean;
+}
+
+export interface PagedList<Row> {
+  /** Undefined while the first page is loaded. */
+  rows: Row[] | undefined;
+  error: unknown;
+  retry: () => void;
+  hasMore: boolean;
+  loadMore: () => void;
+  isLoadingMore: boolean;
 }
 
 /**
- * A list from the API, page by page, newest first. Refetches the pages that are shown.
- *
- * @param key names the list and its filters, for the cache.
+ * A list from the API, page by page, newest first. Refetches all shown pages. @param key names the
+ * list and its filters in the cache.
  */
 export function useList<T>(
   key: readonly unknown[],
   listing: (forge: Forge, pageSize: number) => Listing<T>,
-  { pollMs = POLL_MS, enabled = true }: Options = {},
-) {
+  { pollMs = POLL_MS }: Options = {},
+): PagedList<T> {
   const forge = useForge();
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam }) => listing(forge, PAGE_SIZE).page(pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ has_more, next_cursor }) =>
-      has_more ? (next_cursor ?? undefined) : undefined,
+    ...PAGING,
     refetchInterval: pollMs,
-    enabled,
   });
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items), [query.data]);
   return {

@@ -2,11 +2,12 @@ import type { Page } from "@forge/sdk";
 import { useInfiniteQuery, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 import { POLL_MS } from "./queries";
+import { PAGING, type PagedList } from "./use-list";
 
-/** The most rows to fetch one by one because the first page no longer contains them. */
+/** Limits the rows that are fetched one by one because they left the first page. */
 const MAX_SINGLE = 20;
 
-/** The source of a list's rows, newest first. */
+/** How to read a list and its single rows. Lists are sorted newest first. */
 export interface ListSource<Row> {
   /** The first part of the cache keys. A row's page reads the row as `[thing, "one", id]`. */
   thing: string;
@@ -19,22 +20,15 @@ export interface ListSource<Row> {
   isFinal: (row: Row) => boolean;
 }
 
-export interface LiveList<Row> {
-  /** Undefined while the first page is loaded. */
-  rows: Row[] | undefined;
+export interface LiveList<Row> extends PagedList<Row> {
   /** New rows that are not shown yet, so that rows don't move while the user reads. */
   newCount: number;
   showNew: () => void;
-  hasMore: boolean;
-  loadMore: () => void;
-  isLoadingMore: boolean;
-  error: unknown;
-  retry: () => void;
 }
 
 /**
- * A list that updates by itself. Visible rows keep their place and are patched in place. The first
- * page is refetched every few seconds; new rows wait for `showNew`.
+ * A list that updates itself. Shown rows keep their place. The first page is polled; new rows wait
+ * for `showNew`.
  */
 export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const queries = useQueryClient();
@@ -44,13 +38,11 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // Avoids a second fetch of the first page when the list is opened.
+      // `head` then need not fetch the first page again.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ has_more, next_cursor }) =>
-      has_more ? (next_cursor ?? undefined) : undefined,
+    ...PAGING,
     staleTime: Number.POSITIVE_INFINITY,
     // Only the first page and the single rows are refetched, so that rows keep their place.
     meta: { live: false },
@@ -74,8 +66,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   for (const { data } of singles) if (data) latest.set(source.idOf(data), data);
   const added = addedRows(source, shown, fresh);
   const showNew = (): void => {
-    // There are more new rows than one page: start the list again, as rows in between would be
-    // missing.
+    // More new rows than one page: reload the list, or the rows in between would be missing.
     if (head.data?.has_more && added.length === fresh?.length) {
       void queries.resetQueries({ queryKey: listKey, exact: true });
       return;
@@ -86,7 +77,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
       return { ...data, pages: [{ ...first, items: [...added, ...first.items] }, ...rest] };
     });
   };
-  // When the page has just opened, show new rows at once: the user does not read any row yet.
+  // On a page that was just opened, new rows don't wait: the user reads none yet.
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current || !shown) return;

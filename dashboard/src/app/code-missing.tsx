@@ -5,14 +5,11 @@ import { Notice } from "../ui/error-banner";
 import { Page } from "../ui/page";
 
 const RELOADED = "forge.reloaded";
-/** Do not reload again at once if a reload did not help. */
+/** If a reload did not help, the next one waits this long. */
 const MIN_BETWEEN_MS = 60_000;
 const RETRY_MS = 5_000;
 
-/**
- * Shown when a page's code can't be loaded: Forge was upgraded after this tab was opened, or does
- * not answer. Reloads the tab once as soon as Forge answers.
- */
+/** Shown when a page's code is gone after an upgrade, or Forge is down. Reloads once Forge answers. */
 export function CodeMissing() {
   const [isStuck, setStuck] = useState(false);
   useEffect(() => {

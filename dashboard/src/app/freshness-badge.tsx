@@ -6,10 +6,7 @@ import styles from "./freshness-badge.module.css";
 
 const STALE_S = 30;
 
-/**
- * The age of the data on the screen. When Forge does not answer, the badge turns amber and the data
- * stays visible.
- */
+/** The age of the data. Turns amber when Forge does not answer; the data stays visible. */
 export function FreshnessBadge() {
   const freshness = useContext(FreshnessContext);
   const lastMs = useSyncExternalStore(freshness.subscribe, freshness.get);

@@ -3,9 +3,8 @@ import type { ComponentType } from "react";
 import { CodeMissing } from "./code-missing";
 
 /**
- * A page whose code is loaded when it is first shown, or when the user points at a link to it. The
- * router's own lazy loading also reloads the tab while the server is down, which leaves the
- * browser's error page.
+ * A page whose code is loaded on first use. The router alone would reload the tab while the server
+ * is down, which leaves the browser's error page.
  */
 export const lazyPage = <Name extends string>(
   load: () => Promise<Record<Name, ComponentType>>,

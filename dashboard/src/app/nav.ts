@@ -4,32 +4,14 @@ import {
   CirclePlus,
   House,
   KeyRound,
-  type LucideIcon,
   Receipt,
   Rocket,
   Server,
   Workflow,
 } from "lucide-react";
 
-export interface NavPage {
-  to:
-    | "/"
-    | "/jobs"
-    | "/submit"
-    | "/pipelines"
-    | "/workers"
-    | "/artifacts"
-    | "/deployments"
-    | "/billing"
-    | "/keys";
-  title: string;
-  icon: LucideIcon;
-  /** Pressed after `g`. */
-  key: string;
-}
-
-/** The pages of the sidebar, the palette and the keyboard shortcuts. */
-export const NAV: readonly NavPage[] = [
+/** The pages of the sidebar, the palette and the shortcuts: `key` is pressed after `g`. */
+export const NAV = [
   { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
   { to: "/submit", title: "Submit", icon: CirclePlus, key: "s" },
@@ -39,4 +21,4 @@ export const NAV: readonly NavPage[] = [
   { to: "/deployments", title: "Deployments", icon: Rocket, key: "d" },
   { to: "/billing", title: "Billing", icon: Receipt, key: "b" },
   { to: "/keys", title: "API keys", icon: KeyRound, key: "k" },
-];
+] as const;

@@ -134,7 +134,7 @@ const keys = createRoute({
   component: lazyPage(() => import("../keys/keys-page"), "KeysPage"),
 });
 
-/** Each page has its own chunk, loaded when the user points at a link to it. */
+/** Each page is a chunk of its own, preloaded when the user points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
@@ -158,7 +158,7 @@ export const router = createRouter({
   basepath: "/ui",
   parseSearch,
   stringifySearch,
-  // Without `strict`, a page also gets parameters of the address that it did not read.
+  // Without `strict`, pages would also get unvalidated parameters.
   search: { strict: true },
   defaultPreload: "intent",
   defaultErrorComponent: PageFailed,

@@ -1,9 +1,6 @@
 type Values = Record<string, string | string[]>;
 
-/**
- * The query as texts; a repeated name becomes a list. Pages validate what they read (`readText`,
- * …).
- */
+/** The query as texts; a repeated name becomes a list. Each page validates its parameters. */
 export function parseSearch(query: string): Values {
   // Without a prototype, so that `constructor` is a name like any other.
   const values: Values = Object.create(null);

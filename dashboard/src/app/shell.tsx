@@ -15,9 +15,7 @@ import styles from "./shell.module.css";
 import { Sidebar } from "./sidebar";
 import { TenantMenu } from "./tenant-menu";
 
-/**
- * Pings even if a page makes no requests: shows that Forge answers and that the key still works.
- */
+/** Pings even on pages without requests: shows whether Forge answers and the key still works. */
 const PING_MS = 10_000;
 
 /** The layout around every page. */
@@ -27,7 +25,7 @@ export function Shell() {
   const [overlay, setOverlay] = useState<"palette" | "help" | "nav">();
   const close = (): void => setOverlay(undefined);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // Back and forward leave the page that it was opened on.
+  // Back and forward close the overlay.
   useEffect(() => {
     if (path) setOverlay(undefined);
   }, [path]);

@@ -6,7 +6,7 @@ import { SignInRefused } from "../api/session";
 import { Button } from "../ui/button";
 import { Snippet } from "../ui/copy";
 import { Notice } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { TextField } from "../ui/field";
 import { Logo } from "./logo";
 import styles from "./sign-in.module.css";
 
@@ -50,7 +50,7 @@ export function SignIn({
           </Notice>
         )}
         <form onSubmit={submit} className={styles.form}>
-          <Field
+          <TextField
             label="API key"
             error={error}
             hint={
@@ -58,20 +58,14 @@ export function SignIn({
                 ? "This is an admin key: it sees and changes all tenants. A user key is enough for your own jobs."
                 : "Kept in this tab until you sign out or close it."
             }
-          >
-            {(input) => (
-              <Input
-                {...input}
-                type="password"
-                name="api-key"
-                placeholder="forge_user_…"
-                spellCheck={false}
-                autoFocus
-                value={key}
-                onChange={(event) => setKey(event.target.value)}
-              />
-            )}
-          </Field>
+            type="password"
+            name="api-key"
+            placeholder="forge_user_…"
+            spellCheck={false}
+            autoFocus
+            value={key}
+            onChange={setKey}
+          />
           <Button kind="primary" type="submit" busy={isBusy} disabled={key.trim() === ""}>
             {isBusy ? "Checking the key …" : "Sign in"}
           </Button>

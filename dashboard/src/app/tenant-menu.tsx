@@ -11,7 +11,6 @@ const THEMES = [
   { value: "dark", text: "Dark" },
 ] as const;
 
-/** The tenant, the theme, and the sign-out. */
 export function TenantMenu() {
   const { session, sessions } = useSigned();
   const theme = useTheme();

@@ -1,4 +1,4 @@
-/** The only Trusted Types policy that the content security policy allows. */
+/** TypeScript's DOM library has no Trusted Types. */
 interface ScriptUrls {
   createScriptURL(url: string): string;
 }
@@ -16,6 +16,7 @@ const rules: ScriptUrls = {
 };
 
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypesFactory };
+/** The only policy that the content security policy allows. */
 const policy = trustedTypes?.createPolicy("forge", rules) ?? rules;
 
 /** Starts a worker. @param url from an import with `?worker&url`. */

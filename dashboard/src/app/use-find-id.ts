@@ -11,7 +11,7 @@ export interface Found {
   go: () => Promise<void> | void;
 }
 
-/** Ids have a digit, `_` or `-`, which words don't: typing a page's name makes no requests. */
+/** Words have no digit, `_` or `-`, ids do: typing a page's name makes no requests. */
 const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
 
 const KINDS = {
@@ -26,7 +26,7 @@ const KINDS = {
 };
 type Kind = keyof typeof KINDS;
 
-/** Forge's own ids start with their kind. Other ids are chosen by users and may be of any kind. */
+/** Forge's own ids start with their kind; ids chosen by users may be of two kinds. */
 function kindsOf(id: string): Kind[] {
   if (id.startsWith("job_")) return ["job"];
   if (id.startsWith("wkr_")) return ["worker"];
@@ -69,7 +69,7 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean; e
   return { items, isLooking: isFetching, error };
 }
 
-/** A 404 means: not found, no error. */
+/** Undefined if there is no such object. */
 async function look(forge: Forge, kind: Kind, id: string) {
   try {
     return { kind, note: await KINDS[kind](forge, id) };

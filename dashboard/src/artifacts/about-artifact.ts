@@ -1,5 +1,6 @@
 import type { Manifest } from "@forge/sdk";
 import { formatNumber, plural } from "../ui/format";
+import { numericScores } from "./scores";
 
 /** A short description from the manifest that distinguishes an artifact in a list. */
 export function aboutArtifact(manifest: Manifest): string {
@@ -13,15 +14,15 @@ export function aboutArtifact(manifest: Manifest): string {
     case "checkpoint":
       return joined(
         manifest.base_model,
-        manifest.parameter_count !== null && `${short(manifest.parameter_count)} parameters`,
+        manifest.parameter_count !== null &&
+          `${compact.format(manifest.parameter_count)} parameters`,
         manifest.training_steps !== null && plural(manifest.training_steps, "step"),
       );
     case "eval":
       return joined(
-        ...Object.entries(manifest.scores)
-          .filter(([, score]) => typeof score === "number")
+        ...numericScores(manifest)
           .slice(0, 3)
-          .map(([name, score]) => `${name} ${formatNumber(score as number, 3)}`),
+          .map(([name, score]) => `${name} ${formatNumber(score, 3)}`),
       );
     case "deployment":
       return joined(manifest.status, manifest.checkpoint_id && `of ${manifest.checkpoint_id}`);
@@ -37,5 +38,3 @@ const compact = new Intl.NumberFormat("en-US", {
   notation: "compact",
   maximumSignificantDigits: 3,
 });
-
-const short = (value: number): string => compact.format(value);

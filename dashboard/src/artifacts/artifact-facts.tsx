@@ -5,19 +5,24 @@ import { ABSENT, formatBytes, formatMeasured, formatNumber } from "../ui/format"
 import { Json } from "../ui/json";
 import { type Entry, KeyValue } from "../ui/key-value";
 import { Money } from "../ui/money";
-import { Section } from "../ui/page";
+import { Section, Stack } from "../ui/page";
 import { Time } from "../ui/time";
 import styles from "./artifact-facts.module.css";
-import { Contradictions } from "./contradictions";
+import { numericScores } from "./scores";
 import { kindName } from "./search";
 
 export function ArtifactFacts({ artifact }: { artifact: Artifact }) {
   const { manifest } = artifact;
-  const scores = scoresOf(manifest);
+  const scores = numericScores(manifest);
   const metrics = Object.entries(manifest.metrics);
   return (
-    <div className={styles.parts}>
-      <Contradictions manifest={manifest} />
+    <Stack gap={16}>
+      {manifest.contradictions.map(({ field, claimed, measured }) => (
+        <Notice key={field} tone="warn">
+          <strong>{field}:</strong> the worker said {shown(claimed)},{" "}
+          {measured === null ? "which can't be so" : `Forge measured ${shown(measured)}`}.
+        </Notice>
+      ))}
       {manifest.notes && <Notice tone="neutral">{manifest.notes}</Notice>}
       <div className={styles.columns}>
         <Section title="Facts">
@@ -59,9 +64,12 @@ export function ArtifactFacts({ artifact }: { artifact: Artifact }) {
           <Json value={manifest.job_params} label="the parameters" />
         </Section>
       </div>
-    </div>
+    </Stack>
   );
 }
+
+const shown = (value: unknown): string =>
+  typeof value === "number" ? formatMeasured(value) : JSON.stringify(value);
 
 /** Facts that only manifests of this type have. */
 function factsOf(manifest: Manifest): Entry[] {
@@ -101,16 +109,4 @@ function factsOf(manifest: Manifest): Entry[] {
     default:
       return [];
   }
-}
-
-function scoresOf(manifest: Manifest): [string, number][] {
-  const scores =
-    manifest.artifact_type === "eval"
-      ? manifest.scores
-      : manifest.artifact_type === "dataset"
-        ? manifest.quality
-        : {};
-  return Object.entries(scores).filter(
-    (entry): entry is [string, number] => typeof entry[1] === "number",
-  );
 }

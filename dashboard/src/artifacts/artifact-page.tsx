@@ -3,14 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { GitCompare } from "lucide-react";
 import { useForge } from "../api/context";
-import { isNotFound } from "../api/errors";
+import { tablesOf } from "../submit/artifact-source";
 import { buttonClass } from "../ui/button";
-import { DetailHeading } from "../ui/detail";
-import { Empty } from "../ui/empty";
-import { ErrorBanner, Notice } from "../ui/error-banner";
+import { DetailHeading, NotLoaded } from "../ui/detail";
+import { Notice } from "../ui/error-banner";
 import { Json } from "../ui/json";
 import { Page } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import { ArtifactFacts } from "./artifact-facts";
 import { DeleteArtifact } from "./delete-artifact";
@@ -48,18 +46,8 @@ export function ArtifactPage() {
         )
       }
     >
-      {isNotFound(error) ? (
-        <Empty title="There is no artifact with this id, or it is another tenant's." />
-      ) : (
-        error && (
-          <ErrorBanner
-            what="The artifact could not be loaded"
-            error={error}
-            onRetry={() => void refetch()}
-          />
-        )
-      )}
-      {data ? <Loaded artifact={data} /> : !error && <SkeletonLines count={8} />}
+      {(error || !data) && <NotLoaded thing="artifact" error={error} onRetry={refetch} />}
+      {data && <Loaded artifact={data} />}
     </Page>
   );
 }
@@ -74,10 +62,10 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
-      // Otherwise the router scrolls the page, and the log in it, to an earlier position.
+      // Otherwise the router scrolls the page to an earlier position.
       resetScroll: false,
     });
-  const tables = manifest.files.filter(({ path }) => /\.(parquet|jsonl|csv)$/.test(path));
+  const tables = tablesOf(artifact);
   return (
     <>
       {artifact.deleted_at && (
@@ -92,31 +80,24 @@ function Loaded({ artifact }: { artifact: Artifact }) {
         onChange={(tab) => change({ tab })}
         tabs={[
           { id: "overview", title: "Overview", content: <ArtifactFacts artifact={artifact} /> },
-          ...(manifest.artifact_type === "checkpoint"
-            ? [
-                {
-                  id: "training" as const,
-                  title: "Training",
-                  content: <Training artifact={artifact} />,
-                },
-              ]
-            : []),
-          ...(tables.length > 0 && !artifact.deleted_at
-            ? [
-                {
-                  id: "preview" as const,
-                  title: "Preview",
-                  content: (
-                    <Preview
-                      artifactId={artifact.artifact_id}
-                      paths={tables.map(({ path }) => path)}
-                      path={search.path}
-                      onPath={(path) => change({ path })}
-                    />
-                  ),
-                },
-              ]
-            : []),
+          manifest.artifact_type === "checkpoint" && {
+            id: "training",
+            title: "Training",
+            content: <Training artifact={artifact} />,
+          },
+          tables.length > 0 &&
+            !artifact.deleted_at && {
+              id: "preview",
+              title: "Preview",
+              content: (
+                <Preview
+                  artifactId={artifact.artifact_id}
+                  paths={tables}
+                  path={search.path}
+                  onPath={(path) => change({ path })}
+                />
+              ),
+            },
           {
             id: "lineage",
             title: "Lineage",

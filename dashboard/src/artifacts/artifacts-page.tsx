@@ -6,14 +6,15 @@ import { given } from "../app/search-params";
 import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { IdText } from "../ui/copy";
-import { Empty } from "../ui/empty";
+import { cx } from "../ui/cx";
+import { Empty, NothingMatches } from "../ui/empty";
 import { ABSENT, formatBytes, formatNumber } from "../ui/format";
 import { ListTable } from "../ui/list-table";
 import { Page } from "../ui/page";
 import type { Column } from "../ui/table";
 import { Tag } from "../ui/tag";
 import { TextFilter } from "../ui/text-filter";
-import { Time } from "../ui/time";
+import { ageColumn } from "../ui/time";
 import { Toolbar } from "../ui/toolbar";
 import { aboutArtifact } from "./about-artifact";
 import styles from "./artifacts-page.module.css";
@@ -38,7 +39,7 @@ const COLUMNS: readonly Column<Artifact>[] = [
         params={{ artifactId: artifact_id }}
         className={styles.name}
       >
-        <span className={styles.kind}>{kindName(kind)}</span>
+        <span className={cx("only-phone", styles.kind)}>{kindName(kind)}</span>
         {name ? <span title={artifact_id}>{name}</span> : <IdText id={artifact_id} />}
       </Link>
     ),
@@ -73,13 +74,7 @@ const COLUMNS: readonly Column<Artifact>[] = [
     hideBelow: "laptop",
     cell: ({ created_by }) => created_by,
   },
-  {
-    id: "age",
-    title: "Created",
-    width: "104px",
-    align: "right",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ageColumn("Created"),
 ];
 
 export function ArtifactsPage() {
@@ -125,22 +120,11 @@ export function ArtifactsPage() {
         onOpen={({ artifact_id }) =>
           navigate({ to: "/artifacts/$artifactId", params: { artifactId: artifact_id } })
         }
-        empty={isFiltered ? <NothingMatches /> : <NoArtifacts />}
+        empty={isFiltered ? <NothingMatches thing="artifact" /> : <NoArtifacts />}
       />
     </Page>
   );
 }
-
-const NothingMatches = () => (
-  <Empty
-    title="No artifact matches these filters."
-    action={
-      <Link to="/artifacts" search={{}}>
-        Clear all filters
-      </Link>
-    }
-  />
-);
 
 const NoArtifacts = () => (
   <Empty

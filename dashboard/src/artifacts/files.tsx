@@ -8,6 +8,7 @@ import { saveLink } from "../ui/download";
 import { Empty } from "../ui/empty";
 import { Notice } from "../ui/error-banner";
 import { formatBytes } from "../ui/format";
+import { Stack } from "../ui/page";
 import { type Column, Table } from "../ui/table";
 import { toast } from "../ui/toasts";
 import styles from "./files.module.css";
@@ -43,7 +44,7 @@ export function Files({ artifact }: { artifact: Artifact }) {
     },
   ];
   return (
-    <div className={styles.files}>
+    <Stack gap={12}>
       {artifact.deleted_at ? (
         <Notice tone="warn">The files are deleted; their names and checksums stay.</Notice>
       ) : (
@@ -56,14 +57,11 @@ export function Files({ artifact }: { artifact: Artifact }) {
         rowId={({ path }) => path}
         empty={<Empty title="Its manifest names no file." />}
       />
-    </div>
+    </Stack>
   );
 }
 
-/**
- * Downloads through a link that is valid for one minute, so that a file of any size never passes
- * through the page's memory.
- */
+/** Downloads by a link that is valid for a minute, so that a file of any size bypasses the page. */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();
   const download = useMutation({

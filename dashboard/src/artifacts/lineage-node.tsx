@@ -1,10 +1,11 @@
 import type { Lineage } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import type { Node, NodeProps } from "@xyflow/react";
 import { Box, Cloud, Workflow } from "lucide-react";
 import { memo } from "react";
 import { statusMark } from "../jobs/job-state";
 import { cx } from "../ui/cx";
+import { WithHandles } from "../ui/graph/flow";
 import { StatusMark } from "../ui/status-mark";
 import styles from "./lineage-node.module.css";
 import { kindName } from "./search";
@@ -23,26 +24,13 @@ export type LineageNodeType = Node<LineageNodeData, "lineage">;
 
 export const LineageNode = memo(({ data }: NodeProps<LineageNodeType>) => {
   const { node, isSubject, direction } = data;
-  const isAcross = direction === "LR";
   return (
-    <>
-      <Handle
-        type="target"
-        position={isAcross ? Position.Left : Position.Top}
-        className={styles.handle}
-        isConnectable={false}
-      />
+    <WithHandles direction={direction}>
       <Target
         node={node}
         className={cx(styles.node, "nopan", styles[node.type], isSubject && styles.subject)}
       />
-      <Handle
-        type="source"
-        position={isAcross ? Position.Right : Position.Bottom}
-        className={styles.handle}
-        isConnectable={false}
-      />
-    </>
+    </WithHandles>
   );
 });
 

@@ -28,13 +28,7 @@ export function Lineage({ artifactId }: { artifactId: string }) {
     queryFn: ({ signal }) => forge.artifacts.lineage(artifactId, { signal }),
   });
   if (error && !data) {
-    return (
-      <ErrorBanner
-        what="The lineage could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
-    );
+    return <ErrorBanner what="The lineage could not be loaded" error={error} onRetry={refetch} />;
   }
   return data ? <Whole lineage={data} /> : <SkeletonLines count={6} />;
 }

@@ -1,9 +1,6 @@
 import type { Lineage } from "@forge/sdk";
 
-/**
- * The nodes of a lineage that are closest to its artifact, at most `limit`, and the edges between
- * them. Keeps their order.
- */
+/** At most `limit` nodes, the closest to the lineage's artifact, and the edges between them. */
 export function nearest(lineage: Lineage, limit: number): Lineage {
   if (lineage.nodes.length <= limit) return lineage;
   const neighbours = new Map<string, string[]>();

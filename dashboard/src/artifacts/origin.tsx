@@ -1,9 +1,8 @@
 import type { Artifact } from "@forge/sdk";
-import { Link } from "@tanstack/react-router";
 import { CircleCheck, CircleHelp } from "lucide-react";
 import type { ReactNode } from "react";
-import { IdText } from "../ui/copy";
 import { Notice } from "../ui/error-banner";
+import { ArtifactLink, JobLink, WorkerLink } from "../ui/links";
 import { Time } from "../ui/time";
 import styles from "./origin.module.css";
 
@@ -19,10 +18,7 @@ export function Origin({ artifact }: { artifact: Artifact }) {
         <strong>
           {manifest.job_id ? (
             <>
-              Made by job{" "}
-              <Link to="/jobs/$jobId" params={{ jobId: manifest.job_id }}>
-                <IdText id={manifest.job_id} />
-              </Link>
+              Made by job <JobLink id={manifest.job_id} />
             </>
           ) : (
             "Uploaded"
@@ -31,15 +27,13 @@ export function Origin({ artifact }: { artifact: Artifact }) {
         {manifest.worker_id && (
           <>
             {" on "}
-            <Link to="/workers/$workerId" params={{ workerId: manifest.worker_id }}>
-              {manifest.worker_id}
-            </Link>
+            <WorkerLink id={manifest.worker_id} />
           </>
         )}
         {sources.length > 0 && <> from {list(sources)}</>}
         {", with the key "}
         <bdi>{artifact.created_by}</bdi>, <Time at={artifact.created_at} />.{" "}
-        <span className={styles.quiet}>
+        <span className="quiet">
           {manifest.verified
             ? "Forge has seen its files and measured them itself."
             : "Forge could not read its files: the manifest has what the worker said."}
@@ -52,8 +46,6 @@ export function Origin({ artifact }: { artifact: Artifact }) {
 function list(ids: readonly string[]): ReactNode[] {
   return ids.flatMap((id, at) => [
     at > 0 && (at === ids.length - 1 ? " and " : ", "),
-    <Link key={id} to="/artifacts/$artifactId" params={{ artifactId: id }}>
-      <IdText id={id} />
-    </Link>,
+    <ArtifactLink key={id} id={id} />,
   ]);
 }

@@ -4,6 +4,7 @@ import { useForge } from "../api/context";
 import { ErrorBanner, Notice } from "../ui/error-banner";
 import { Select } from "../ui/field";
 import { ABSENT, formatNumber, plural } from "../ui/format";
+import { Stack } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import styles from "./preview.module.css";
 
@@ -25,7 +26,7 @@ export function Preview({ artifactId, paths, path, onPath }: Props) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <div className={styles.preview}>
+    <Stack gap={8}>
       {paths.length > 1 && (
         <Select
           className={styles.path}
@@ -38,11 +39,9 @@ export function Preview({ artifactId, paths, path, onPath }: Props) {
           ))}
         </Select>
       )}
-      {error && (
-        <ErrorBanner what="There is no preview" error={error} onRetry={() => void refetch()} />
-      )}
+      {error && <ErrorBanner what="There is no preview" error={error} onRetry={refetch} />}
       {data ? <Rows preview={data} /> : !error && <SkeletonLines count={8} />}
-    </div>
+    </Stack>
   );
 }
 
@@ -50,7 +49,7 @@ function Rows({ preview }: { preview: TablePreview }) {
   const { columns, rows, num_rows, truncated } = preview;
   return (
     <>
-      <p className={styles.quiet}>
+      <p className="quiet">
         {plural(num_rows, "row")}, {plural(columns.length, "column")}; the first {rows.length} are
         shown.
       </p>

@@ -6,41 +6,35 @@ import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { formatNumber } from "../ui/format";
-import { Section } from "../ui/page";
+import { Section, Stack } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { type Column, Table } from "../ui/table";
 import { ARTIFACT_AGE, artifactLink } from "./artifact-columns";
-import styles from "./artifact-facts.module.css";
+import { numericScores } from "./scores";
 import { useEvaluations, useTrainingCurves } from "./use-training";
 
 /** How a model was trained, and how it scored. */
 export function Training({ artifact }: { artifact: Artifact }) {
   return (
-    <div className={styles.parts}>
+    <Stack gap={16}>
       <Section title="Training curves">
         <TrainingCurves artifact={artifact} />
       </Section>
       <Section title="Evaluations">
         <Evaluations checkpointId={artifact.artifact_id} />
       </Section>
-    </div>
+    </Stack>
   );
 }
 
 function TrainingCurves({ artifact }: { artifact: Artifact }) {
   const { data, error, refetch } = useTrainingCurves(artifact);
   if (error && !data) {
-    return (
-      <ErrorBanner
-        what="The curves could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
-    );
+    return <ErrorBanner what="The curves could not be loaded" error={error} onRetry={refetch} />;
   }
   if (!data) return <SkeletonLines count={4} />;
   if (data.series.length === 0) {
-    return <p className={styles.quiet}>Its training saved and reported no curves.</p>;
+    return <p className="quiet">Its training saved and reported no curves.</p>;
   }
   const formatX = (x: number): string =>
     data.unit === "steps" ? `step ${formatNumber(x)}` : formatSeconds(x);
@@ -51,11 +45,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
   const { data, error, refetch } = useEvaluations(checkpointId);
   if (error && !data) {
     return (
-      <ErrorBanner
-        what="The evaluations could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
+      <ErrorBanner what="The evaluations could not be loaded" error={error} onRetry={refetch} />
     );
   }
   return (
@@ -110,10 +100,5 @@ function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {
   ];
 }
 
-function scoresOf({ manifest }: Artifact): Record<string, number> {
-  if (manifest.artifact_type !== "eval") return {};
-  const scores = Object.entries(manifest.scores);
-  return Object.fromEntries(
-    scores.filter((entry): entry is [string, number] => typeof entry[1] === "number"),
-  );
-}
+const scoresOf = ({ manifest }: Artifact): Record<string, number> =>
+  Object.fromEntries(numericScores(manifest));

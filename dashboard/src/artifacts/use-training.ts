@@ -16,8 +16,8 @@ export interface TrainingCurves {
 }
 
 /**
- * The curves of a checkpoint's training. They come from its metrics.json, which lives as long as
- * its files; otherwise from the metrics that its job reported, which are kept for 30 days.
+ * The curves of a checkpoint's training: from its metrics.json, which lives as long as its files,
+ * else from the metrics that its job reported, which are kept for 30 days.
  */
 export function useTrainingCurves(artifact: Artifact) {
   const forge = useForge();
@@ -50,10 +50,7 @@ async function readStored(
   return curvesOf(text);
 }
 
-/**
- * Each `…_curve` of the file that is a list of [step, value]. The file is not trusted: a tenant's
- * own handler may have written it.
- */
+/** Each `…_curve` that is a list of [step, value]. A tenant's handler may have written anything. */
 function curvesOf(text: string): Series[] {
   let content: unknown;
   try {

@@ -49,8 +49,7 @@ export function BillingPage() {
           <MonthPicker
             period={period}
             current={current}
-            // The current month has no period in its address, so the link always shows the current
-            // month.
+            // No period in the address: the link always shows the month that is current then.
             onChange={(next) => change({ period: next === current ? "" : next, record: "" })}
           />
           <Button

@@ -1,6 +1,6 @@
 import type { BillingSummary } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
-import { formatPercent, formatUsd } from "../ui/format";
+import { capitalised, formatPercent, formatUsd } from "../ui/format";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
@@ -13,22 +13,14 @@ interface Props {
   onChange: (by: Breakdown) => void;
 }
 
-const TITLES: Record<Breakdown, string> = {
-  type: "By type",
-  tag: "By tag",
-  pipeline: "By pipeline",
-};
-
-const NOTES: Record<Breakdown, string | undefined> = {
-  type: undefined,
-  tag: "A job counts under each of its tags, so tags do not add up to the total.",
-  pipeline: undefined,
-};
-
-const NONE: Record<Breakdown, string> = {
-  type: "Nothing was billed in this month.",
-  tag: "No job with a tag was billed in this month.",
-  pipeline: "No pipeline was billed in this month.",
+const VIEWS: Record<Breakdown, { title: string; none: string; note?: string }> = {
+  type: { title: "By type", none: "Nothing was billed in this month." },
+  tag: {
+    title: "By tag",
+    none: "No job with a tag was billed in this month.",
+    note: "A job counts under each of its tags, so tags do not add up to the total.",
+  },
+  pipeline: { title: "By pipeline", none: "No pipeline was billed in this month." },
 };
 
 /** The month's cost by type, tag or pipeline. */
@@ -40,7 +32,7 @@ export function BreakdownSection({ summary, by, onChange }: Props) {
         onChange={onChange}
         tabs={BREAKDOWNS.map((id) => ({
           id,
-          title: TITLES[id],
+          title: VIEWS[id].title,
           content: summary ? <Costs summary={summary} by={id} /> : <SkeletonLines count={4} />,
         }))}
       />
@@ -55,7 +47,8 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
   const costs = Object.entries(costsOf(summary, by))
     .filter(([, usd]) => usd > 0)
     .sort(([, a], [, b]) => b - a);
-  if (costs.length === 0) return <p className={styles.quiet}>{NONE[by]}</p>;
+  const { title, none, note } = VIEWS[by];
+  if (costs.length === 0) return <p className="quiet">{none}</p>;
   const largest = costs[0]?.[1] ?? 1;
   const total = summary.total_cost_usd;
   return (
@@ -63,7 +56,7 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
       <table className={styles.table}>
         <thead>
           <tr>
-            <th scope="col">{TITLES[by].slice(3).replace(/^./, (first) => first.toUpperCase())}</th>
+            <th scope="col">{capitalised(title.slice(3))}</th>
             <th scope="col" className={styles.track}>
               <span className="visually-hidden">Share as a bar</span>
             </th>
@@ -92,7 +85,7 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
           ))}
         </tbody>
       </table>
-      {NOTES[by] && <p className={styles.note}>{NOTES[by]}</p>}
+      {note && <p className={styles.note}>{note}</p>}
     </>
   );
 }

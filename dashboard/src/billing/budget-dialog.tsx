@@ -1,12 +1,11 @@
 import type { BillingSummary } from "@forge/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
-import { Checkbox, Field, Input } from "../ui/field";
+import { Checkbox, TextField } from "../ui/field";
 import { formatUsd } from "../ui/format";
-import styles from "./budget-dialog.module.css";
 import { useSetBudget } from "./use-billing";
 
 interface Props {
@@ -32,9 +31,7 @@ function amountOf(text: string): number | undefined {
   return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
 }
 
-/**
- * In the API's form: null means never; without a value the API uses the default share of the cap.
- */
+/** For the API: null is "never", no value is the default share of the cap. */
 const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
   warns ? (from === undefined ? {} : { warning: from }) : { warning: null };
 
@@ -54,59 +51,21 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
     cap: amount === undefined || Number.isNaN(amount) ? NO_AMOUNT : undefined,
     warning: warns && Number.isNaN(from) ? NO_AMOUNT : undefined,
   };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (): void => {
     setSent(true);
     if (problems.cap || problems.warning || amount === undefined) return;
     save.mutate({ cap: amount, ...warningOf(warns, from) }, { onSuccess: onClose });
   };
   const byDefault = amount && !Number.isNaN(amount) ? formatUsd(amount * DEFAULT_SHARE) : "80 %";
   return (
-    <form onSubmit={submit} noValidate className={styles.form}>
-      <p className={styles.text}>
-        A cap for each calendar month (UTC). Forge refuses submissions that would pass it: what is
-        spent counts, and what is under way with its expected cost. Nothing that runs is stopped.
-      </p>
-      <Field
-        label="Cap (USD a month)"
-        required
-        error={(wasSent ? problems.cap : undefined) ?? at(refused, "cap_usd")}
-      >
-        {(input) => (
-          <Input
-            {...input}
-            inputMode="decimal"
-            placeholder="500"
-            value={cap}
-            onChange={({ target }) => setCap(target.value)}
-          />
-        )}
-      </Field>
-      <Checkbox
-        label="Warn before the cap is reached"
-        checked={warns}
-        onChange={({ target }) => setWarns(target.checked)}
-      />
-      {warns && (
-        <Field
-          label="Warn from (USD)"
-          required={false}
-          hint={`Submissions carry a warning from then on. Empty: at ${byDefault}.`}
-          error={(wasSent ? problems.warning : undefined) ?? at(refused, "warning_usd")}
-        >
-          {(input) => (
-            <Input
-              {...input}
-              inputMode="decimal"
-              value={warning}
-              onChange={({ target }) => setWarning(target.value)}
-            />
-          )}
-        </Field>
-      )}
-      {refused && !isPlaced && <ErrorBanner what="The budget was not set" error={save.error} />}
-      <DialogActions>
-        {budget?.cap_usd != null && (
+    <DialogForm
+      onSubmit={submit}
+      onCancel={onClose}
+      action="Save"
+      busy={save.isPending}
+      noValidate
+      other={
+        budget?.cap_usd != null && (
           <Button
             kind="danger"
             busy={save.isPending}
@@ -114,13 +73,40 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
           >
             Remove the cap
           </Button>
-        )}
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          Save
-        </Button>
-      </DialogActions>
-    </form>
+        )
+      }
+    >
+      <p className="quiet">
+        A cap for each calendar month (UTC). Forge refuses submissions that would pass it: what is
+        spent counts, and what is under way with its expected cost. Nothing that runs is stopped.
+      </p>
+      <TextField
+        label="Cap (USD a month)"
+        required
+        error={(wasSent ? problems.cap : undefined) ?? at(refused, "cap_usd")}
+        inputMode="decimal"
+        placeholder="500"
+        value={cap}
+        onChange={setCap}
+      />
+      <Checkbox
+        label="Warn before the cap is reached"
+        checked={warns}
+        onChange={({ target }) => setWarns(target.checked)}
+      />
+      {warns && (
+        <TextField
+          label="Warn from (USD)"
+          required={false}
+          hint={`Submissions carry a warning from then on. Empty: at ${byDefault}.`}
+          error={(wasSent ? problems.warning : undefined) ?? at(refused, "warning_usd")}
+          inputMode="decimal"
+          value={warning}
+          onChange={setWarning}
+        />
+      )}
+      {refused && !isPlaced && <ErrorBanner what="The budget was not set" error={save.error} />}
+    </DialogForm>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { BillingSummary } from "@forge/sdk";
 import { useState } from "react";
 import { Button } from "../ui/button";
+import { cx } from "../ui/cx";
 import { formatUsd } from "../ui/format";
 import { Section } from "../ui/page";
 import { Status } from "../ui/status-mark";
@@ -22,7 +23,7 @@ export function BudgetPanel({ budget }: { budget: Budget | null }) {
       }
     >
       {budget?.cap_usd == null ? (
-        <p className={styles.quiet}>
+        <p className="quiet">
           No cap. With one, Forge refuses submissions that would pass it, and warns before.
         </p>
       ) : (
@@ -92,7 +93,7 @@ interface EntryProps {
 const Entry = ({ name, mark, usd }: EntryProps) => (
   <div>
     <dt>
-      {mark && <span className={`${styles.key} ${mark}`} aria-hidden="true" />}
+      {mark && <span className={cx("swatch", mark)} aria-hidden="true" />}
       {name}
     </dt>
     <dd>{formatUsd(usd)}</dd>

@@ -3,7 +3,6 @@ import { useState } from "react";
 import { Button } from "../ui/button";
 import { Section } from "../ui/page";
 import { Skeleton } from "../ui/skeleton";
-import styles from "./daily-section.module.css";
 import { DayChart, Legend } from "./day-chart";
 import { stackDays } from "./day-stack";
 import { DayTable } from "./day-table";
@@ -27,7 +26,7 @@ export function DailySection({ daily }: { daily: DailyBilling | undefined }) {
       {!days || !daily ? (
         <Skeleton height={200} />
       ) : isEmpty ? (
-        <p className={styles.quiet}>Nothing was billed in this month.</p>
+        <p className="quiet">Nothing was billed in this month.</p>
       ) : isTable ? (
         <DayTable days={days} />
       ) : (

@@ -13,10 +13,7 @@ const PAD = { top: 8, bottom: 22 };
 const DIGIT_PX = 6.4;
 const MAX_BAR = 28;
 
-/**
- * Bars by day, stacked by job type. The pointer or the arrow keys select a day; its cost is shown
- * and announced. A table has the same numbers.
- */
+/** Bars by day, stacked by job type. The pointer or the arrow keys select a day for details. */
 export function DayChart({ days, label }: { days: readonly Day[]; label: string }) {
   const [frame, width] = useWidth<HTMLDivElement>();
   const [active, setActive] = useState<number>();
@@ -131,12 +128,12 @@ function Tip({ day, left, width }: { day: Day; left: number; width: number }) {
       </p>
       {[...day.parts].reverse().map(({ type, usd }) => (
         <p key={type} className={styles.part}>
-          <span className={cx(styles.key, typeStyles[type])} aria-hidden="true" />
+          <span className={cx("swatch", typeStyles[type])} aria-hidden="true" />
           <span>{type}</span>
           <span>{formatUsd(usd)}</span>
         </p>
       ))}
-      {day.parts.length === 0 && <p className={styles.none}>Nothing</p>}
+      {day.parts.length === 0 && <p className="quiet">Nothing</p>}
     </div>
   );
 }
@@ -145,7 +142,7 @@ export const Legend = ({ days }: { days: readonly Day[] }) => (
   <ul className={styles.legend} aria-label="Colours">
     {typesIn(days).map((type) => (
       <li key={type}>
-        <span className={cx(styles.key, typeStyles[type])} aria-hidden="true" />
+        <span className={cx("swatch", typeStyles[type])} aria-hidden="true" />
         {type}
       </li>
     ))}

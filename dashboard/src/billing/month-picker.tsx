@@ -7,7 +7,6 @@ import { periodName, shiftPeriod } from "./period";
 
 interface Props {
   period: string;
-  /** The current month. */
   current: string;
   onChange: (period: string) => void;
 }

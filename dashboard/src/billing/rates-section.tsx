@@ -2,7 +2,6 @@ import type { Rates } from "@forge/sdk";
 import { formatUsd } from "../ui/format";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import quiet from "./daily-section.module.css";
 import styles from "./plain-table.module.css";
 
 type Price = readonly [name: string, usd: number];
@@ -20,7 +19,7 @@ function Card({ rates }: { rates: Rates }) {
   const work = rates.basis === "work";
   return (
     <>
-      <p className={quiet.quiet}>
+      <p className="quiet">
         <strong>{rates.rate_card}</strong>, version {rates.version}:{" "}
         {work ? "by what a job makes." : "by what a job uses."} A job keeps the card of its
         submission.
@@ -47,7 +46,6 @@ function Card({ rates }: { rates: Rates }) {
   );
 }
 
-/** The prices on the rate card. */
 function pricesOf(rates: Rates): Price[] {
   const { default: anyGpu, ...named } = rates.gpu_hour;
   const gpus = Object.entries(named).map(

@@ -3,7 +3,7 @@ import { IdText } from "../ui/copy";
 import { formatUsd } from "../ui/format";
 import type { Column } from "../ui/table";
 import { Tag } from "../ui/tag";
-import { Time } from "../ui/time";
+import { ageColumn } from "../ui/time";
 import styles from "./record-columns.module.css";
 
 /** @param open shows the record of this job id. */
@@ -23,7 +23,7 @@ export const recordColumns = (open: (jobId: string) => void): readonly Column<Bi
     title: "Formula",
     hideBelow: "laptop",
     cell: ({ formula }) => (
-      <code className={styles.formula} title={formula}>
+      <code className="quiet" title={formula}>
         {formula}
       </code>
     ),
@@ -35,14 +35,7 @@ export const recordColumns = (open: (jobId: string) => void): readonly Column<Bi
     hideBelow: "tablet",
     cell: (record) => <State record={record} />,
   },
-  {
-    id: "at",
-    title: "Written",
-    width: "104px",
-    align: "right",
-    hideBelow: "phone",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ageColumn("Written", { hideBelow: "phone" }),
   {
     id: "usd",
     title: "Cost",
@@ -61,7 +54,7 @@ function State({ record: { state, flags } }: { record: BillingRecord }) {
       </span>
     );
   }
-  return <span className={styles.quiet}>final</span>;
+  return <span className="quiet">final</span>;
 }
 
 const words = (flag = ""): string => flag.replaceAll("_", " ");

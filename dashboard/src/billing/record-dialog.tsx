@@ -1,11 +1,11 @@
 import type { BillingRecord } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useForge } from "../api/context";
 import { Bill } from "../jobs/job-bill";
 import { Dialog } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
 import { formatNumber } from "../ui/format";
+import { JobLink } from "../ui/links";
 import { SkeletonLines } from "../ui/skeleton";
 import { Time } from "../ui/time";
 import plain from "./plain-table.module.css";
@@ -42,20 +42,14 @@ function Content({ jobId, listed }: { jobId: string; listed: BillingRecord | und
   const record = listed ?? data;
   if (!record) {
     if (!error) return <SkeletonLines count={4} />;
-    return (
-      <ErrorBanner
-        what="The record could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
-    );
+    return <ErrorBanner what="The record could not be loaded" error={error} onRetry={refetch} />;
   }
   return (
     <>
       <p className={styles.about}>
-        <Link to="/jobs/$jobId" params={{ jobId }}>
+        <JobLink id={jobId}>
           <code>{jobId}</code>
-        </Link>{" "}
+        </JobLink>{" "}
         Written <Time at={record.created_at} />
       </p>
       <Bill record={record} />

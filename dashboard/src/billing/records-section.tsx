@@ -1,5 +1,6 @@
 import type { BillingRecord } from "@forge/sdk";
 import { JOB_TYPES } from "../jobs/declared-types";
+import { FIRST_JOB } from "../jobs/job-data";
 import { Button } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Empty } from "../ui/empty";
@@ -20,7 +21,6 @@ interface Props {
 }
 
 const SORT_NAMES: Record<RecordSort, string> = { time: "Newest first", cost: "Dearest first" };
-const FIRST = "forge jobs submit generate --domain law --num-samples 20 --wait";
 
 /** The billing records of the month. A record opens with its formula. */
 export function RecordsSection({ period, isNow, search, onChange }: Props) {
@@ -37,7 +37,6 @@ export function RecordsSection({ period, isNow, search, onChange }: Props) {
             chosen={types}
             options={JOB_TYPES}
             onChange={(job_type) => onChange({ job_type })}
-            show={(type) => type}
           />
           <Select
             aria-label="Order"
@@ -71,7 +70,7 @@ export function RecordsSection({ period, isNow, search, onChange }: Props) {
           ) : (
             <Empty
               title="Jobs that complete are billed here."
-              {...(isNow ? { command: FIRST } : {})}
+              {...(isNow ? { command: FIRST_JOB } : {})}
             >
               {isNow ? "None has completed in this month yet. Submit one:" : undefined}
             </Empty>

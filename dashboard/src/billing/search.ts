@@ -8,7 +8,6 @@ export type Breakdown = (typeof BREAKDOWNS)[number];
 export const SORTS = ["time", "cost"] as const;
 export type RecordSort = (typeof SORTS)[number];
 
-/** Search parameters of the billing page. */
 export interface BillingSearch {
   /** YYYY-MM in UTC; the current month if undefined. */
   period?: string;

@@ -5,7 +5,7 @@ import { saveFile } from "../ui/download";
 import { toast } from "../ui/toasts";
 import type { BillingSearch } from "./search";
 
-/** Bills change slowly; bills of past months hardly change at all. */
+/** Bills change slowly, those of past months hardly at all. */
 const NOW_POLL_MS = 10_000;
 
 const pollOf = (isNow: boolean): number | false => (isNow ? NOW_POLL_MS : false);
@@ -37,7 +37,7 @@ export function useRates() {
   });
 }
 
-/** A month's records. Polls the current month: records of live deployments grow. */
+/** A month's records. Those of live deployments grow. */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
   // Without the filter, an admin's list would mix all tenants' records with one tenant's sums.
   const { userId } = useSigned().session;

@@ -1,6 +1,5 @@
 import { Snippet } from "../ui/copy";
-import { Section } from "../ui/page";
-import styles from "./code-tab.module.css";
+import { Section, Stack } from "../ui/page";
 
 const curl = (address: string): string => `curl -N ${address}/chat/completions \\
   -H "X-Service-Api-Key: $SERVICE_API_KEY" \\
@@ -18,19 +17,16 @@ answer = client.chat.completions.create(
 )
 print(answer.choices[0].message.content)`;
 
-/**
- * Code that calls the stable address. The key is a variable, so that a shared snippet never
- * contains it.
- */
+/** Code that calls the deployment. The key is a variable, so that a shared snippet never has it. */
 export function CodeTab({ address, id }: { address: string; id: string }) {
   return (
-    <div className={styles.parts}>
+    <Stack gap={20}>
       <Section title="curl">
         <Snippet code={curl(address)} label="Copy the command" />
       </Section>
       <Section title="Python, with OpenAI's client">
         <Snippet code={python(address, id)} label="Copy the code" />
       </Section>
-    </div>
+    </Stack>
   );
 }

@@ -6,7 +6,7 @@ import { Button } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialog";
 import { formatUsd, plural } from "../ui/format";
 import { useHotkeys } from "../ui/hotkeys";
-import { ScaleDialog } from "./scale-dialog";
+import { type DeploymentDialogProps, ScaleDialog } from "./scale-dialog";
 import { useDeploymentChange } from "./use-deployment";
 
 export function DeploymentActions({ deployment }: { deployment: DeploymentDetail }) {
@@ -41,15 +41,7 @@ export function DeploymentActions({ deployment }: { deployment: DeploymentDetail
   );
 }
 
-function StopDialog({
-  deployment,
-  open,
-  onClose,
-}: {
-  deployment: DeploymentDetail;
-  open: boolean;
-  onClose: () => void;
-}) {
+function StopDialog({ deployment, open, onClose }: DeploymentDialogProps) {
   const forge = useForge();
   const { deployment_id: id, replicas, cost_usd } = deployment;
   const stop = useDeploymentChange<void>(

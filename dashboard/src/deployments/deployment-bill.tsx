@@ -20,13 +20,7 @@ export function DeploymentBill({ deployment }: { deployment: DeploymentDetail })
   if (data) return <Bill record={data} />;
   if (isNotFound(error)) return <Empty title="Nothing is billed for this deployment." />;
   if (error) {
-    return (
-      <ErrorBanner
-        what="The bill could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
-    );
+    return <ErrorBanner what="The bill could not be loaded" error={error} onRetry={refetch} />;
   }
   return <SkeletonLines count={4} />;
 }

@@ -1,13 +1,13 @@
 import type { Deployment } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
 import { IdText } from "../ui/copy";
+import { cx } from "../ui/cx";
 import { ABSENT } from "../ui/format";
 import { Money } from "../ui/money";
 import type { Column } from "../ui/table";
-import { Time } from "../ui/time";
+import { ageColumn } from "../ui/time";
 import styles from "./deployment-columns.module.css";
-import { DeploymentState, healthyServers, hourlyUsd } from "./deployment-state";
-import { Hourly } from "./hourly";
+import { DeploymentState, Hourly, healthyServers, hourlyUsd } from "./deployment-state";
 
 export const DEPLOYMENT_COLUMNS: readonly Column<Deployment>[] = [
   {
@@ -26,7 +26,7 @@ export const DEPLOYMENT_COLUMNS: readonly Column<Deployment>[] = [
         params={{ deploymentId: deployment.deployment_id }}
         className={styles.id}
       >
-        <span className={styles.state}>
+        <span className={cx("only-phone", styles.state)}>
           <DeploymentState deployment={deployment} />
         </span>
         <IdText id={deployment.deployment_id} />
@@ -61,14 +61,7 @@ export const DEPLOYMENT_COLUMNS: readonly Column<Deployment>[] = [
     align: "right",
     cell: ({ cost_usd }) => <Money usd={cost_usd} />,
   },
-  {
-    id: "age",
-    title: "Deployed",
-    width: "100px",
-    align: "right",
-    hideBelow: "phone",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ageColumn("Deployed", { width: "100px", hideBelow: "phone" }),
 ];
 
 function Servers({ deployment }: { deployment: Deployment }) {
@@ -78,7 +71,7 @@ function Servers({ deployment }: { deployment: Deployment }) {
   const workers = deployment.replicas
     .filter(({ state }) => state === "serving")
     .map(({ worker_id }) => worker_id ?? ABSENT);
-  if (workers.length === 0) return <span className={styles.quiet}>none</span>;
+  if (workers.length === 0) return <span className="quiet">none</span>;
   const text = workers.join(", ");
   return (
     <span title={text}>

@@ -1,7 +1,6 @@
 import type { DeploymentDetail } from "@forge/sdk";
-import { Link } from "@tanstack/react-router";
-import { IdText } from "../ui/copy";
 import { KeyValue } from "../ui/key-value";
+import { ArtifactLink, JobLink } from "../ui/links";
 import { Time } from "../ui/time";
 import { DeploymentState } from "./deployment-state";
 
@@ -14,28 +13,13 @@ export function DeploymentFacts({ deployment }: { deployment: DeploymentDetail }
         { name: "Status", value: <DeploymentState deployment={deployment} /> },
         checkpoint_id !== null && {
           name: "Checkpoint",
-          value: (
-            <Link to="/artifacts/$artifactId" params={{ artifactId: checkpoint_id }}>
-              <IdText id={checkpoint_id} />
-            </Link>
-          ),
+          value: <ArtifactLink id={checkpoint_id} />,
         },
         {
           name: "Artifact",
-          value: (
-            <Link to="/artifacts/$artifactId" params={{ artifactId: deployment_id }}>
-              Manifest and lineage
-            </Link>
-          ),
+          value: <ArtifactLink id={deployment_id}>Manifest and lineage</ArtifactLink>,
         },
-        {
-          name: "Deployed by",
-          value: (
-            <Link to="/jobs/$jobId" params={{ jobId: job_id }}>
-              <IdText id={job_id} />
-            </Link>
-          ),
-        },
+        { name: "Deployed by", value: <JobLink id={job_id} /> },
         { name: "Deployed", value: <Time at={created_at} /> },
         { name: "Servers", value: least === most ? least : `${least} to ${most}` },
         stopped_at !== null && { name: "Stopped", value: <Time at={stopped_at} /> },

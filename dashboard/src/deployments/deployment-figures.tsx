@@ -4,8 +4,7 @@ import { plural } from "../ui/format";
 import { Money } from "../ui/money";
 import { useNow } from "../ui/ticker";
 import { Duration } from "../ui/time";
-import { healthyServers, hourlyUsd } from "./deployment-state";
-import { Hourly } from "./hourly";
+import { Hourly, healthyServers, hourlyUsd } from "./deployment-state";
 
 export function DeploymentFigures({ deployment }: { deployment: DeploymentDetail }) {
   const { scaling, created_at, stop_requested_at, status, cost_usd } = deployment;

@@ -1,12 +1,9 @@
 import type { DeploymentDetail } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { isNotFound } from "../api/errors";
 import { CopyButton, Id } from "../ui/copy";
-import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
-import { Empty } from "../ui/empty";
+import { DetailHeading, NotLoaded, Verdict, WithFacts } from "../ui/detail";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import { CodeTab } from "./code-tab";
 import { DeploymentActions } from "./deployment-actions";
@@ -27,24 +24,14 @@ const route = getRouteApi("/deployments/$deploymentId");
 export function DeploymentPage() {
   const { deploymentId } = route.useParams();
   const { data, error, refetch } = useDeployment(deploymentId);
-  if (data) return <Loaded deployment={data} error={error} onRetry={() => void refetch()} />;
+  if (data) return <Loaded deployment={data} error={error} onRetry={refetch} />;
   return (
     <Page
       title="Deployment"
       above={<Link to="/deployments">Deployments</Link>}
       heading={<Id id={deploymentId} />}
     >
-      {isNotFound(error) ? (
-        <Empty title="There is no deployment with this id, or it is another tenant's." />
-      ) : error ? (
-        <ErrorBanner
-          what="The deployment could not be loaded"
-          error={error}
-          onRetry={() => void refetch()}
-        />
-      ) : (
-        <SkeletonLines count={8} />
-      )}
+      <NotLoaded thing="deployment" error={error} onRetry={refetch} />
     </Page>
   );
 }
@@ -79,7 +66,7 @@ function Loaded({
       )}
       <Verdict explanation={explanation} />
       <p className={styles.address}>
-        <span className={styles.quiet}>Address</span>
+        <span className="quiet">Address</span>
         <span className={styles.url}>
           <code>{address}</code>
           <CopyButton text={address} label="Copy the address" />

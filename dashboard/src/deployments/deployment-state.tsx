@@ -1,4 +1,5 @@
 import type { Deployment } from "@forge/sdk";
+import { Money } from "../ui/money";
 import { type Mark, Status } from "../ui/status-mark";
 
 type State = "serving" | "degraded" | "starting" | "down" | "stopping" | "stopped";
@@ -49,3 +50,8 @@ export function hourlyUsd(
   const livedMs = nowMs - Date.parse(created_at);
   return livedMs < MIN_LIVED_MS ? null : (cost_usd / livedMs) * HOUR_MS;
 }
+
+/** The cost of an hour; with all digits below one cent. */
+export const Hourly = ({ usd }: { usd: number | null }) => (
+  <Money usd={usd} digits={usd !== null && usd < 0.01 ? 6 : 2} />
+);

@@ -1,8 +1,8 @@
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useList } from "../api/use-list";
 import { given } from "../app/search-params";
 import { ChoiceFilter } from "../ui/choice-filter";
-import { Empty } from "../ui/empty";
+import { Empty, NothingMatches } from "../ui/empty";
 import { ListTable } from "../ui/list-table";
 import { Page } from "../ui/page";
 import { Toolbar } from "../ui/toolbar";
@@ -30,7 +30,6 @@ export function DeploymentsPage() {
             onChange={(status) =>
               navigate({ to: "/deployments", search: given({ status }), replace: true })
             }
-            show={(status) => status}
           />
         </Toolbar>
       )}
@@ -46,22 +45,11 @@ export function DeploymentsPage() {
             params: { deploymentId: deployment_id },
           })
         }
-        empty={isFiltered ? <NothingMatches /> : <NoDeployments />}
+        empty={isFiltered ? <NothingMatches thing="deployment" /> : <NoDeployments />}
       />
     </Page>
   );
 }
-
-const NothingMatches = () => (
-  <Empty
-    title="No deployment matches these filters."
-    action={
-      <Link to="/deployments" search={{}}>
-        Clear all filters
-      </Link>
-    }
-  />
-);
 
 const NoDeployments = () => (
   <Empty

@@ -1,14 +1,8 @@
 import type { DeploymentDetail } from "@forge/sdk";
-import { plural } from "../ui/format";
+import type { Explanation } from "../ui/detail";
+import { plural, sentence } from "../ui/format";
 import { deploymentState, healthyServers } from "./deployment-state";
 
-interface Explanation {
-  tone: "neutral" | "ok" | "warn" | "danger";
-  why: string;
-  next: string;
-}
-
-/** Explains a deployment's state in one sentence, and what comes next. */
 export function explainDeployment(deployment: DeploymentDetail): Explanation {
   const healthy = healthyServers(deployment);
   const { min_replicas: least } = deployment.scaling;
@@ -51,9 +45,4 @@ export function explainDeployment(deployment: DeploymentDetail): Explanation {
         next: "A stopped deployment does not come back. Deploy its checkpoint again for a new one.",
       };
   }
-}
-
-function sentence(text: string): string {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

@@ -6,12 +6,12 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Figure, Figures } from "../ui/figure";
 import { ABSENT, formatDuration, formatNumber } from "../ui/format";
+import { Stack } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import styles from "./requests.module.css";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
-/** Polls faster until the first request: the user waits for it. */
+/** Until the first request, which the user waits for. */
 const FIRST_POLL_MS = 2_000;
 
 /** The requests and responses of the deployment over the last day. */
@@ -29,11 +29,7 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
   });
   if (!data) {
     return error ? (
-      <ErrorBanner
-        what="The requests could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
+      <ErrorBanner what="The requests could not be loaded" error={error} onRetry={refetch} />
     ) : (
       <SkeletonLines count={6} />
     );
@@ -43,14 +39,14 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
   }
   const shown = endedOf(data);
   return (
-    <div className={styles.parts}>
+    <Stack gap={20}>
       <Totals total={data.total} />
       <Curves series={[...countsOf(shown), ...latenciesOf(shown)]} formatX={timeOfDay} />
-      <p className={styles.quiet}>
+      <p className="note">
         Sums and quantiles of 10 min each, over the last 24 h. A request ends with its answer.
         Tokens are what answers say.
       </p>
-    </div>
+    </Stack>
   );
 }
 
@@ -84,9 +80,7 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/**
- * Drops the current bucket, which would make the curves seem to fall, unless it is the only one.
- */
+/** Drops the incomplete last bucket, at which curves would fall, unless it is the only one. */
 function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;

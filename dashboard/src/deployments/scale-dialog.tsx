@@ -1,15 +1,14 @@
 import type { DeploymentDetail } from "@forge/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useForge } from "../api/context";
 import { describeError } from "../api/errors";
-import { Button } from "../ui/button";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { TextField } from "../ui/field";
 import styles from "./scale-dialog.module.css";
 import { useDeploymentChange } from "./use-deployment";
 
-interface Props {
+export interface DeploymentDialogProps {
   deployment: DeploymentDetail;
   open: boolean;
   onClose: () => void;
@@ -21,13 +20,13 @@ const FIELDS = [
   { name: "max_replicas", label: "At most" },
 ] as const;
 
-export const ScaleDialog = ({ open, ...rest }: Props) => (
+export const ScaleDialog = ({ open, ...rest }: DeploymentDialogProps) => (
   <Dialog open={open} onClose={rest.onClose} title="How many servers?">
     <ScaleForm {...rest} />
   </Dialog>
 );
 
-function ScaleForm({ deployment, onClose }: Omit<Props, "open">) {
+function ScaleForm({ deployment, onClose }: Omit<DeploymentDialogProps, "open">) {
   const forge = useForge();
   const { deployment_id: id, scaling } = deployment;
   const [values, setValues] = useState({
@@ -46,46 +45,35 @@ function ScaleForm({ deployment, onClose }: Omit<Props, "open">) {
   );
   const refusal = scale.error ? describeError(scale.error) : undefined;
   const isPlaced = FIELDS.some(({ name }) => name === refusal?.param);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    scale.mutate(undefined, { onSuccess: onClose });
-  };
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <DialogForm
+      onSubmit={() => scale.mutate(undefined, { onSuccess: onClose })}
+      onCancel={onClose}
+      action="Scale"
+      busy={scale.isPending}
+    >
       <p>
         Each server is on a worker of its own. Forge starts more than the least only while workers
         that fit are idle. The price does not depend on it.
       </p>
       <div className={styles.fields}>
         {FIELDS.map(({ name, label }) => (
-          <Field
+          <TextField
             key={name}
             label={label}
             error={refusal?.param === name ? refusal.atField : undefined}
-          >
-            {(input) => (
-              <Input
-                {...input}
-                type="number"
-                inputMode="numeric"
-                min={1}
-                max={MAX_REPLICAS}
-                step={1}
-                required
-                value={values[name]}
-                onChange={({ target }) => setValues({ ...values, [name]: target.value })}
-              />
-            )}
-          </Field>
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={MAX_REPLICAS}
+            step={1}
+            required
+            value={values[name]}
+            onChange={(text) => setValues({ ...values, [name]: text })}
+          />
         ))}
       </div>
       {scale.error && !isPlaced && <ErrorBanner what="It was not scaled" error={scale.error} />}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" busy={scale.isPending}>
-          Scale
-        </Button>
-      </DialogActions>
-    </form>
+    </DialogForm>
   );
 }

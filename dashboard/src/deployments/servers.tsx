@@ -1,8 +1,7 @@
 import type { DeploymentDetail } from "@forge/sdk";
-import { Link } from "@tanstack/react-router";
-import { IdText } from "../ui/copy";
 import { Empty } from "../ui/empty";
 import { ABSENT } from "../ui/format";
+import { JobLink, WorkerLink } from "../ui/links";
 import { type Mark, Status } from "../ui/status-mark";
 import { type Column, Table } from "../ui/table";
 import { Duration } from "../ui/time";
@@ -45,14 +44,7 @@ const COLUMNS: readonly Column<Placement>[] = [
   {
     id: "worker",
     title: "Worker",
-    cell: ({ worker_id }) =>
-      worker_id === null ? (
-        ABSENT
-      ) : (
-        <Link to="/workers/$workerId" params={{ workerId: worker_id }}>
-          {worker_id}
-        </Link>
-      ),
+    cell: ({ worker_id }) => (worker_id === null ? ABSENT : <WorkerLink id={worker_id} />),
   },
   {
     id: "address",
@@ -65,11 +57,7 @@ const COLUMNS: readonly Column<Placement>[] = [
     title: "Job",
     width: "140px",
     hideBelow: "tablet",
-    cell: ({ job_id }) => (
-      <Link to="/jobs/$jobId" params={{ jobId: job_id }}>
-        <IdText id={job_id} />
-      </Link>
-    ),
+    cell: ({ job_id }) => <JobLink id={job_id} />,
   },
   {
     id: "served",
@@ -86,15 +74,11 @@ export function Servers({
 }: {
   deployment: DeploymentDetail;
 }) {
+  const replicaOf = ({ worker_id, state }: (typeof placements)[number]) =>
+    replicas.find((each) => each.worker_id === worker_id && each.state === state);
   const rows = [...placements]
     .sort((a, b) => b.placement - a.placement)
-    .map((placement) => ({
-      ...placement,
-      isHealthy:
-        replicas.find(({ worker_id, state }) => {
-          return worker_id === placement.worker_id && state === placement.state;
-        })?.healthy ?? true,
-    }));
+    .map((placement) => ({ ...placement, isHealthy: replicaOf(placement)?.healthy ?? true }));
   return (
     <Table
       label="Servers"

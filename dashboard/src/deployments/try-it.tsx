@@ -89,11 +89,9 @@ function Turn({ answer }: { answer: Answer }) {
       <p className={styles.prompt}>{prompt}</p>
       <div aria-live="polite" aria-busy={state === "waiting" || state === "streaming"}>
         {text !== "" && <p className={styles.text}>{text}</p>}
-        {state === "waiting" && <p className={styles.quiet}>Waiting for the first word …</p>}
+        {state === "waiting" && <p className="quiet">Waiting for the first word …</p>}
         {state === "done" && text === "" && (
-          <p className={styles.quiet}>
-            The server sent no text. It may not speak OpenAI's chat protocol.
-          </p>
+          <p className="quiet">The server sent no text. It may not speak OpenAI's chat protocol.</p>
         )}
         {error !== undefined && <ErrorBanner what="The model did not answer" error={error} />}
       </div>

@@ -1,17 +1,13 @@
 import type { Attempt } from "@forge/sdk";
 import { cx } from "../ui/cx";
 import { formatDuration } from "../ui/format";
-import type { Mark } from "../ui/status-mark";
-import { Status } from "../ui/status-mark";
+import { type Mark, Status } from "../ui/status-mark";
 import { useNow } from "../ui/ticker";
 import styles from "./attempts-bar.module.css";
 import type { JobData } from "./job-data";
 
-const PHASES = ["queued", "assigned", "running", "finalising"] as const;
-type Phase = (typeof PHASES)[number];
-
 interface Segment {
-  phase: Phase;
+  phase: "queued" | "assigned" | "running" | "finalising";
   fromMs: number;
   toMs: number;
 }
@@ -24,43 +20,40 @@ export function AttemptsBar({ job, attempts }: { job: JobData; attempts: readonl
   const span = Math.max(1, nowMs - startMs);
   const share = (ms: number): string => `${Math.max(0, Math.min(100, (ms / span) * 100))}%`;
   return (
-    <div className={styles.attempts}>
-      <ol className={styles.list}>
-        {attempts.map((attempt) => (
+    <ol className={styles.list}>
+      {attempts.map((attempt) => {
+        const segments = segmentsOf(attempt, job, attempt === attempts.at(-1), nowMs);
+        return (
           <li key={attempt.attempt} className={styles.attempt}>
             <div className={styles.name}>
               <Status mark={markOf(attempt)} text={`Attempt ${attempt.attempt}`} />
               <span className={styles.about}>{aboutOf(attempt)}</span>
             </div>
             <div className={styles.track}>
-              {segmentsOf(attempt, job, attempt === attempts.at(-1), nowMs).map(
-                ({ phase, fromMs, toMs }) => (
-                  <span
-                    key={phase}
-                    className={cx(styles.segment, styles[phase])}
-                    style={{ left: share(fromMs - startMs), width: share(toMs - fromMs) }}
-                    title={`${phase} ${formatDuration(toMs - fromMs)}`}
-                  />
-                ),
-              )}
+              {segments.map(({ phase, fromMs, toMs }) => (
+                <span
+                  key={phase}
+                  className={cx(styles.segment, styles[phase])}
+                  style={{ left: share(fromMs - startMs), width: share(toMs - fromMs) }}
+                  title={`${phase} ${formatDuration(toMs - fromMs)}`}
+                />
+              ))}
             </div>
             <dl className={styles.phases}>
-              {segmentsOf(attempt, job, attempt === attempts.at(-1), nowMs).map(
-                ({ phase, fromMs, toMs }) => (
-                  <div key={phase}>
-                    <dt>
-                      <span className={cx(styles.key, styles[phase])} aria-hidden="true" />
-                      {phase}
-                    </dt>
-                    <dd>{formatDuration(toMs - fromMs)}</dd>
-                  </div>
-                ),
-              )}
+              {segments.map(({ phase, fromMs, toMs }) => (
+                <div key={phase}>
+                  <dt>
+                    <span className={cx("swatch", styles[phase])} aria-hidden="true" />
+                    {phase}
+                  </dt>
+                  <dd>{formatDuration(toMs - fromMs)}</dd>
+                </div>
+              ))}
             </dl>
           </li>
-        ))}
-      </ol>
-    </div>
+        );
+      })}
+    </ol>
   );
 }
 
@@ -73,7 +66,7 @@ function segmentsOf(attempt: Attempt, job: JobData, isLast: boolean, nowMs: numb
   // A lost attempt is not finalised: the next attempt follows.
   const isFinal = attempt.outcome === "completed" || (isLast && job.completed_at !== null);
   const done = at(job.completed_at);
-  const bounds: [Phase, number | undefined, number | undefined][] = [
+  const bounds: [Segment["phase"], number | undefined, number | undefined][] = [
     ["queued", queued, assigned ?? ended ?? nowMs],
     ["assigned", assigned, started ?? ended ?? nowMs],
     ["running", started, ended ?? nowMs],

@@ -1,19 +1,14 @@
 import type { Attempt } from "@forge/sdk";
-import { formatDuration, inOneDirection, plural } from "../ui/format";
+import type { Explanation } from "../ui/detail";
+import { formatDuration, inOneDirection, plural, sentence } from "../ui/format";
 import type { JobData } from "./job-data";
 
-export interface Explanation {
-  tone: "neutral" | "ok" | "warn" | "danger";
-  /** Why the job is in its state. */
-  why: string;
-  /** What to do, or what happens without action. */
-  next: string;
-  /** Where to do it. */
+export interface JobExplanation extends Explanation {
+  /** Where to do what comes next. */
   goTo?: "log" | "artifacts" | "workers";
 }
 
-/** Explains a job's state in one sentence, and what comes next. */
-export function explainJob(job: JobData, attempts: readonly Attempt[]): Explanation {
+export function explainJob(job: JobData, attempts: readonly Attempt[]): JobExplanation {
   if (job.stuck) {
     return {
       tone: "warn",
@@ -39,7 +34,7 @@ export function explainJob(job: JobData, attempts: readonly Attempt[]): Explanat
   }
 }
 
-function waiting({ pending_reason: reason }: JobData): Explanation {
+function waiting({ pending_reason: reason }: JobData): JobExplanation {
   if (!reason) {
     return {
       tone: "neutral",
@@ -48,51 +43,35 @@ function waiting({ pending_reason: reason }: JobData): Explanation {
     };
   }
   const why = sentence(reason.message);
+  const seeWorkers = (tone: "neutral" | "warn", next: string): JobExplanation => ({
+    tone,
+    why,
+    next,
+    goTo: "workers",
+  });
   const place =
     reason.queue_position === null ? "" : ` It is number ${reason.queue_position} in the queue.`;
   switch (reason.code) {
     case "no_worker":
-      return {
-        tone: "warn",
-        why,
-        next: "Start an agent, or add a machine over SSH.",
-        goTo: "workers",
-      };
+      return seeWorkers("warn", "Start an agent, or add a machine over SSH.");
     case "no_worker_fits":
-      return {
-        tone: "warn",
-        why,
-        next: "Add a worker that fits, or cancel the job and submit it with smaller requirements.",
-        goTo: "workers",
-      };
+      return seeWorkers(
+        "warn",
+        "Add a worker that fits, or cancel the job and submit it with smaller requirements.",
+      );
     case "no_worker_available":
-      return {
-        tone: "warn",
-        why,
-        next: "See what is wrong with the workers that fit.",
-        goTo: "workers",
-      };
+      return seeWorkers("warn", "See what is wrong with the workers that fit.");
     case "provisioning":
-      return {
-        tone: "neutral",
-        why,
-        next: "The job starts when the machine is ready.",
-        goTo: "workers",
-      };
+      return seeWorkers("neutral", "The job starts when the machine is ready.");
     case "workers_busy":
     case "over_share":
-      return {
-        tone: "neutral",
-        why,
-        next: `It starts by itself when a worker is free.${place}`,
-        goTo: "workers",
-      };
+      return seeWorkers("neutral", `It starts by itself when a worker is free.${place}`);
     default:
       return { tone: "neutral", why, next: "No action is needed: this takes a moment." };
   }
 }
 
-function running(job: JobData, attempts: readonly Attempt[]): Explanation {
+function running(job: JobData, attempts: readonly Attempt[]): JobExplanation {
   if (attempts.at(-1)?.outcome === "completed") {
     return {
       tone: "neutral",
@@ -118,7 +97,7 @@ function running(job: JobData, attempts: readonly Attempt[]): Explanation {
   };
 }
 
-function completed(job: JobData): Explanation {
+function completed(job: JobData): JobExplanation {
   const took =
     job.started_at && job.completed_at
       ? Date.parse(job.completed_at) - Date.parse(job.started_at)
@@ -132,9 +111,8 @@ function completed(job: JobData): Explanation {
   };
 }
 
-function failed(job: JobData): Explanation {
+function failed(job: JobData): JobExplanation {
   const error = sentence(job.error ?? "No reason was given.");
-  const all = plural(job.attempts, "attempt");
   switch (job.error_code) {
     case "cancelled":
       return {
@@ -147,7 +125,7 @@ function failed(job: JobData): Explanation {
     case "worker_lost":
       return {
         tone: "danger",
-        why: `Its worker stopped sending heartbeats in each of ${all}.`,
+        why: `Its worker stopped sending heartbeats in each of ${plural(job.attempts, "attempt")}.`,
         next: "See whether the workers run out of memory or lose their network, then retry.",
         goTo: "workers",
       };
@@ -180,8 +158,3 @@ function failed(job: JobData): Explanation {
       };
   }
 }
-
-const sentence = (text: string): string => {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
-};

@@ -7,6 +7,7 @@ import { ErrorBanner, Notice } from "../ui/error-banner";
 import { formatNumber } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
 import { Money } from "../ui/money";
+import { Stack } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import styles from "./job-bill.module.css";
 import { isFinished, type JobData } from "./job-data";
@@ -27,13 +28,7 @@ export function JobBill({ job }: { job: JobData }) {
     );
   }
   if (error) {
-    return (
-      <ErrorBanner
-        what="The bill could not be loaded"
-        error={error}
-        onRetry={() => void refetch()}
-      />
-    );
+    return <ErrorBanner what="The bill could not be loaded" error={error} onRetry={refetch} />;
   }
   return data ? <Bill record={data} /> : <SkeletonLines count={4} />;
 }
@@ -42,7 +37,7 @@ export function Bill({ record }: { record: BillingRecord }) {
   const parts = Object.entries(record.cost_breakdown).filter(([, usd]) => usd > 0);
   const metrics = Object.entries(record.metrics).filter(([, value]) => value !== 0);
   return (
-    <div className={styles.bill}>
+    <Stack gap={12}>
       <p className={styles.total}>
         <Money usd={record.total_cost_usd} digits={6} />
         <span>{record.state === "final" ? "final" : "so far, and growing"}</span>
@@ -65,6 +60,6 @@ export function Bill({ record }: { record: BillingRecord }) {
           })),
         ]}
       />
-    </div>
+    </Stack>
   );
 }

@@ -1,11 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { Meter } from "../ui/bars";
 import { IdText } from "../ui/copy";
+import { cx } from "../ui/cx";
 import { ABSENT, formatPercent } from "../ui/format";
 import { Money } from "../ui/money";
 import type { Column } from "../ui/table";
 import { Tags } from "../ui/tag";
-import { Duration, Time } from "../ui/time";
+import { ageColumn, Duration } from "../ui/time";
 import styles from "./job-columns.module.css";
 import type { JobData } from "./job-data";
 import { JobStatus } from "./job-state";
@@ -29,7 +30,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
     title: "Job",
     cell: ({ job_id, job_type }) => (
       <Link to="/jobs/$jobId" params={{ jobId: job_id }} className={styles.id}>
-        <span className={styles.type}>{job_type}</span>
+        <span className={cx("only-phone", styles.type)}>{job_type}</span>
         <IdText id={job_id} />
       </Link>
     ),
@@ -37,7 +38,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   {
     id: "about",
     title: "About",
-    // The reason for waiting or failing matters more than the middle of an id.
+    // Wide, at the cost of the id: the reason for waiting or failing matters more.
     width: "28%",
     hideBelow: "laptop",
     cell: (job) => <About job={job} />,
@@ -65,19 +66,10 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
     hideBelow: "laptop",
     cell: ({ cost_usd }) => <Money usd={cost_usd} unit={false} />,
   },
-  {
-    id: "age",
-    title: "Submitted",
-    width: "104px",
-    align: "right",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ageColumn("Submitted"),
 ];
 
-/**
- * Shows the first of these that the job has: why it waits or failed, its progress, its tags, its
- * first parameters.
- */
+/** The first that applies: why it waits or failed, its progress, tags, or parameters. */
 function About({ job }: { job: JobData }) {
   if (job.raw_status === "failed" && job.error_code !== "cancelled") {
     return <span title={job.error ?? undefined}>{job.error}</span>;
@@ -99,7 +91,7 @@ function About({ job }: { job: JobData }) {
     .slice(0, 3)
     .join(" · ");
   return (
-    <span className={styles.quiet} title={text}>
+    <span className="quiet" title={text}>
       {text}
     </span>
   );

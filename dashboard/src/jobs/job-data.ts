@@ -1,5 +1,8 @@
 import type { Job, JobFields } from "@forge/sdk";
 
+/** A command that submits a small job. */
+export const FIRST_JOB = "forge jobs submit generate --domain law --num-samples 20 --wait";
+
 /** A job's fields as plain data, which caches can compare. */
 export type JobData = JobFields;
 

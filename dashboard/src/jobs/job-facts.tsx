@@ -3,6 +3,7 @@ import { useSigned } from "../api/context";
 import { IdText } from "../ui/copy";
 import { formatDuration, formatPercent } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
+import { JobLink, WorkerLink } from "../ui/links";
 import { Money } from "../ui/money";
 import { Tags } from "../ui/tag";
 import { Duration, Time } from "../ui/time";
@@ -17,14 +18,7 @@ export function JobFacts({ job }: { job: JobData }) {
         { name: "Status", value: <JobStatus job={job} /> },
         job.raw_status === "running" &&
           job.progress !== null && { name: "Progress", value: formatPercent(job.progress) },
-        job.worker_id !== null && {
-          name: "Worker",
-          value: (
-            <Link to="/workers/$workerId" params={{ workerId: job.worker_id }}>
-              {job.worker_id}
-            </Link>
-          ),
-        },
+        job.worker_id !== null && { name: "Worker", value: <WorkerLink id={job.worker_id} /> },
         { name: "Submitted", value: <Time at={job.created_at} /> },
         { name: "Started", value: <Time at={job.started_at} /> },
         { name: "Ended", value: <Time at={job.completed_at} /> },
@@ -67,14 +61,7 @@ export function JobFacts({ job }: { job: JobData }) {
             </>
           ),
         },
-        job.retried_from !== null && {
-          name: "Retry of",
-          value: (
-            <Link to="/jobs/$jobId" params={{ jobId: job.retried_from }}>
-              <IdText id={job.retried_from} />
-            </Link>
-          ),
-        },
+        job.retried_from !== null && { name: "Retry of", value: <JobLink id={job.retried_from} /> },
         job.notes !== null && { name: "Notes", value: job.notes },
       ]}
     />

@@ -18,7 +18,7 @@ interface Props {
 export function JobFilters({ search, onChange }: Props) {
   const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
   return (
-    <div className={styles.filters}>
+    <>
       <TextFilter
         label="Filter by id, tag or notes"
         value={search.q ?? ""}
@@ -40,7 +40,6 @@ export function JobFilters({ search, onChange }: Props) {
         chosen={search.job_type ?? []}
         options={JOB_TYPES}
         onChange={(job_type) => set({ job_type })}
-        show={(type) => type}
       />
       <label className={styles.day}>
         <span>From</span>
@@ -64,7 +63,7 @@ export function JobFilters({ search, onChange }: Props) {
           Clear
         </Button>
       )}
-    </div>
+    </>
   );
 }
 

@@ -1,3 +1,4 @@
+import { Stack } from "../ui/page";
 import { AttemptSelect } from "./attempt-select";
 import { isFinished, type JobData } from "./job-data";
 import styles from "./job-log.module.css";
@@ -5,13 +6,13 @@ import { readLogQuery, withoutAttempt } from "./log/log-query";
 import { LogView } from "./log/log-view";
 import type { JobSearch } from "./search";
 
-interface Props {
+export interface JobTabProps {
   job: JobData;
   search: JobSearch;
   onChange: (change: Partial<JobSearch>) => void;
 }
 
-export function JobLog({ job, search, onChange }: Props) {
+export function JobLog({ job, search, onChange }: JobTabProps) {
   if (job.attempts === 0) {
     return <p className={styles.none}>There is no log before a worker has started the job.</p>;
   }
@@ -20,16 +21,14 @@ export function JobLog({ job, search, onChange }: Props) {
   const attempt = Math.min(requested, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
   return (
-    <div className={styles.log}>
+    <Stack gap={8}>
       <AttemptSelect
         job={job}
         attempt={attempt}
         onChange={(next) => onChange({ attempt: next, q: withoutAttempt(query) })}
       />
       {requested > attempt && (
-        <p
-          className={styles.quiet}
-        >{`There is no attempt ${requested}: this is the latest one.`}</p>
+        <p className="quiet">{`There is no attempt ${requested}: this is the latest one.`}</p>
       )}
       <LogView
         jobId={job.job_id}
@@ -40,6 +39,6 @@ export function JobLog({ job, search, onChange }: Props) {
         emptyText={isLive ? "The worker has written nothing yet." : "This attempt wrote nothing."}
         onChange={onChange}
       />
-    </div>
+    </Stack>
   );
 }

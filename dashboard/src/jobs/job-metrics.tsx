@@ -4,23 +4,18 @@ import { POLL_MS } from "../api/queries";
 import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
+import { Stack } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { AttemptSelect } from "./attempt-select";
-import { isFinished, type JobData } from "./job-data";
+import { isFinished } from "./job-data";
+import type { JobTabProps } from "./job-log";
 import styles from "./job-log.module.css";
 import { formatSeconds, seriesOf } from "./metric-series";
-import type { JobSearch } from "./search";
 
 const REPORT = `echo '::forge {"progress": 0.4, "metrics": {"loss": 1.3}}'`;
 
-interface Props {
-  job: JobData;
-  search: JobSearch;
-  onChange: (change: Partial<JobSearch>) => void;
-}
-
 /** The metrics of an attempt as curves that grow while it runs. */
-export function JobMetrics({ job, search, onChange }: Props) {
+export function JobMetrics({ job, search, onChange }: JobTabProps) {
   const forge = useForge();
   const attempt = Math.min(search.attempt ?? job.attempts, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
@@ -39,14 +34,10 @@ export function JobMetrics({ job, search, onChange }: Props) {
   }
   const series = data ? seriesOf(data) : [];
   return (
-    <div className={styles.log}>
+    <Stack gap={8}>
       <AttemptSelect job={job} attempt={attempt} onChange={(next) => onChange({ attempt: next })} />
       {error && (
-        <ErrorBanner
-          what="The curves could not be updated"
-          error={error}
-          onRetry={() => void refetch()}
-        />
+        <ErrorBanner what="The curves could not be updated" error={error} onRetry={refetch} />
       )}
       {!data && !error && <SkeletonLines count={6} />}
       {data && series.length === 0 && (
@@ -62,6 +53,6 @@ export function JobMetrics({ job, search, onChange }: Props) {
         </Empty>
       )}
       <Curves series={series} formatX={formatSeconds} />
-    </div>
+    </Stack>
   );
 }

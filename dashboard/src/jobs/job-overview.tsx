@@ -1,13 +1,13 @@
 import { Notice } from "../ui/error-banner";
 import { Json } from "../ui/json";
-import { Section } from "../ui/page";
+import { Section, Stack } from "../ui/page";
 import type { JobData } from "./job-data";
 import styles from "./job-overview.module.css";
 
 export function JobOverview({ job }: { job: JobData }) {
   const hasEntries = (value: object): boolean => Object.keys(value).length > 0;
   return (
-    <div className={styles.parts}>
+    <Stack gap={20}>
       {job.error !== null && (
         <Section title="Error">
           <div className={styles.error}>
@@ -29,7 +29,7 @@ export function JobOverview({ job }: { job: JobData }) {
           {job.result ? (
             <Json value={job.result} label="the result" />
           ) : (
-            <p className={styles.none}>{job.completed_at ? "It has none." : "Not there yet."}</p>
+            <p className="quiet">{job.completed_at ? "It has none." : "Not there yet."}</p>
           )}
         </Section>
         {hasEntries(job.resources) && (
@@ -43,6 +43,6 @@ export function JobOverview({ job }: { job: JobData }) {
           </Section>
         )}
       </div>
-    </div>
+    </Stack>
   );
 }

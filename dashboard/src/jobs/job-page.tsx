@@ -3,19 +3,16 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Ban, CopyPlus, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useForge } from "../api/context";
-import { isNotFound } from "../api/errors";
 import { Button, buttonClass } from "../ui/button";
 import { Id } from "../ui/copy";
-import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
+import { DetailHeading, NotLoaded, Verdict, WithFacts } from "../ui/detail";
 import { ConfirmDialog } from "../ui/dialog";
-import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { useHotkeys } from "../ui/hotkeys";
 import { Page, Section } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import { AttemptsBar } from "./attempts-bar";
-import { type Explanation, explainJob } from "./explain-job";
+import { explainJob, type JobExplanation } from "./explain-job";
 import { JobArtifacts } from "./job-artifacts";
 import { JobBill } from "./job-bill";
 import { isFinished, type JobData } from "./job-data";
@@ -32,20 +29,10 @@ const route = getRouteApi("/jobs/$jobId");
 export function JobPage() {
   const { jobId } = route.useParams();
   const { data: job, error, refetch } = useJob(jobId);
-  if (job) return <Loaded job={job} error={error} onRetry={() => void refetch()} />;
+  if (job) return <Loaded job={job} error={error} onRetry={refetch} />;
   return (
     <Page title="Job" above={<Link to="/jobs">Jobs</Link>} heading={<Id id={jobId} />}>
-      {isNotFound(error) ? (
-        <Empty title="There is no job with this id, or it is another tenant's." />
-      ) : error ? (
-        <ErrorBanner
-          what="The job could not be loaded"
-          error={error}
-          onRetry={() => void refetch()}
-        />
-      ) : (
-        <SkeletonLines count={8} />
-      )}
+      <NotLoaded thing="job" error={error} onRetry={refetch} />
     </Page>
   );
 }
@@ -126,7 +113,13 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
   );
 }
 
-function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: JobTab) => void }) {
+function Why({
+  explanation,
+  onGoTo,
+}: {
+  explanation: JobExplanation;
+  onGoTo: (tab: JobTab) => void;
+}) {
   const { goTo } = explanation;
   return (
     <Verdict

@@ -1,27 +1,18 @@
 import { type Mark, Status } from "../ui/status-mark";
 import type { JobData } from "./job-data";
 
-/** Display names of states. An unknown state of a newer server is shown as it is. */
-const NAMES: Record<string, string> = {
-  pending: "Pending",
-  provisioning_worker: "Provisioning",
-  assigned: "Assigned",
-  running: "Running",
-  completed: "Completed",
-  failed: "Failed",
+/** An unknown status, of a newer server, is shown as it is. */
+const STATUSES: Record<string, { mark: Mark; name: string }> = {
+  pending: { mark: "pending", name: "Pending" },
+  provisioning_worker: { mark: "provisioning", name: "Provisioning" },
+  assigned: { mark: "assigned", name: "Assigned" },
+  running: { mark: "running", name: "Running" },
+  completed: { mark: "completed", name: "Completed" },
+  failed: { mark: "failed", name: "Failed" },
 };
 
-const MARKS: Record<string, Mark> = {
-  pending: "pending",
-  provisioning_worker: "provisioning",
-  assigned: "assigned",
-  running: "running",
-  completed: "completed",
-  failed: "failed",
-};
-
-export const statusName = (raw: string): string => NAMES[raw] ?? raw;
-export const statusMark = (raw: string): Mark => MARKS[raw] ?? "pending";
+export const statusName = (raw: string): string => STATUSES[raw]?.name ?? raw;
+export const statusMark = (raw: string): Mark => STATUSES[raw]?.mark ?? "pending";
 
 type Stated = Pick<JobData, "raw_status" | "error_code" | "cancel_requested_at">;
 

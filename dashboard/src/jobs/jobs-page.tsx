@@ -1,14 +1,14 @@
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { Empty } from "../ui/empty";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Empty, NothingMatches } from "../ui/empty";
 import { ListTable, NewRows } from "../ui/list-table";
 import { Page } from "../ui/page";
 import { Toolbar } from "../ui/toolbar";
 import { JOB_COLUMNS } from "./job-columns";
+import { FIRST_JOB } from "./job-data";
 import { JobFilters } from "./job-filters";
 import { useJobList } from "./use-job-list";
 
 const route = getRouteApi("/jobs");
-const FIRST_JOB = "forge jobs submit generate --domain law --num-samples 20 --wait";
 
 export function JobsPage() {
   const search = route.useSearch();
@@ -30,22 +30,11 @@ export function JobsPage() {
         more="older jobs"
         rowId={({ job_id }) => job_id}
         onOpen={({ job_id }) => navigate({ to: "/jobs/$jobId", params: { jobId: job_id } })}
-        empty={isFiltered ? <NothingMatches /> : <NoJobs />}
+        empty={isFiltered ? <NothingMatches thing="job" /> : <NoJobs />}
       />
     </Page>
   );
 }
-
-const NothingMatches = () => (
-  <Empty
-    title="No job matches these filters."
-    action={
-      <Link to="/jobs" search={{}}>
-        Clear all filters
-      </Link>
-    }
-  />
-);
 
 const NoJobs = () => (
   <Empty title="Jobs that you submit appear here." command={FIRST_JOB}>

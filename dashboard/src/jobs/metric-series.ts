@@ -27,6 +27,5 @@ function rank({ name, points }: Series): number {
   return FIRST.length + (isFlat ? 1 : 0);
 }
 
-/** The label at the end of the axis. */
 export const formatSeconds = (seconds: number): string =>
   seconds === 0 ? "0 s" : formatDuration(seconds * 1000);

@@ -1,10 +1,9 @@
 import { useMemo } from "react";
 import { useForge } from "../api/context";
+import { PAGE_SIZE } from "../api/use-list";
 import { type LiveList, useLiveList } from "../api/use-live-list";
 import { isFinished, type JobData, plainJob } from "./job-data";
 import type { JobsSearch } from "./search";
-
-const PAGE_SIZE = 50;
 
 /** The jobs that match the filters, updated live. */
 export function useJobList(search: JobsSearch): LiveList<JobData> {

@@ -1,11 +1,10 @@
 import type { NewApiKey } from "@forge/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useSigned } from "../api/context";
 import { describeError } from "../api/errors";
-import { Button } from "../ui/button";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
-import { Field, Input, Select } from "../ui/field";
+import { Checkbox, Field, Select, TextField } from "../ui/field";
 import styles from "./create-key-dialog.module.css";
 import { EXPIRIES, type Expiry, expiryDate } from "./expiry";
 import { SCOPES, type Scope } from "./key-state";
@@ -67,35 +66,35 @@ function CreateForm({ onClose, onMade }: FormProps) {
   const errorOf = (field: "name" | "expires_at"): string | undefined =>
     (wasSent ? problems[field] : undefined) ??
     (refused?.param === field ? refused.atField : undefined);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (): void => {
     setSent(true);
     if (problems.name || expiresAt === "invalid") return;
     const workers = scope === "worker" && isForOne ? 1 : undefined;
     create.mutate({ name: name.trim(), scope, expiresAt, workers });
   };
   return (
-    <form onSubmit={submit} noValidate className={styles.form}>
-      <Field
+    <DialogForm
+      onSubmit={submit}
+      onCancel={onClose}
+      action="Create the key"
+      busy={create.isPending}
+      noValidate
+    >
+      <TextField
         label="Name"
         required
         error={errorOf("name")}
         hint={`Who or what uses it, such as ci. At most ${MAX_NAME} characters.`}
-      >
-        {(input) => (
-          <Input {...input} value={name} onChange={({ target }) => setName(target.value)} />
-        )}
-      </Field>
+        value={name}
+        onChange={setName}
+      />
       <ScopeChoice scope={scope} isAdmin={session.scope === "admin"} onChange={setScope} />
       {scope === "worker" && (
-        <label className={styles.check}>
-          <input
-            type="checkbox"
-            checked={isForOne}
-            onChange={({ target }) => setForOne(target.checked)}
-          />
-          <span>For one machine only: the first worker that registers with it keeps it.</span>
-        </label>
+        <Checkbox
+          label="For one machine only: the first worker that registers with it keeps it."
+          checked={isForOne}
+          onChange={({ target }) => setForOne(target.checked)}
+        />
       )}
       <div className={styles.pair}>
         <Field label="Expires" error={expiry === "day" ? undefined : errorOf("expires_at")}>
@@ -114,28 +113,20 @@ function CreateForm({ onClose, onMade }: FormProps) {
           )}
         </Field>
         {expiry === "day" && (
-          <Field label="On the day" required error={errorOf("expires_at")}>
-            {(input) => (
-              <Input
-                {...input}
-                type="date"
-                value={day}
-                onChange={({ target }) => setDay(target.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            label="On the day"
+            required
+            error={errorOf("expires_at")}
+            type="date"
+            value={day}
+            onChange={setDay}
+          />
         )}
       </div>
       {refused && refused.param !== "name" && refused.param !== "expires_at" && (
         <ErrorBanner what="The key was not created" error={create.error} />
       )}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" busy={create.isPending}>
-          Create the key
-        </Button>
-      </DialogActions>
-    </form>
+    </DialogForm>
   );
 }
 
@@ -151,19 +142,20 @@ function ScopeChoice({ scope, isAdmin, onChange }: ScopeProps) {
     <fieldset className={styles.scopes}>
       <legend className={styles.legend}>Scope</legend>
       {offered.map((each) => (
-        <label key={each} className={styles.check}>
-          <input
-            type="radio"
-            name="scope"
-            value={each}
-            checked={scope === each}
-            onChange={() => onChange(each)}
-          />
-          <span>
-            <strong>{each}</strong>
-            <span className={styles.about}>{SCOPES[each]}</span>
-          </span>
-        </label>
+        <Checkbox
+          key={each}
+          type="radio"
+          label={
+            <>
+              <strong>{each}</strong>
+              <span className="note">{SCOPES[each]}</span>
+            </>
+          }
+          name="scope"
+          value={each}
+          checked={scope === each}
+          onChange={() => onChange(each)}
+        />
       ))}
     </fieldset>
   );

@@ -1,9 +1,10 @@
 import type { ApiKey } from "@forge/sdk";
 import { Button } from "../ui/button";
+import { cx } from "../ui/cx";
 import { ABSENT, formatNumber } from "../ui/format";
 import type { Column } from "../ui/table";
 import { Tag } from "../ui/tag";
-import { Time } from "../ui/time";
+import { ageColumn, Time } from "../ui/time";
 import styles from "./key-columns.module.css";
 import { stateOf } from "./key-state";
 
@@ -49,19 +50,12 @@ export function keyColumns({
       width: "132px",
       hideBelow: "laptop",
       cell: ({ made_by }) => (
-        <span className={styles.quiet} title={made_by ?? undefined}>
+        <span className="quiet" title={made_by ?? undefined}>
           {made_by === null ? ABSENT : (nameOf(made_by) ?? "a key that is gone")}
         </span>
       ),
     },
-    {
-      id: "created",
-      title: "Created",
-      width: "104px",
-      align: "right",
-      hideBelow: "laptop",
-      cell: ({ created_at }) => <Time at={created_at} />,
-    },
+    ageColumn("Created", { hideBelow: "laptop" }),
     {
       id: "expires",
       title: "Expires",
@@ -108,7 +102,7 @@ function Name({ apiKey, isOwn }: { apiKey: ApiKey; isOwn: boolean }) {
       </span>
       {isOwn && <Tag>this sign-in</Tag>}
       {state !== "active" && <Tag>{state}</Tag>}
-      <span className={styles.below}>
+      <span className={cx("only-phone", styles.below)}>
         {apiKey.scope} …{apiKey.last4}, {apiKey.last_used_at ? "used " : "never used"}
         {apiKey.last_used_at && <Time at={apiKey.last_used_at} />}
       </span>

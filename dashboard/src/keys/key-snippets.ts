@@ -1,15 +1,8 @@
 import type { NewApiKey } from "@forge/sdk";
+import type { Code } from "../ui/code-tabs";
 
-export interface KeySnippet {
-  id: string;
-  title: string;
-  code: string;
-}
-
-/**
- * Commands that use a new key, ready to paste. They contain the key, which is shown nowhere else.
- */
-export function keySnippets({ key, scope }: NewApiKey, origin: string): KeySnippet[] {
+/** Commands with the new key, ready to paste. The key is shown nowhere else. */
+export function keySnippets({ key, scope }: NewApiKey, origin: string): Code[] {
   const text = key ?? "";
   if (scope === "worker") {
     return [

@@ -2,18 +2,17 @@ import type { ApiKey } from "@forge/sdk";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
+import { given } from "../app/search-params";
 import { Button } from "../ui/button";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
 import { Checkbox } from "../ui/field";
 import { useHotkeys } from "../ui/hotkeys";
+import { QueryTable } from "../ui/list-table";
 import { Page } from "../ui/page";
-import { Table } from "../ui/table";
 import { Tabs } from "../ui/tabs";
 import { CreateKeyDialog } from "./create-key-dialog";
 import { keyColumns } from "./key-columns";
 import { stateOf } from "./key-state";
-import styles from "./keys-page.module.css";
 import { RevokeKeyDialog } from "./revoke-key-dialog";
 import type { KeyTab } from "./search";
 import { useKeys, useOwnKeyIds } from "./use-keys";
@@ -33,17 +32,19 @@ export function KeysPage() {
   const shown = (list: ApiKey[] | undefined): ApiKey[] | undefined =>
     search.ended ? list : list?.filter((key) => stateOf(key, Date.now()) === "active");
   const listOf = (query: typeof keys, isSessions: boolean) => (
-    <List
-      keys={shown(query.data)}
-      error={query.error}
-      onRetry={() => void query.refetch()}
+    <QueryTable
+      label={isSessions ? "Sessions" : "API keys"}
       columns={keyColumns({
         own,
         nameOf: (keyId) => all.find(({ key_id }) => key_id === keyId)?.name,
         onRevoke: setRevoking,
         isSessions,
       })}
-      isSessions={isSessions}
+      rows={shown(query.data)}
+      error={query.error}
+      retry={query.refetch}
+      rowId={({ key_id }) => key_id}
+      empty={isSessions ? <NoSessions /> : <NoKeys />}
     />
   );
   return (
@@ -79,17 +80,17 @@ export function KeysPage() {
           },
         ]}
       />
-      <div className={styles.ended}>
+      <div className="quiet">
         <Checkbox
           label="Show revoked and expired ones"
           checked={search.ended === "yes"}
           onChange={({ target }) =>
             navigate({
               to: "/keys",
-              search: {
-                ...(search.tab ? { tab: search.tab } : {}),
-                ...(target.checked ? { ended: "yes" as const } : {}),
-              },
+              search: given({
+                tab: search.tab,
+                ended: target.checked ? ("yes" as const) : undefined,
+              }),
               replace: true,
             })
           }
@@ -112,33 +113,6 @@ function endingWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
   const made = all.filter(({ made_by }) => made_by === keyId);
   const live = made.filter((key) => stateOf(key, Date.now()) === "active");
   return [...live, ...made.flatMap(({ key_id }) => endingWith(all, key_id))];
-}
-
-interface ListProps {
-  keys: ApiKey[] | undefined;
-  error: unknown;
-  onRetry: () => void;
-  columns: ReturnType<typeof keyColumns>;
-  isSessions: boolean;
-}
-
-function List({ keys, error, onRetry, columns, isSessions }: ListProps) {
-  return (
-    <>
-      {error !== null && (
-        <ErrorBanner what="The list could not be updated" error={error} onRetry={onRetry} />
-      )}
-      {(keys !== undefined || error === null) && (
-        <Table
-          label={isSessions ? "Sessions" : "API keys"}
-          columns={columns}
-          rows={keys}
-          rowId={({ key_id }) => key_id}
-          empty={isSessions ? <NoSessions /> : <NoKeys />}
-        />
-      )}
-    </>
-  );
 }
 
 const NoKeys = () => (

@@ -1,18 +1,15 @@
 import type { NewApiKey } from "@forge/sdk";
 import { KeyRound } from "lucide-react";
-import { useState } from "react";
 import { Button } from "../ui/button";
+import { CodeTabs } from "../ui/code-tabs";
 import { Snippet } from "../ui/copy";
 import { DialogActions } from "../ui/dialog";
 import { Notice } from "../ui/error-banner";
-import { Tabs } from "../ui/tabs";
 import { keySnippets } from "./key-snippets";
 import styles from "./new-key-view.module.css";
 
 /** The only place where a key's text is shown. */
 export function NewKeyView({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
-  const snippets = keySnippets(made, location.origin);
-  const [shown, setShown] = useState(snippets[0]?.id ?? "");
   return (
     <div className={styles.view}>
       <Notice tone="warn" icon={<KeyRound size={15} />}>
@@ -23,15 +20,7 @@ export function NewKeyView({ made, onClose }: { made: NewApiKey; onClose: () => 
         <h3>{made.name}</h3>
         <Snippet code={made.key ?? ""} label="Copy the key" />
       </div>
-      <Tabs
-        value={shown}
-        onChange={setShown}
-        tabs={snippets.map(({ id, title, code }) => ({
-          id,
-          title,
-          content: <Snippet code={code} label={`Copy for ${title}`} />,
-        }))}
-      />
+      <CodeTabs codes={keySnippets(made, location.origin)} copy="Copy for" />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
           I have kept it

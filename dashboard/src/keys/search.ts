@@ -3,7 +3,6 @@ import { given, readOneOf, type Search } from "../app/search-params";
 const KEY_TABS = ["keys", "sessions"] as const;
 export type KeyTab = (typeof KEY_TABS)[number];
 
-/** Search parameters of the list of keys. */
 export interface KeysSearch {
   tab?: KeyTab;
   /** Also shows revoked and expired keys. */

@@ -31,10 +31,7 @@ export interface NewKey {
   workers: number | undefined;
 }
 
-/**
- * No retry: the key's text is returned only once, so a lost response would leave an unknown live
- * key.
- */
+/** No retry: the key is returned once, so a lost response would leave an unknown live key. */
 export function useCreateKey(onDone: (key: NewApiKey) => void) {
   const forge = useForge();
   const queries = useQueryClient();

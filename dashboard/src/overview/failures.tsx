@@ -8,7 +8,6 @@ import { JobStatus } from "../jobs/job-state";
 import { Section } from "../ui/page";
 import { type Column, Table } from "../ui/table";
 import { Time } from "../ui/time";
-import styles from "./overview-parts.module.css";
 import { useDayAgo } from "./use-day-ago";
 
 const SHOWN = 8;
@@ -71,7 +70,7 @@ export function Failures({ counts }: { counts: JobCounts | undefined }) {
         rows={data}
         rowId={({ job_id }) => job_id}
         onOpen={({ job_id }) => navigate({ to: "/jobs/$jobId", params: { jobId: job_id } })}
-        empty={<p className={styles.quiet}>No job has failed.</p>}
+        empty={<p className="quiet">No job has failed.</p>}
       />
     </Section>
   );

@@ -1,5 +1,6 @@
 import type { Worker } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
+import { WorkerLink } from "../ui/links";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { StatusMark } from "../ui/status-mark";
@@ -15,12 +16,12 @@ export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
       {workers === undefined ? (
         <SkeletonLines count={3} />
       ) : workers.length === 0 ? (
-        <p className={styles.quiet}>
+        <p className="quiet">
           No worker is registered. <Link to="/workers">See how to add one</Link>
         </p>
       ) : (
         <>
-          <p className={styles.quiet}>{summary(sorted)}</p>
+          <p className="quiet">{summary(sorted)}</p>
           <ul className={styles.marks}>
             {sorted.slice(0, SHOWN).map((worker) => (
               <li key={worker.worker_id}>
@@ -39,10 +40,8 @@ export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
             {troubled.slice(0, NAMED).map((worker) => (
               <li key={worker.worker_id}>
                 <WorkerStatus worker={worker} />
-                <Link to="/workers/$workerId" params={{ workerId: worker.worker_id }}>
-                  {worker.worker_id}
-                </Link>
-                <span className={styles.quiet}>{worker.status_reason}</span>
+                <WorkerLink id={worker.worker_id} />
+                <span className="quiet">{worker.status_reason}</span>
               </li>
             ))}
           </ul>

@@ -29,48 +29,43 @@ export function KeyFigures({ counts, month, workers }: Props) {
   return (
     <Figures>
       <Figure
-        name="Running"
-        link={(name) => (
+        name={
           <Link to="/jobs" search={{ status: ["running"] }}>
-            {name}
+            Running
           </Link>
-        )}
+        }
         value={by ? formatNumber(by.running) : LOADING}
         note={largest(typesOf(counts, "running"), (type) => type)}
       />
       <Figure
-        name="Waiting"
-        link={(name) => (
+        name={
           <Link to="/jobs" search={{ status: [...WAITING] }}>
-            {name}
+            Waiting
           </Link>
-        )}
+        }
         value={waiting === undefined ? LOADING : formatNumber(waiting)}
         note={largest(counts?.by_pending_code, (code) => REASONS[code] ?? code)}
       />
       <Figure
-        name="Completed in 24 h"
-        link={(name) => (
+        name={
           <Link to="/jobs" search={{ status: ["completed"], ended_after: dayAgo }}>
-            {name}
+            Completed in 24 h
           </Link>
-        )}
+        }
         value={by ? formatNumber(by.completed) : LOADING}
         note={largest(typesOf(counts, "completed"), (type) => type)}
       />
       <Figure
-        name="Failed in 24 h"
-        link={(name) => (
+        name={
           <Link to="/jobs" search={{ status: ["failed"], ended_after: dayAgo }}>
-            {name}
+            Failed in 24 h
           </Link>
-        )}
+        }
         value={by ? formatNumber(by.failed) : LOADING}
         note={largest(counts?.by_error_code, (code) => code.replaceAll("_", " "))}
       />
       <Figure
-        name="Workers busy"
-        link={(name) => <Link to="/workers">{name}</Link>}
+        name={<Link to="/workers">Workers busy</Link>}
         value={workers ? `${count("busy")} / ${workers.length}` : LOADING}
         note={troubled > 0 ? `${troubled} in trouble` : BLANK}
       />

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
+import { FIRST_JOB } from "../jobs/job-data";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
@@ -13,9 +14,6 @@ import styles from "./overview-page.module.css";
 import { Throughput } from "./throughput";
 import { WaitingReasons } from "./waiting-reasons";
 
-const FIRST_JOB = "forge jobs submit generate --domain law --num-samples 20 --wait";
-
-/** Running, waiting and failed jobs, the fleet, and the cost. */
 export function OverviewPage() {
   const forge = useForge();
   const counts = useQuery({
@@ -39,7 +37,7 @@ export function OverviewPage() {
         <ErrorBanner
           what="The numbers could not be updated"
           error={counts.error}
-          onRetry={() => void counts.refetch()}
+          onRetry={counts.refetch}
         />
       )}
       <Approvals />

@@ -3,7 +3,6 @@ import { Bars } from "../ui/bars";
 import { formatNumber } from "../ui/format";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import styles from "./overview-parts.module.css";
 
 /** Texts for the codes of `pending_reason`. */
 export const REASONS: Record<string, string> = {
@@ -18,7 +17,6 @@ export const REASONS: Record<string, string> = {
   other: "other",
 };
 
-/** Why jobs wait for a worker. */
 export function WaitingReasons({ counts }: { counts: JobCounts | undefined }) {
   const reasons = Object.entries(counts?.by_pending_code ?? {})
     .filter(([, count]) => count > 0)
@@ -28,7 +26,7 @@ export function WaitingReasons({ counts }: { counts: JobCounts | undefined }) {
       {counts === undefined ? (
         <SkeletonLines count={3} />
       ) : reasons.length === 0 ? (
-        <p className={styles.quiet}>No job waits for a worker.</p>
+        <p className="quiet">No job waits for a worker.</p>
       ) : (
         <Bars
           label="Waiting jobs by reason"

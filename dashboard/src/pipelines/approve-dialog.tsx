@@ -1,4 +1,4 @@
-import type { Pipeline, PipelineStep } from "@forge/sdk";
+import type { PipelineStep } from "@forge/sdk";
 import { useState } from "react";
 import { useForge } from "../api/context";
 import { DEPLOYMENT_TYPE } from "../jobs/declared-types";
@@ -8,15 +8,10 @@ import { ErrorBanner } from "../ui/error-banner";
 import { Field, Select, TextArea } from "../ui/field";
 import { formatUsd } from "../ui/format";
 import { GateView } from "./gate-view";
+import type { PipelineDialogProps } from "./pipeline-view";
 import { usePipelineChange } from "./use-pipeline";
 
-interface Props {
-  pipeline: Pipeline;
-  open: boolean;
-  onClose: () => void;
-}
-
-export function ApproveDialog({ pipeline, open, onClose }: Props) {
+export function ApproveDialog({ pipeline, open, onClose }: PipelineDialogProps) {
   const waiting = pipeline.steps.filter(({ status }) => status === "waiting_approval");
   const [first] = waiting;
   return (
@@ -36,15 +31,11 @@ interface Decision {
   note: string;
 }
 
-function Decide({
-  pipeline,
-  waiting,
-  onClose,
-}: {
-  pipeline: Pipeline;
+interface DecideProps extends Omit<PipelineDialogProps, "open"> {
   waiting: PipelineStep[];
-  onClose: () => void;
-}) {
+}
+
+function Decide({ pipeline, waiting, onClose }: DecideProps) {
   const forge = useForge();
   const [name, setName] = useState("");
   const [note, setNote] = useState("");

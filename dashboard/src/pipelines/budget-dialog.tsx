@@ -1,28 +1,20 @@
-import type { Pipeline } from "@forge/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useForge } from "../api/context";
 import { describeError } from "../api/errors";
-import { Button } from "../ui/button";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { TextField } from "../ui/field";
 import { formatUsd } from "../ui/format";
-import styles from "./dialogs.module.css";
+import type { PipelineDialogProps } from "./pipeline-view";
 import { usePipelineChange } from "./use-pipeline";
 
-interface Props {
-  pipeline: Pipeline;
-  open: boolean;
-  onClose: () => void;
-}
-
-export const BudgetDialog = ({ open, ...rest }: Props) => (
+export const BudgetDialog = ({ open, ...rest }: PipelineDialogProps) => (
   <Dialog open={open} onClose={rest.onClose} title="Budget of this pipeline">
     <BudgetForm {...rest} />
   </Dialog>
 );
 
-function BudgetForm({ pipeline, onClose }: Omit<Props, "open">) {
+function BudgetForm({ pipeline, onClose }: Omit<PipelineDialogProps, "open">) {
   const forge = useForge();
   const [text, setText] = useState(pipeline.budget_usd?.toString() ?? "");
   const change = usePipelineChange<number | null>({
@@ -31,42 +23,33 @@ function BudgetForm({ pipeline, onClose }: Omit<Props, "open">) {
     done: (usd) => (usd === null ? "The budget is gone." : `The budget is ${formatUsd(usd)}.`),
   });
   const refusal = change.error ? describeError(change.error) : undefined;
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (): void =>
     change.mutate(text.trim() === "" ? null : Number(text), { onSuccess: onClose });
-  };
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <DialogForm
+      onSubmit={submit}
+      onCancel={onClose}
+      action="Set the budget"
+      busy={change.isPending}
+    >
       <p>
         It has cost {formatUsd(pipeline.cost_usd)} so far. A step begins only while the pipeline
         stays within its budget.
       </p>
-      <Field
+      <TextField
         label="Budget in USD"
         hint="Empty: no budget."
         error={refusal?.param ? refusal.atField : undefined}
-      >
-        {(input) => (
-          <Input
-            {...input}
-            type="number"
-            inputMode="decimal"
-            min={0}
-            step="any"
-            value={text}
-            onChange={({ target }) => setText(target.value)}
-          />
-        )}
-      </Field>
+        type="number"
+        inputMode="decimal"
+        min={0}
+        step="any"
+        value={text}
+        onChange={setText}
+      />
       {change.error && !refusal?.param && (
         <ErrorBanner what="The budget was not changed" error={change.error} />
       )}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" busy={change.isPending}>
-          Set the budget
-        </Button>
-      </DialogActions>
-    </form>
+    </DialogForm>
   );
 }

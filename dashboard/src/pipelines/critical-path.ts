@@ -15,9 +15,7 @@ const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
 
 /**
  * Spans of all steps that ran, run, or will run: from their times, or from recent durations of
- * their type.
- *
- * @param steps in topological order.
+ * their type. @param steps in topological order.
  */
 export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
   const spans = new Map<string, StepSpan>();
@@ -50,9 +48,7 @@ function spanOf(
   return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
 }
 
-/**
- * The chain of steps that decides when the pipeline ends: shortening any other step gains nothing.
- */
+/** The chain of steps that decides the pipeline's end: speeding up any other gains nothing. */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   const byName = new Map(spans.map((span) => [span.step.name, span]));
   const path = new Set<string>();
@@ -64,7 +60,7 @@ export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   return path;
 }
 
-/** Of spans with the same end, the last one in the list: it may depend on the others. */
+/** The span that ends last. On a tie the later one in the list, which may depend on the others. */
 const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
   spans.reduce<StepSpan | undefined>(
     (last, span) => (last && last.endMs > span.endMs ? last : span),

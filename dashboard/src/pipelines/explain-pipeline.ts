@@ -1,18 +1,20 @@
 import type { Pipeline, PipelineStep } from "@forge/sdk";
-import { formatDuration, formatPercent, formatUsd, inOneDirection, plural } from "../ui/format";
+import type { Explanation } from "../ui/detail";
+import {
+  formatDuration,
+  formatPercent,
+  formatUsd,
+  inOneDirection,
+  plural,
+  uncapitalised,
+} from "../ui/format";
 import { isCancelling } from "./pipeline-state";
 
-export interface PipelineExplanation {
-  tone: "neutral" | "ok" | "warn" | "danger";
-  /** Why the pipeline is in its state. */
-  why: string;
-  /** What to do, or what happens without action. */
-  next: string;
+interface PipelineExplanation extends Explanation {
   /** The step that the explanation is about. */
   step?: string;
 }
 
-/** Explains a pipeline's state in one sentence, and what comes next. */
 export function explainPipeline(pipeline: Pipeline): PipelineExplanation {
   if (isCancelling(pipeline)) {
     return {
@@ -129,22 +131,22 @@ function failed(pipeline: Pipeline): PipelineExplanation {
       );
     case "budget_exhausted":
       return say(
-        step ? `Step ${step.name} was not begun: ${lower(error)}` : error,
+        step ? `Step ${step.name} was not begun: ${uncapitalised(error)}` : error,
         "Resume with a larger budget; completed steps are kept.",
       );
     case "nothing_to_choose":
       return say(
-        `${nameOr(step, "A step")} had no candidate to choose: ${lower(error)}`,
+        `${nameOr(step, "A step")} had no candidate to choose: ${uncapitalised(error)}`,
         "Resume with a lower gate on evaluate, or do the candidates again.",
       );
     case "step_invalid":
       return say(
-        `${nameOr(step, "A step")} could not be submitted: ${lower(error)}`,
+        `${nameOr(step, "A step")} could not be submitted: ${uncapitalised(error)}`,
         "Submit a corrected pipeline; with reuse, completed steps do not run again.",
       );
     default:
       return say(
-        `${nameOr(step, "A step")} failed: ${lower(error)}`,
+        `${nameOr(step, "A step")} failed: ${uncapitalised(error)}`,
         "Read its job's log. Resume runs it again and keeps completed steps.",
       );
   }
@@ -179,9 +181,8 @@ function listed(names: readonly string[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** The step's name, or a generic word in the same grammatical case. */
+/** The step's name, or `unknown` if there is no step. */
 const nameOr = (step: PipelineStep | undefined, unknown: "A step" | "a step"): string =>
   step ? `${unknown === "A step" ? "Step" : "step"} ${step.name}` : unknown;
 
 const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
-const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

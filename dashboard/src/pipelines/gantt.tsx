@@ -30,7 +30,7 @@ export function Gantt({ pipeline, chosen, onChoose }: PipelineViewProps) {
   return (
     <div className={styles.gantt}>
       <Axis axis={axis} fromMs={fromMs} />
-      <ol className={styles.rows} aria-label="Timeline of the steps">
+      <ol aria-label="Timeline of the steps">
         {pipeline.steps.map((step) => {
           const span = known.get(step.name);
           const isCritical = critical.has(step.name);

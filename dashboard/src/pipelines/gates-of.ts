@@ -7,10 +7,10 @@ export interface GivenGate {
   hasFailed: boolean;
 }
 
-/** The API's name for all evaluations of a sweep. */
+/** In the API, the gate of this step applies to all evaluations of a sweep. */
 const SWEPT: string = SWEEP.judged;
 
-/** The gates that a resume may replace. For a sweep, the gate is the candidates' condition. */
+/** The gates that a resume may replace. A sweep has one: the condition of its candidates. */
 export function gatesOf({ template, steps, definition }: Pipeline): GivenGate[] {
   const gates = steps.flatMap(({ name, gate }) =>
     gate ? [{ step: name, condition: gate.condition, hasFailed: gate.passed === false }] : [],

@@ -9,14 +9,20 @@ import { useHotkeys } from "../ui/hotkeys";
 import { ApproveDialog } from "./approve-dialog";
 import { BudgetDialog } from "./budget-dialog";
 import { isCancelling, isOver } from "./pipeline-state";
+import type { PipelineDialogProps } from "./pipeline-view";
 import { ResumeDialog } from "./resume-dialog";
 import { usePipelineChange } from "./use-pipeline";
 
-type Open = "approve" | "cancel" | "resume" | "budget";
+const HOTKEYS = [
+  { keys: "a", what: "Approve the waiting step", action: "approve" },
+  { keys: "u", what: "Set the budget", action: "budget" },
+  { keys: "r", what: "Resume or run again", action: "resume" },
+  { keys: "c", what: "Cancel the pipeline", action: "cancel" },
+] as const;
 
 /** The actions that the pipeline's state allows. Each has a keyboard shortcut. */
 export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
-  const [open, setOpen] = useState<Open>();
+  const [open, setOpen] = useState<(typeof HOTKEYS)[number]["action"]>();
   const close = (): void => setOpen(undefined);
   const over = isOver(pipeline);
   const can = {
@@ -25,16 +31,11 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
     resume: over,
     cancel: !over && !isCancelling(pipeline),
   };
-  const bindings = [
-    { keys: "a", what: "Approve the waiting step", action: "approve" },
-    { keys: "u", what: "Set the budget", action: "budget" },
-    { keys: "r", what: "Resume or run again", action: "resume" },
-    { keys: "c", what: "Cancel the pipeline", action: "cancel" },
-  ] as const;
   useHotkeys(
-    bindings
-      .filter(({ action }) => can[action])
-      .map(({ keys, what, action }) => ({ keys, what, run: () => setOpen(action) })),
+    HOTKEYS.filter(({ action }) => can[action]).map(({ action, ...hotkey }) => ({
+      ...hotkey,
+      run: () => setOpen(action),
+    })),
   );
   return (
     <>
@@ -71,15 +72,7 @@ export function PipelineActions({ pipeline }: { pipeline: Pipeline }) {
   );
 }
 
-function CancelDialog({
-  pipeline,
-  open,
-  onClose,
-}: {
-  pipeline: Pipeline;
-  open: boolean;
-  onClose: () => void;
-}) {
+function CancelDialog({ pipeline, open, onClose }: PipelineDialogProps) {
   const forge = useForge();
   const cancel = usePipelineChange<void>({
     pipelineId: pipeline.pipeline_id,

@@ -5,7 +5,7 @@ import { ABSENT } from "../ui/format";
 import { Money } from "../ui/money";
 import type { Column } from "../ui/table";
 import { Tags } from "../ui/tag";
-import { Duration, Time } from "../ui/time";
+import { ageColumn, Duration } from "../ui/time";
 import styles from "./pipeline-columns.module.css";
 import { PipelineStatus, pipelineTitle } from "./pipeline-state";
 import { StepMarks } from "./step-marks";
@@ -28,7 +28,7 @@ export const PIPELINE_COLUMNS: readonly Column<Pipeline>[] = [
         className={styles.name}
       >
         <span className={styles.title}>
-          <span className={styles.state}>
+          <span className="note only-phone">
             <PipelineStatus pipeline={pipeline} />
           </span>
           {pipelineTitle(pipeline)}
@@ -71,14 +71,7 @@ export const PIPELINE_COLUMNS: readonly Column<Pipeline>[] = [
     align: "right",
     cell: ({ cost_usd }) => (cost_usd === 0 ? ABSENT : <Money usd={cost_usd} unit={false} />),
   },
-  {
-    id: "age",
-    title: "Submitted",
-    width: "104px",
-    align: "right",
-    hideBelow: "phone",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ageColumn("Submitted", { hideBelow: "phone" }),
 ];
 
 /** Shows why it failed, otherwise its tags, otherwise its template. */
@@ -86,7 +79,7 @@ function About({ pipeline }: { pipeline: Pipeline }) {
   if (pipeline.error !== null) return <span title={pipeline.error}>{pipeline.error}</span>;
   if (pipeline.tags.length > 0) return <Tags tags={pipeline.tags} />;
   return (
-    <span className={styles.quiet}>
+    <span className="quiet">
       {pipeline.name !== null && pipeline.template ? pipeline.template : ""}
       {pipeline.run > 1 && ` run ${pipeline.run}`}
     </span>

@@ -1,13 +1,10 @@
 import type { Pipeline } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { isNotFound } from "../api/errors";
 import { Button } from "../ui/button";
 import { Id } from "../ui/copy";
-import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
-import { Empty } from "../ui/empty";
+import { DetailHeading, NotLoaded, Verdict, WithFacts } from "../ui/detail";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import { explainPipeline } from "./explain-pipeline";
 import { Gantt } from "./gantt";
@@ -27,7 +24,7 @@ export function PipelinePage() {
   const { pipelineId } = route.useParams();
   const { data: pipeline, error, refetch } = usePipeline(pipelineId);
   if (pipeline) {
-    return <Loaded pipeline={pipeline} error={error} onRetry={() => void refetch()} />;
+    return <Loaded pipeline={pipeline} error={error} onRetry={refetch} />;
   }
   return (
     <Page
@@ -35,17 +32,7 @@ export function PipelinePage() {
       above={<Link to="/pipelines">Pipelines</Link>}
       heading={<Id id={pipelineId} />}
     >
-      {isNotFound(error) ? (
-        <Empty title="There is no pipeline with this id, or it is another tenant's." />
-      ) : error ? (
-        <ErrorBanner
-          what="The pipeline could not be loaded"
-          error={error}
-          onRetry={() => void refetch()}
-        />
-      ) : (
-        <SkeletonLines count={8} />
-      )}
+      <NotLoaded thing="pipeline" error={error} onRetry={refetch} />
     </Page>
   );
 }

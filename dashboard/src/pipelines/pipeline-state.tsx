@@ -2,28 +2,18 @@ import type { Pipeline, PipelineStep } from "@forge/sdk";
 import { statusMark, statusName } from "../jobs/job-state";
 import { type Mark, Status } from "../ui/status-mark";
 
-const NAMES: Record<string, string> = {
-  pending: "Pending",
-  running: "Running",
-  waiting_approval: "Needs approval",
-  completed: "Completed",
-  failed: "Failed",
-  skipped: "Skipped",
-  cancelled: "Cancelled",
+const STATUSES: Record<string, { mark: Mark; name: string }> = {
+  pending: { mark: "pending", name: "Pending" },
+  running: { mark: "running", name: "Running" },
+  waiting_approval: { mark: "waiting", name: "Needs approval" },
+  completed: { mark: "completed", name: "Completed" },
+  failed: { mark: "failed", name: "Failed" },
+  skipped: { mark: "skipped", name: "Skipped" },
+  cancelled: { mark: "cancelled", name: "Cancelled" },
 };
 
-const MARKS: Record<string, Mark> = {
-  pending: "pending",
-  running: "running",
-  waiting_approval: "waiting",
-  completed: "completed",
-  failed: "failed",
-  skipped: "skipped",
-  cancelled: "cancelled",
-};
-
-export const pipelineStatusName = (status: string): string => NAMES[status] ?? status;
-export const pipelineStatusMark = (status: string): Mark => MARKS[status] ?? "pending";
+export const pipelineStatusName = (status: string): string => STATUSES[status]?.name ?? status;
+export const pipelineStatusMark = (status: string): Mark => STATUSES[status]?.mark ?? "pending";
 
 export const isOver = ({ status }: Pick<Pipeline, "status">): boolean =>
   status !== "running" && status !== "waiting_approval";

@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { given } from "../app/search-params";
 import { buttonClass } from "../ui/button";
-import { Empty } from "../ui/empty";
+import { Empty, NothingMatches } from "../ui/empty";
 import { useHotkeys } from "../ui/hotkeys";
 import { ListTable, NewRows } from "../ui/list-table";
 import { Page } from "../ui/page";
@@ -54,22 +54,11 @@ export function PipelinesPage() {
         onOpen={({ pipeline_id }) =>
           navigate({ to: "/pipelines/$pipelineId", params: { pipelineId: pipeline_id } })
         }
-        empty={isFiltered ? <NothingMatches /> : <NoPipelines />}
+        empty={isFiltered ? <NothingMatches thing="pipeline" /> : <NoPipelines />}
       />
     </Page>
   );
 }
-
-const NothingMatches = () => (
-  <Empty
-    title="No pipeline matches these filters."
-    action={
-      <Link to="/pipelines" search={{}}>
-        Clear all filters
-      </Link>
-    }
-  />
-);
 
 const NoPipelines = () => (
   <Empty

@@ -1,22 +1,14 @@
-import type { Pipeline } from "@forge/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useForge } from "../api/context";
 import { describeError } from "../api/errors";
-import { Button } from "../ui/button";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner } from "../ui/error-banner";
-import { Field, Input, Select } from "../ui/field";
-import styles from "./dialogs.module.css";
+import { Field, Select, TextField } from "../ui/field";
 import { gatesOf } from "./gates-of";
+import type { PipelineDialogProps } from "./pipeline-view";
 import { usePipelineChange } from "./use-pipeline";
 
-interface Props {
-  pipeline: Pipeline;
-  open: boolean;
-  onClose: () => void;
-}
-
-export const ResumeDialog = ({ open, ...rest }: Props) => (
+export const ResumeDialog = ({ open, ...rest }: PipelineDialogProps) => (
   <Dialog
     open={open}
     onClose={rest.onClose}
@@ -34,7 +26,7 @@ type Changes = {
   gates?: { step: string; condition: string }[];
 };
 
-function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
+function ResumeForm({ pipeline, onClose }: Omit<PipelineDialogProps, "open">) {
   const forge = useForge();
   const isDone = pipeline.status === "completed";
   const before = gatesOf(pipeline);
@@ -49,8 +41,7 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
   const changed = gates.filter(
     ({ condition }, at) => condition.trim() !== "" && condition !== before[at]?.condition,
   );
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (): void => {
     const usd = budget.trim() === "" ? null : Number(budget);
     resume.mutate(
       {
@@ -73,7 +64,12 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
     (["from", "budget_usd"].includes(refusal.param ?? "") ||
       gates.some(({ step }) => gateError(step)));
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <DialogForm
+      onSubmit={submit}
+      onCancel={onClose}
+      action={isDone ? "Run again" : "Resume"}
+      busy={resume.isPending}
+    >
       <p>
         {isDone
           ? "The chosen step and all after it are done again, as another run of this pipeline. A deployment that it made stays until it is stopped."
@@ -92,7 +88,7 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
         )}
       </Field>
       {gates.map((gate, at) => (
-        <Field
+        <TextField
           key={gate.step}
           label={`Gate of ${gate.step}`}
           error={gateError(gate.step)}
@@ -101,44 +97,28 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
               ? "With another gate, the result is checked again without running the step."
               : undefined
           }
-        >
-          {(input) => (
-            <Input
-              {...input}
-              spellCheck={false}
-              value={gate.condition}
-              onChange={({ target }) =>
-                setGates(
-                  gates.map((each, n) => (n === at ? { ...each, condition: target.value } : each)),
-                )
-              }
-            />
-          )}
-        </Field>
+          spellCheck={false}
+          value={gate.condition}
+          onChange={(condition) =>
+            setGates(gates.map((each, n) => (n === at ? { ...each, condition } : each)))
+          }
+        />
       ))}
-      <Field label="Budget in USD" error={errorAt("budget_usd")} hint="For all runs together.">
-        {(input) => (
-          <Input
-            {...input}
-            type="number"
-            inputMode="decimal"
-            min={0}
-            step="any"
-            placeholder="no budget"
-            value={budget}
-            onChange={({ target }) => setBudget(target.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Budget in USD"
+        error={errorAt("budget_usd")}
+        hint="For all runs together."
+        type="number"
+        inputMode="decimal"
+        min={0}
+        step="any"
+        placeholder="no budget"
+        value={budget}
+        onChange={setBudget}
+      />
       {resume.error && !isPlaced && (
         <ErrorBanner what="The pipeline was not resumed" error={resume.error} />
       )}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" busy={resume.isPending}>
-          {isDone ? "Run again" : "Resume"}
-        </Button>
-      </DialogActions>
-    </form>
+    </DialogForm>
   );
 }

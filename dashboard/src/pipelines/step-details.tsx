@@ -2,12 +2,12 @@ import type { Pipeline, PipelineStep } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
 import { ArrowRight } from "lucide-react";
 import { buttonClass } from "../ui/button";
-import { IdText } from "../ui/copy";
 import { formatDuration, formatPercent, plural } from "../ui/format";
 import { Json } from "../ui/json";
 import { KeyValue } from "../ui/key-value";
+import { JobLink } from "../ui/links";
 import { Money } from "../ui/money";
-import { Section } from "../ui/page";
+import { Section, Stack } from "../ui/page";
 import { Duration, Time } from "../ui/time";
 import { ApprovalView } from "./approval-view";
 import { GateView } from "./gate-view";
@@ -16,7 +16,7 @@ import styles from "./step-details.module.css";
 import { StepMade } from "./step-made";
 import { StepCost } from "./steps-table";
 
-/** The gate and the approval show the details of these codes. */
+/** Codes whose details the gate or the approval shows below. */
 const SHOWN_BELOW = ["gate_failed", "approval_rejected"];
 
 /** The details of one step. The job's page has the rest. */
@@ -38,7 +38,7 @@ export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: Pipe
         )
       }
     >
-      <div className={styles.parts}>
+      <Stack gap={12}>
         {step.error !== null && !SHOWN_BELOW.includes(step.error_code ?? "") && (
           <div className={styles.error}>
             <code>{step.error_code}</code>
@@ -47,12 +47,12 @@ export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: Pipe
         )}
         {step.approval && <ApprovalView step={step} approval={step.approval} />}
         {step.gate && <GateView gate={step.gate} />}
-        {step.status === "skipped" && <p className={styles.quiet}>{whySkipped(step, pipeline)}</p>}
+        {step.status === "skipped" && <p className="quiet">{whySkipped(step, pipeline)}</p>}
         <div className={styles.pair}>
           <Facts step={step} />
           {submitted && <Json value={submitted.payload} label="the step's payload" />}
         </div>
-      </div>
+      </Stack>
     </Section>
   );
 }
@@ -68,11 +68,7 @@ function Facts({ step }: { step: PipelineStep }) {
         { name: "Type", value: step.job_type },
         step.job_id !== null && {
           name: step.reused ? "Earlier job" : "Job",
-          value: (
-            <Link to="/jobs/$jobId" params={{ jobId: step.job_id }}>
-              <IdText id={step.job_id} />
-            </Link>
-          ),
+          value: <JobLink id={step.job_id} />,
         },
         step.job_id !== null &&
           step.status === "completed" && { name: "Made", value: <StepMade jobId={step.job_id} /> },

@@ -4,6 +4,7 @@ import { useForge } from "../api/context";
 import { plainJob } from "../jobs/job-data";
 import { IdText } from "../ui/copy";
 import { ABSENT } from "../ui/format";
+import { ArtifactLink } from "../ui/links";
 
 /** Result fields that name an artifact (docs/handlers.md). */
 const MADE = ["dataset_id", "distilled_dataset_id", "checkpoint_id", "eval_id"];
@@ -30,10 +31,5 @@ export function StepMade({ jobId }: { jobId: string }) {
     );
   }
   const artifact = MADE.map(textOf).find((id) => id !== undefined);
-  if (artifact === undefined) return ABSENT;
-  return (
-    <Link to="/artifacts/$artifactId" params={{ artifactId: artifact }}>
-      <IdText id={artifact} />
-    </Link>
-  );
+  return artifact === undefined ? ABSENT : <ArtifactLink id={artifact} />;
 }

@@ -54,14 +54,14 @@ export function StepsTable({ pipeline, chosen, onChoose }: PipelineViewProps) {
             <td>
               <StepStatus step={step} />
               {step.status === "running" && step.progress !== null && (
-                <span className={styles.quiet}> {formatPercent(step.progress)}</span>
+                <span className="quiet"> {formatPercent(step.progress)}</span>
               )}
             </td>
-            <td className={cx(styles.wide, styles.quiet)}>{step.worker_id ?? ABSENT}</td>
+            <td className={cx(styles.wide, "quiet")}>{step.worker_id ?? ABSENT}</td>
             <td className={cx(styles.number, styles.wide)}>
               <Duration from={step.started_at} to={step.completed_at} />
             </td>
-            <td className={cx(styles.number, styles.wide, styles.quiet)}>
+            <td className={cx(styles.number, styles.wide, "quiet")}>
               <Money usd={step.estimated_cost_usd} />
             </td>
             <td className={styles.number}>

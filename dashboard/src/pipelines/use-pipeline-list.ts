@@ -1,10 +1,9 @@
 import type { Pipeline } from "@forge/sdk";
 import { useForge } from "../api/context";
+import { PAGE_SIZE } from "../api/use-list";
 import { type LiveList, useLiveList } from "../api/use-live-list";
 import { isOver } from "./pipeline-state";
 import type { PipelinesSearch } from "./search";
-
-const PAGE_SIZE = 50;
 
 /** The pipelines that match the filters, updated live. */
 export function usePipelineList(search: PipelinesSearch): LiveList<Pipeline> {

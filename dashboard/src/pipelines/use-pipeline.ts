@@ -1,6 +1,5 @@
 import type { Pipeline } from "@forge/sdk";
 import {
-  type QueryClient,
   type UseMutationResult,
   useMutation,
   useQuery,
@@ -32,9 +31,7 @@ export function usePipeline(pipelineId: string) {
   });
 }
 
-/**
- * The jobs of all its runs. The pipeline itself does not contain when a worker started each job.
- */
+/** The jobs of all runs, which tell when a worker started each: the pipeline does not. */
 export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);
@@ -42,15 +39,8 @@ export function usePipelineJobs(pipeline: Pipeline) {
     // `isLive` in the key: fetches once more when the pipeline has ended.
     queryKey: ["pipelines", "jobs", pipeline.pipeline_id, pipeline.run, isLive],
     queryFn: async () => {
-      const jobs = [];
-      for await (const job of forge.jobs.list({
-        pipeline_id: pipeline.pipeline_id,
-        limit: MAX_JOBS,
-        pageSize: 200,
-      })) {
-        jobs.push(plainJob(job));
-      }
-      return jobs;
+      const filters = { pipeline_id: pipeline.pipeline_id, limit: MAX_JOBS, pageSize: 200 };
+      return (await forge.jobs.list(filters).toArray()).map(plainJob);
     },
     placeholderData: (before) => before,
     refetchInterval: isLive ? POLL_MS : false,
@@ -71,15 +61,10 @@ export function usePipelineChange<Values>({
   return useMutation({
     mutationFn: call,
     onSuccess: (pipeline, values) => {
-      showAtOnce(queries, pipeline);
+      // The response lacks the forecast and the definition: keep both until the next read.
+      queries.setQueryData<Pipeline>(keyOf(pipelineId), (before) => ({ ...before, ...pipeline }));
       toast.ok(done(values));
     },
     onSettled: () => queries.invalidateQueries({ queryKey: keyOf(pipelineId) }),
   });
-}
-
-function showAtOnce(queries: QueryClient, pipeline: Pipeline): void {
-  const key = keyOf(pipeline.pipeline_id);
-  // Responses to changes lack the forecast and the definition: keep both until the next read.
-  queries.setQueryData<Pipeline>(key, (before) => ({ ...before, ...pipeline }));
 }

@@ -18,14 +18,14 @@ interface Props {
 }
 
 const MOST = 12;
-/** Artifacts whose files Forge can't see have no URI to offer, and there may be many of them. */
+/** Reads more artifacts for URIs: those whose files Forge can't see have no URI to offer. */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
 /**
- * Offers the tenant's artifacts. The user may type any other value: a worker may know ids that Forge doesn't.
- *
- * This is not Base UI's component: while its list is open, that one hides the rest of the page from screen readers.
+ * Offers the tenant's artifacts. Accepts any other value too: a worker may know ids that Forge
+ * doesn't. Not Base UI's combobox, which hides the rest of the page from screen readers while its
+ * list is open.
  */
 export function ArtifactPicker({ source, input, value, onChange, onChoose }: Props) {
   const listId = useId();
@@ -127,7 +127,7 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
 function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
   const forge = useForge();
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  // A chosen value or a URI is not a search text: the list then shows the newest artifacts.
+  // A chosen value or a URI is not searched for: the list shows the newest artifacts.
   const typed = chosen.includes(value) || value.includes("://") ? "" : value.trim();
   const q = useDebounced(typed, TYPING_MS);
   const { data = [], isPending } = useQuery({

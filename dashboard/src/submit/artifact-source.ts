@@ -9,7 +9,7 @@ export interface ArtifactSource {
   takes: "id" | "uri";
 }
 
-/** Fields that name an artifact. `model_id` is a checkpoint only if it is the alias of `checkpoint_id`. */
+/** What a field for an artifact takes. `model_id` counts only as alias of `checkpoint_id`. */
 export function sourceOf(type: JobType, field: string): ArtifactSource | undefined {
   switch (JOB_TYPE_FACTS[type].aliases[field] ?? field) {
     case "dataset_id":
@@ -48,7 +48,8 @@ export function offersOf(artifact: Artifact, { takes }: ArtifactSource): Offer[]
   }));
 }
 
-function tablesOf({ manifest }: Artifact): string[] {
+/** The paths of the artifact's tables. */
+export function tablesOf({ manifest }: Artifact): string[] {
   const files = (manifest as { files?: { path?: unknown }[] }).files ?? [];
   return files.flatMap(({ path }) => (typeof path === "string" && TABLE.test(path) ? [path] : []));
 }

@@ -1,3 +1,4 @@
+import { commaSeparated } from "../ui/format";
 import type { FormFieldSchema } from "./fields";
 
 /** Result of a check: a value, a problem, or neither if the field is omitted. */
@@ -36,8 +37,8 @@ function checkText(
 ): Checked {
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
-  // The pattern doesn't include file://, because only the server knows the allowed folders. Names are checked by the
-  // server, too: its refusal says which characters are not allowed.
+  // Checks URIs only: for names, the server's refusal says which characters are invalid. Skips
+  // file://, which the pattern lacks because only the server knows the allowed folders.
   if (
     pattern &&
     name.endsWith("_uri") &&
@@ -50,10 +51,7 @@ function checkText(
 }
 
 function checkList({ maxItems, items }: FormFieldSchema, text: string): Checked {
-  const value = text
-    .split(",")
-    .map((each) => each.trim())
-    .filter((each) => each !== "");
+  const value = commaSeparated(text);
   if (maxItems !== undefined && value.length > maxItems) return { problem: `At most ${maxItems}.` };
   const problem = value.map((each) => problemOfText(each, items?.maxLength)).find(Boolean);
   return problem ? { problem } : { value };

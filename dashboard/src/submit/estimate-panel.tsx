@@ -7,36 +7,42 @@ import { Money } from "../ui/money";
 import { Section } from "../ui/page";
 import styles from "./estimate-panel.module.css";
 
-interface Props {
-  estimate: Estimate | undefined;
+export interface Estimated<T> {
+  estimate: T | undefined;
   error: unknown;
   /** A newer estimate is loading. */
   isOld: boolean;
 }
 
 /** Shows the expected cost of the job, and how it was computed. */
-export function EstimatePanel({ estimate, error, isOld }: Props) {
-  return (
-    <EstimateFrame isOld={isOld}>
-      {error && !estimate ? (
-        <p className={styles.note}>There is no estimate. {reasonOf(error)}</p>
-      ) : estimate ? (
-        <Numbers estimate={estimate} />
-      ) : (
-        <p className={styles.note}>Appears when the required fields are filled.</p>
-      )}
-    </EstimateFrame>
-  );
+export const EstimatePanel = (props: Estimated<Estimate>) => (
+  <EstimateFrame {...props} explain={reasonOf}>
+    {(estimate) => <Numbers estimate={estimate} />}
+  </EstimateFrame>
+);
+
+interface FrameProps<T> extends Estimated<T> {
+  explain: (error: unknown) => string;
+  children: (estimate: T) => ReactNode;
 }
 
-/** @param isOld a newer estimate is loading. */
-export const EstimateFrame = ({ isOld, children }: { isOld: boolean; children: ReactNode }) => (
-  <Section title="Estimated cost">
-    <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
-      {children}
-    </div>
-  </Section>
-);
+export function EstimateFrame<T>({ estimate, error, isOld, explain, children }: FrameProps<T>) {
+  return (
+    <Section title="Estimated cost">
+      <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
+        {estimate ? (
+          children(estimate)
+        ) : (
+          <p className="note">
+            {error
+              ? `There is no estimate. ${explain(error)}`
+              : "Appears when the required fields are filled."}
+          </p>
+        )}
+      </div>
+    </Section>
+  );
+}
 
 type Amounts = Pick<Estimate, "expected_usd" | "low_usd" | "high_usd">;
 
@@ -60,11 +66,11 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   return (
     <>
       <EstimateTotal amounts={estimate} />
-      <p className={styles.note}>{basisOf(estimate)}</p>
+      <p className="note">{basisOf(estimate)}</p>
       <p className={styles.formula}>
         <code>{formula}</code>
       </p>
-      <p className={styles.note}>
+      <p className="note">
         Rate card {rate_card}, version {rate_card_version}. For one attempt that succeeds.
       </p>
     </>

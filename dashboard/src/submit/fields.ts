@@ -5,6 +5,7 @@ import {
   SUBMISSIONS,
 } from "virtual:submission-schemas";
 import type { JobType } from "../jobs/declared-types";
+import { capitalised, uncapitalised } from "../ui/format";
 
 export interface FormFieldSchema extends FieldSchema {
   /** Its name in the API and in the `param` of a refusal: `epochs`, `resources.gpu`. */
@@ -42,6 +43,12 @@ export const OPTION_FIELDS: readonly FormFieldSchema[] = Object.entries(OPTIONS)
       : [{ ...schema, name, required: false }],
 );
 
+/** All fields of a submission of this form. */
+export const fieldsOf = (form: FormSchema): FormFieldSchema[] => [
+  ...payloadFields(form),
+  ...OPTION_FIELDS,
+];
+
 const LABELS: Record<string, string> = {
   num_samples: "Number of samples",
   "resources.gpu": "GPUs",
@@ -57,22 +64,19 @@ export function labelOf(name: string): string {
   const known = LABELS[name];
   if (known) return known;
   const words = name.replaceAll("_", " ").replace(/\b(id|uri)\b/g, (word) => word.toUpperCase());
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalised(words);
 }
 
 /** The schema's description with a capital first letter. A URL scheme keeps its lower case. */
 export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
   const isAddress = description !== undefined && /^\w+:\/\//.test(description);
-  const text =
-    description && !isAddress
-      ? description.charAt(0).toUpperCase() + description.slice(1)
-      : description;
+  const text = description && !isAddress ? capitalised(description) : description;
   if (type !== "array") return text;
   return text ? `${text}; separated by commas` : "Separated by commas";
 };
 
 /** The title of a form: its required fields. */
 export const formTitle = (form: FormSchema): string =>
-  form.required.map((name, at) => (at === 0 ? labelOf(name) : lower(labelOf(name)))).join(", ");
-
-const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+  form.required
+    .map((name, at) => (at === 0 ? labelOf(name) : uncapitalised(labelOf(name))))
+    .join(", ");

@@ -17,7 +17,7 @@ interface Props {
   onChange: (text: string) => void;
 }
 
-/** The input for one field, by its schema: text, number, list, JSON, or one of the tenant's artifacts. */
+/** The input for a field's schema: text, number, list, JSON, or one of the tenant's artifacts. */
 export function FormField({ type, field, value, error, onChange }: Props) {
   const source = sourceOf(type, field.name);
   const isObject = field.type === "object";

@@ -2,9 +2,9 @@ import type { FormSchema } from "virtual:submission-schemas";
 import type { JobType } from "../jobs/declared-types";
 import type { JobData } from "../jobs/job-data";
 import { checkField } from "./check-field";
-import { type FormFieldSchema, formOf, formsOf, OPTION_FIELDS, payloadFields } from "./fields";
+import { type FormFieldSchema, fieldsOf, formOf, formsOf } from "./fields";
 
-/** Texts of the fields, by name. All job types share them, so typed text stays when the type changes. */
+/** Texts by field name. All job types share them, so they stay when the type changes. */
 export type Values = Readonly<Record<string, string>>;
 
 export type Body = Record<string, unknown>;
@@ -16,10 +16,10 @@ export interface Reading {
   problems: Record<string, string>;
 }
 
-export function readForm(form: FormSchema, values: Values): Reading {
+export function readFields(fields: readonly FormFieldSchema[], values: Values): Reading {
   const body: Body = {};
   const problems: Record<string, string> = {};
-  for (const field of [...payloadFields(form), ...OPTION_FIELDS]) {
+  for (const field of fields) {
     const { value, problem } = checkField(field, values[field.name] ?? "");
     if (problem) problems[field.name] = problem;
     if (value !== undefined) put(body, field.name, value);
@@ -29,16 +29,11 @@ export function readForm(form: FormSchema, values: Values): Reading {
 
 function put(body: Body, name: string, value: unknown): void {
   const [first = "", second] = name.split(".");
-  if (second === undefined) {
-    body[first] = value;
-    return;
-  }
-  const inner = (body[first] ?? {}) as Body;
-  inner[second] = value;
-  body[first] = inner;
+  body[first] =
+    second === undefined ? value : { ...(body[first] as Body | undefined), [second]: value };
 }
 
-/** Fields with two names (docs/api.md). Jobs are stored with the first name. */
+/** Fields with two names (docs/api.md). Jobs are stored with the first. */
 const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["size", "num_samples"],
   ["teacher", "teacher_model"],
@@ -67,7 +62,7 @@ export function valuesOf(job: JobData): { form: number; values: Values } {
     source[nameIn(form, name) ?? name] = value;
   }
   const values: Record<string, string> = {};
-  for (const field of [...payloadFields(form), ...OPTION_FIELDS]) {
+  for (const field of fieldsOf(form)) {
     const text = textOf(field, at(source, field.name));
     if (text !== undefined) values[field.name] = text;
   }

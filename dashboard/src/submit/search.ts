@@ -1,7 +1,6 @@
 import { given, readOneOf, readText, type Search } from "../app/search-params";
 import { JOB_TYPES, type JobType } from "../jobs/declared-types";
 
-/** URL parameters of the form. */
 export interface SubmitSearch {
   type?: JobType;
   /** The job whose payload fills the form. */

@@ -1,33 +1,27 @@
 import { JOB_TYPE_FACTS, type JobType } from "../jobs/declared-types";
+import type { Code } from "../ui/code-tabs";
 import type { Body } from "./form-values";
 
-export interface Snippet {
-  id: "curl" | "python" | "forge";
-  title: string;
-  code: string;
-}
-
-/** Code for the same submission. The API key is a variable, so that shared text never contains it. */
-export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[] {
+/** The submission as code. The key is a variable, so that a shared snippet never contains it. */
+export function snippetsOf(type: JobType, body: Body, origin: string): Code[] {
   return [
-    { id: "curl", title: "curl", code: curl(type, body, origin) },
+    { id: "curl", title: "curl", code: curl(`${origin}/api/jobs/${type}`, jsonText(body)) },
     { id: "python", title: "Python", code: python(type, body, origin) },
     { id: "forge", title: "forge", code: forge(type, body) },
   ];
 }
 
 /** Within single quotes, only the quote itself is special to a shell. */
-export const shellQuoted = (text: string): string =>
+const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-function curl(type: JobType, body: Body, origin: string): string {
-  return [
-    `curl -sS ${shellQuoted(`${origin}/api/jobs/${type}`)} \\`,
+export const curl = (url: string, json: string): string =>
+  [
+    `curl -sS ${shellQuoted(url)} \\`,
     '  -H "X-Service-Api-Key: $SERVICE_API_KEY" \\',
     "  -H 'Content-Type: application/json' \\",
-    `  -d ${shellQuoted(jsonText(body))}`,
+    `  -d ${shellQuoted(json)}`,
   ].join("\n");
-}
 
 /** JSON with one line for each field. */
 function jsonText(body: Body): string {
@@ -60,7 +54,7 @@ export function pythonValue(value: unknown): string {
   return `{${entries.map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`).join(", ")}}`;
 }
 
-/** Options of `forge jobs submit` that all types have, by API field name. Other fields use --set. */
+/** Options of `forge jobs submit` for all types, by API field. Other fields use --set. */
 const FLAGS: Record<string, string> = {
   "resources.gpu": "--gpu",
   "resources.gpu_type": "--gpu-type",

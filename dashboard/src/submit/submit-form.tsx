@@ -14,6 +14,7 @@ import { type FormFieldSchema, formsOf, formTitle, OPTION_FIELDS, payloadFields 
 import { FormField } from "./form-field";
 import { leftField } from "./left-field";
 import { SameAs } from "./same-as";
+import { snippetsOf } from "./snippets";
 import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
 
@@ -87,7 +88,7 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
       </form>
       <aside className={styles.aside}>
         <EstimatePanel {...state.estimate} />
-        <SameAs type={type} body={state.body} />
+        <SameAs codes={snippetsOf(type, state.body, location.origin)} />
       </aside>
     </div>
   );

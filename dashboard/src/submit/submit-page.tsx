@@ -4,10 +4,10 @@ import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
 import { JOB_TYPE_FACTS, JOB_TYPES, type JobType } from "../jobs/declared-types";
 import { type JobData, plainJob } from "../jobs/job-data";
+import { NotLoaded } from "../ui/detail";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
+import { JobLink } from "../ui/links";
 import { Page } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { valuesOf } from "./form-values";
 import { SubmitForm } from "./submit-form";
 import styles from "./submit-page.module.css";
@@ -22,18 +22,12 @@ export function SubmitPage() {
   return (
     <Page
       title={from ? "Clone a job" : "Submit a job"}
-      above={
-        from && (
-          <Link to="/jobs/$jobId" params={{ jobId: from }}>
-            Filled from {from}
-          </Link>
-        )
-      }
+      above={from && <JobLink id={from}>Filled from {from}</JobLink>}
     >
       <Types shown={shown} from={from} />
-      <p className={styles.about}>{JOB_TYPE_FACTS[shown].about}</p>
+      <p className="quiet">{JOB_TYPE_FACTS[shown].about}</p>
       {from && !source.data ? (
-        <Waiting error={source.error} onRetry={() => void source.refetch()} />
+        <Waiting error={source.error} onRetry={source.refetch} />
       ) : (
         // Another source resets the form. Another type keeps the typed text.
         <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
@@ -83,7 +77,5 @@ function Waiting({ error, onRetry }: { error: unknown; onRetry: () => void }) {
       />
     );
   }
-  if (error)
-    return <ErrorBanner what="The job could not be loaded" error={error} onRetry={onRetry} />;
-  return <SkeletonLines count={8} />;
+  return <NotLoaded thing="job" error={error} onRetry={onRetry} />;
 }

@@ -1,13 +1,12 @@
 import type { Dataset } from "@forge/sdk";
 import { Upload } from "lucide-react";
-import { type DragEvent, type FormEvent, useId, useState } from "react";
+import { type DragEvent, useId, useState } from "react";
 import { describeError } from "../api/errors";
 import { Meter } from "../ui/bars";
-import { Button } from "../ui/button";
 import { cx } from "../ui/cx";
-import { Dialog, DialogActions } from "../ui/dialog";
+import { Dialog, DialogForm } from "../ui/dialog";
 import { ErrorBanner, Notice } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { TextField } from "../ui/field";
 import { formatBytes, formatPercent } from "../ui/format";
 import styles from "./upload-dialog.module.css";
 import { contentTypeOf, type UploadProgress } from "./upload-file";
@@ -47,13 +46,18 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
     setFile(chosen);
     setName(chosen.name.replace(/\.[^.]*$/, ""));
   };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const submit = (): void => {
     if (file && !isTooLong) upload.mutate({ file, name: name.trim() || file.name });
   };
   const { progress } = upload;
   return (
-    <form onSubmit={submit} className={styles.form}>
+    <DialogForm
+      onSubmit={submit}
+      onCancel={onClose}
+      action={upload.isError ? "Try again" : "Upload"}
+      busy={upload.isPending}
+      disabled={!file || !isOfKnownKind}
+    >
       <DropZone file={file} onFile={choose} disabled={upload.isPending} />
       {!isOfKnownKind && (
         <Notice tone="danger">
@@ -61,7 +65,7 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
         </Notice>
       )}
       {file && isOfKnownKind && (
-        <Field
+        <TextField
           label="Name"
           hint={`What the dataset is called in lists. At most ${MAX_NAME} characters.`}
           error={
@@ -69,16 +73,10 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
               ? `At most ${MAX_NAME} characters: these are ${name.trim().length}.`
               : undefined
           }
-        >
-          {(input) => (
-            <Input
-              {...input}
-              value={name}
-              disabled={upload.isPending}
-              onChange={({ target }) => setName(target.value)}
-            />
-          )}
-        </Field>
+          value={name}
+          disabled={upload.isPending}
+          onChange={setName}
+        />
       )}
       {progress && (
         <div className={styles.progress} role="status">
@@ -88,18 +86,7 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
         </div>
       )}
       {upload.error && <Refused error={upload.error} />}
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          kind="primary"
-          type="submit"
-          busy={upload.isPending}
-          disabled={!file || !isOfKnownKind}
-        >
-          {upload.isError ? "Try again" : "Upload"}
-        </Button>
-      </DialogActions>
-    </form>
+    </DialogForm>
   );
 }
 
@@ -155,7 +142,7 @@ function DropZone({ file, onFile, disabled }: ZoneProps) {
             <strong>Choose a file</strong> or drop it here
           </span>
         )}
-        <span className={styles.kinds}>JSON lines, CSV with a header, or parquet, of any size</span>
+        <span className="note">JSON lines, CSV with a header, or parquet, of any size</span>
       </label>
     </div>
   );

@@ -28,10 +28,7 @@ const CONTENT_TYPES: Record<string, string> = {
 export const contentTypeOf = (fileName: string): string | undefined =>
   CONTENT_TYPES[/\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? ""];
 
-/**
- * Sends a file with its checksum. Uses XMLHttpRequest, because a browser's fetch doesn't report upload
- * progress.
- */
+/** Sends a file with its checksum. fetch does not report upload progress, XMLHttpRequest does. */
 export async function uploadFile(upload: Upload): Promise<Dataset> {
   const { file, signal, onProgress } = upload;
   onProgress({ step: "checksum", share: 0 });

@@ -6,7 +6,7 @@ import type { Body } from "./form-values";
 
 const TYPING_MS = 350;
 
-/** The estimated cost of the job, updated shortly after the last change. No request while a field is invalid. */
+/** The cost estimate, shortly after the last change. Not requested while a field is invalid. */
 export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
   const forge = useForge();
   // A string, so that equal contents compare as equal.

@@ -2,8 +2,8 @@ import type { FormSchema } from "virtual:submission-schemas";
 import { useRef, useState } from "react";
 import { describeError } from "../api/errors";
 import type { JobType } from "../jobs/declared-types";
-import { formOf, OPTION_FIELDS, payloadFields } from "./fields";
-import { nameIn, readForm, type Values } from "./form-values";
+import { fieldsOf, formOf } from "./fields";
+import { nameIn, readFields, type Values } from "./form-values";
 import { useEstimate } from "./use-estimate";
 import { useSubmission } from "./use-submission";
 
@@ -23,20 +23,20 @@ export function useSubmitForm(type: JobType, start: Start) {
   const submission = useSubmission();
 
   const form = formOf(type, chosenForm);
-  const fields = [...payloadFields(form), ...OPTION_FIELDS];
-  const { body, problems } = readForm(form, values);
+  const fields = fieldsOf(form);
+  const { body, problems } = readFields(fields, values);
   const isComplete = Object.keys(problems).length === 0;
   const estimate = useEstimate(type, body, isComplete);
-  // Show a field's problem only after the focus has left it or the form was sent, not while the user types.
+  // Not while the user types: only after the focus has left the field, or the form was sent.
   const shown = Object.fromEntries(
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
-  // The estimate runs the same checks as a submission, so it shows what the server would refuse.
+  // The server checks an estimate like a submission, so its refusals count too.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
-    // Show the refusal only until the user changes the field's text.
+    // Only until the user changes the field's text.
   ].find((each) => each?.name && values[each.name] === each.at?.[each.name]);
 
   const leave = (name: string): void => setLeft((before) => new Set([...before, name]));
@@ -86,7 +86,7 @@ function fieldOf(error: unknown, form: FormSchema): { name: string; message: str
   const path = param?.replace(/^payload\./, "");
   if (!path) return undefined;
   const own = nameIn(form, path.split(/[.[]/)[0] ?? "");
-  const field = [...payloadFields(form), ...OPTION_FIELDS].find(
+  const field = fieldsOf(form).find(
     ({ name }) => name === own || path === name || path.startsWith(`${name}.`),
   );
   return field && { name: field.name, message };

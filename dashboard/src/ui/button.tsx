@@ -10,7 +10,6 @@ interface Props extends ComponentProps<"button"> {
   /** Ignores clicks while the action is pending. Unlike a disabled button, it keeps the focus. */
   busy?: boolean;
   icon?: ReactNode;
-  /** The keyboard shortcut. */
   hotkey?: string;
 }
 
@@ -49,7 +48,6 @@ export function Button({
 /** Also prevents a second submission of a form. */
 const ignore = (event: MouseEvent): void => event.preventDefault();
 
-/** A button with only an icon. */
 export function IconButton({
   label,
   className,

@@ -9,7 +9,8 @@ interface Props<T extends string> {
   chosen: readonly T[];
   options: readonly T[];
   onChange: (chosen: T[]) => void;
-  show: (option: T) => ReactNode;
+  /** By default the option itself. */
+  show?: (option: T) => ReactNode;
 }
 
 /** A filter with any number of chosen values. None means all. */
@@ -18,7 +19,7 @@ export function ChoiceFilter<T extends string>({
   chosen,
   options,
   onChange,
-  show,
+  show = (option) => option,
 }: Props<T>) {
   const toggle = (option: T, isChosen: boolean): void =>
     onChange(options.filter((each) => (each === option ? isChosen : chosen.includes(each))));

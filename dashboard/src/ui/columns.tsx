@@ -19,7 +19,6 @@ interface Props {
   label: string;
   series: readonly Series[];
   columns: readonly ChartColumn[];
-  /** Formats a value. */
   format: (value: number) => string;
   /** Labels below the first and the last column. */
   ends: readonly [string, string];
@@ -29,10 +28,7 @@ interface Props {
 
 const HEIGHT = 120;
 
-/**
- * Stacked columns over time. A tooltip shows each column's numbers; a click or a drag selects
- * columns.
- */
+/** Stacked columns over time. Each has a tooltip; a click or a drag selects columns. */
 export function Columns({ label, series, columns, format, ends, onSpan }: Props) {
   const { chosen, handlers } = useSpan(columns.length, onSpan);
   const sums = columns.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
@@ -45,7 +41,7 @@ export function Columns({ label, series, columns, format, ends, onSpan }: Props)
         <ul className={styles.keys}>
           {series.map(({ name, color }) => (
             <li key={name}>
-              <span className={styles.key} style={{ background: color }} />
+              <span className="swatch" style={{ background: color }} />
               {name}
             </li>
           ))}
@@ -113,21 +109,14 @@ function sumOf(
   return `${columns[0]?.from} to ${columns.at(-1)?.to}: ${parts.join(", ")}`;
 }
 
-function Stack({
-  column,
-  series,
-  left,
-  width,
-  largest,
-  format,
-}: {
+interface StackProps extends Pick<Props, "series" | "format"> {
   column: ChartColumn;
-  series: readonly Series[];
   left: number;
   width: number;
   largest: number;
-  format: (value: number) => string;
-}) {
+}
+
+function Stack({ column, series, left, width, largest, format }: StackProps) {
   let bottom = HEIGHT;
   return (
     <g className={styles.column}>

@@ -19,10 +19,7 @@ const HEIGHT = 96;
 /** More points than pixels would draw the same line. */
 const MAX_DRAWN = 2 * WIDTH;
 
-/**
- * One series over time or steps, with labels at the ends of its axes. The pointer selects the value
- * to show; otherwise the last value is shown.
- */
+/** One series over time or steps. Shows the value at the pointer, otherwise the last one. */
 export function Curve({ name, points, formatX, formatY }: Props) {
   const [pointed, setPointed] = useState<number>();
   const first = points[0];
@@ -44,7 +41,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
           {name}
         </span>
         <span className={styles.value}>
-          {pointed !== undefined && <span className={styles.quiet}>{formatX(shown.x)}</span>}
+          {pointed !== undefined && <span className="quiet">{formatX(shown.x)}</span>}
           {formatY(shown.y)}
         </span>
       </figcaption>
@@ -68,7 +65,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
               .map((each) => `${xOf(each).toFixed(1)},${yOf(each).toFixed(1)}`)
               .join(" ")}
           />
-          {/* A round dot: the drawing is stretched, a line cap is not. */}
+          {/* A line cap stays round when the drawing is stretched; a circle does not. */}
           {(pointed !== undefined || points.length === 1) && (
             <path
               d={`M${xOf(shown).toFixed(1)} ${yOf(shown).toFixed(1)}h0`}

@@ -13,10 +13,7 @@ export interface Series {
 
 const MAX_SHOWN = 12;
 
-/**
- * One chart per series, as scales differ. A worker may report hundreds of series: the first ones
- * are drawn, the others on demand.
- */
+/** One chart per series, as scales differ. Draws the first few: a worker may report hundreds. */
 export function Curves({
   series,
   formatX,

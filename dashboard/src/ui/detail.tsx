@@ -1,8 +1,11 @@
 import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
+import { isNotFound } from "../api/errors";
 import { Id } from "./copy";
 import styles from "./detail.module.css";
-import { Notice } from "./error-banner";
+import { Empty } from "./empty";
+import { ErrorBanner, Notice, type Tone } from "./error-banner";
+import { SkeletonLines } from "./skeleton";
 import { type Mark, StatusMark } from "./status-mark";
 
 /** The heading of a detail page: state, title and id. */
@@ -30,13 +33,14 @@ export function DetailHeading({
   );
 }
 
-interface Explanation {
-  tone: "neutral" | "ok" | "warn" | "danger";
+export interface Explanation {
+  tone: Tone;
+  /** Why something is in its state. */
   why: string;
+  /** What to do, or what happens without action. */
   next: string;
 }
 
-/** Explains a state, and what comes next. */
 export function Verdict({
   explanation: { tone, why, next },
   action,
@@ -53,9 +57,27 @@ export function Verdict({
       <strong>
         <bdi>{why}</bdi>
       </strong>{" "}
-      <bdi className={styles.next}>{next}</bdi>
+      <bdi className="quiet">{next}</bdi>
     </Notice>
   );
+}
+
+/** Shown on a detail page while the object is loading, if that failed, or if it does not exist. */
+export function NotLoaded({
+  thing,
+  missing = `There is no ${thing} with this id, or it is another tenant's.`,
+  error,
+  onRetry,
+}: {
+  /** For example "job". */
+  thing: string;
+  missing?: string;
+  error: unknown;
+  onRetry: () => void;
+}) {
+  if (isNotFound(error)) return <Empty title={missing} />;
+  if (!error) return <SkeletonLines count={8} />;
+  return <ErrorBanner what={`The ${thing} could not be loaded`} error={error} onRetry={onRetry} />;
 }
 
 /** A page's content with facts at its side, or below it in a narrow window. */

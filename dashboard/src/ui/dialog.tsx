@@ -17,8 +17,8 @@ interface Props {
 }
 
 /**
- * Focus starts on the first field, or on the first button, which in a question is the safe answer.
- * Focus stays inside the dialog, Esc closes it, and closing returns the focus.
+ * Focus starts on the first field, else on the first button: the safe answer of a question. It
+ * stays inside the dialog; Esc closes the dialog, and closing returns the focus.
  */
 export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
   const body = useRef<HTMLDivElement>(null);
@@ -67,9 +67,7 @@ const FIELDS =
   "input:not([type=hidden], :disabled), select:not(:disabled), textarea:not(:disabled)";
 const BUTTONS = "button:not(:disabled), a[href]";
 
-/**
- * The element that opened the dialog. If the action removed it, the page, so that Tab starts there.
- */
+/** The opener. If the action removed it, the page's main part, so that Tab starts there. */
 const focusAfter = (opener: Element | null): HTMLElement | null =>
   opener instanceof HTMLElement && opener !== document.body && opener.isConnected
     ? opener
@@ -78,6 +76,42 @@ const focusAfter = (opener: Element | null): HTMLElement | null =>
 /** The buttons at the end of a dialog; the last one confirms. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className={styles.actions}>{children}</div>;
+}
+
+interface FormProps {
+  onSubmit: () => void;
+  onCancel: () => void;
+  /** The text of the button that submits. */
+  action: string;
+  busy: boolean;
+  disabled?: boolean;
+  noValidate?: boolean;
+  /** A button before the others. */
+  other?: ReactNode;
+  children: ReactNode;
+}
+
+/** A form in a dialog, with its buttons. */
+export function DialogForm({ onSubmit, onCancel, action, busy, disabled, ...props }: FormProps) {
+  return (
+    <form
+      className={styles.form}
+      noValidate={props.noValidate}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {props.children}
+      <DialogActions>
+        {props.other}
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={busy} disabled={disabled}>
+          {action}
+        </Button>
+      </DialogActions>
+    </form>
+  );
 }
 
 interface ConfirmProps {

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Snippet } from "./copy";
 import styles from "./empty.module.css";
@@ -15,9 +16,23 @@ export function Empty({ title, children, command, action }: Props) {
   return (
     <div className={styles.empty}>
       <p className={styles.title}>{title}</p>
-      {children && <p className={styles.text}>{children}</p>}
+      {children && <p className="quiet">{children}</p>}
       {command && <Snippet code={command} label="Copy the command" />}
       {action && <div className={styles.action}>{action}</div>}
     </div>
   );
 }
+
+type Listed = "job" | "pipeline" | "worker" | "artifact" | "deployment";
+
+/** Shown in a list when the filters match no row. */
+export const NothingMatches = ({ thing }: { thing: Listed }) => (
+  <Empty
+    title={`No ${thing} matches these filters.`}
+    action={
+      <Link to={`/${thing}s`} search={{}}>
+        Clear all filters
+      </Link>
+    }
+  />
+);

@@ -15,8 +15,8 @@ interface Props {
 }
 
 /**
- * Shows what is wrong and what to do, for every failed call: on a page, in a dialog or as a toast.
- * An error of one field is shown at that field instead. Data that is already loaded stays visible.
+ * Says why a call failed and what to do: on a page, in a dialog or as a toast. Errors of one field
+ * are shown at that field instead. Loaded data stays visible.
  */
 export function ErrorBanner({ error, what, onRetry, action }: Props) {
   const { message, requestId } = describeError(error);
@@ -25,7 +25,7 @@ export function ErrorBanner({ error, what, onRetry, action }: Props) {
       tone="danger"
       action={
         onRetry ? (
-          <Button size="small" onClick={onRetry}>
+          <Button size="small" onClick={() => onRetry()}>
             Try again
           </Button>
         ) : (
@@ -46,6 +46,8 @@ export function ErrorBanner({ error, what, onRetry, action }: Props) {
   );
 }
 
+export type Tone = "neutral" | "ok" | "warn" | "danger";
+
 /** A highlighted sentence with a button at its end. */
 export function Notice({
   tone,
@@ -53,7 +55,7 @@ export function Notice({
   action,
   children,
 }: {
-  tone: "neutral" | "warn" | "danger" | "ok";
+  tone: Tone;
   icon?: ReactNode;
   action?: ReactNode;
   children: ReactNode;

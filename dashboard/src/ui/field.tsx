@@ -7,7 +7,7 @@ interface FieldProps {
   hint?: ReactNode;
   /** Shown below the input, and announced with it. */
   error?: string | undefined;
-  required?: boolean;
+  required?: boolean | undefined;
   className?: string | undefined;
   /** Receives the attributes that connect the input to its label and messages. */
   children: (input: FieldInput) => ReactElement;
@@ -62,6 +62,17 @@ export function Select({ className, ...rest }: ComponentProps<"select">) {
   return <select {...rest} className={cx(styles.input, styles.select, className)} />;
 }
 
+type TextFieldProps = Omit<FieldProps, "children"> &
+  Omit<ComponentProps<"input">, "onChange"> & { onChange: (text: string) => void };
+
+/** A labelled text input with a hint and an error. */
+export const TextField = ({ label, hint, error, required, onChange, ...rest }: TextFieldProps) => (
+  <Field label={label} hint={hint} error={error} required={required}>
+    {(input) => <Input {...input} {...rest} onChange={({ target }) => onChange(target.value)} />}
+  </Field>
+);
+
+/** A checkbox, or with `type="radio"` a radio button. */
 export function Checkbox({ label, ...rest }: ComponentProps<"input"> & { label: ReactNode }) {
   return (
     <label className={styles.checkbox}>

@@ -2,24 +2,16 @@ import type { ReactNode } from "react";
 import styles from "./figure.module.css";
 
 interface Props {
-  name: string;
+  name: ReactNode;
   value: ReactNode;
   note?: ReactNode;
 }
 
-/**
- * A large number with its name and a line below it. A link in the name makes the whole figure
- * clickable.
- */
-export function Figure({
-  name,
-  value,
-  note,
-  link,
-}: Props & { link?: (name: string) => ReactNode }) {
+/** A large number with its name and a line below it. A link as its name makes it all clickable. */
+export function Figure({ name, value, note }: Props) {
   return (
     <div className={styles.figure}>
-      <div className={styles.name}>{link ? link(name) : name}</div>
+      <div className={styles.name}>{name}</div>
       <div className={styles.value}>{value}</div>
       {note && <div className={styles.note}>{note}</div>}
     </div>

@@ -15,10 +15,7 @@ export function formatNumber(value: number | null | undefined, digits = 0): stri
   return numberFormat({ maximumFractionDigits: digits }).format(value);
 }
 
-/**
- * A number that a tenant reported, rounded for reading. Small numbers, such as learning rates, keep
- * their digits.
- */
+/** A reported number, rounded. Small ones, such as learning rates, keep their digits. */
 export function formatMeasured(value: number | null | undefined): string {
   const isSmall = value != null && value !== 0 && Math.abs(value) < 1e-4;
   return isSmall ? String(Number(value.toPrecision(6))) : formatNumber(value, 6);
@@ -76,10 +73,24 @@ export function formatDuration(ms: number | null | undefined): string {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`;
 
+/** The parts of a comma-separated text. */
+export const commaSeparated = (text: string): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+/** The text with a capital first letter and a full stop. */
+export function sentence(text: string): string {
+  const first = capitalised(text);
+  return /[.!?…]$/.test(first) ? first : `${first}.`;
+}
+
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const uncapitalised = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
 const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu;
 
-/**
- * Removes characters that change the text direction, so that a name can't reverse the rest of a
- * sentence.
- */
+/** Removes direction marks, so that a name can't reverse the rest of a sentence. */
 export const inOneDirection = (name: string): string => name.replace(DIRECTION_MARKS, "");

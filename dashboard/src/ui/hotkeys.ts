@@ -16,9 +16,7 @@ const SEQUENCE_MS = 1_200;
 let typed = "";
 let typedAtMs = 0;
 
-/**
- * Binds keys while the component is mounted. Inactive while the user types, or in an open dialog.
- */
+/** Binds keys while mounted. Inactive while the user types, and in an open dialog. */
 export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   const layer = useRef(hotkeys);
   layer.current = hotkeys;
@@ -32,7 +30,6 @@ export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   }, []);
 }
 
-/** All bindings that are active now. */
 export const hotkeysNow = (): Hotkey[] => {
   const byKeys = new Map<string, Hotkey>();
   for (const layer of layers) for (const each of layer.current) byKeys.set(each.keys, each);
@@ -59,10 +56,7 @@ function onKeyDown(event: KeyboardEvent): void {
   found.run();
 }
 
-/**
- * If nothing has the focus, focuses the button of the key: a dialog that it opens returns the focus
- * to that button when it is closed.
- */
+/** If nothing has the focus, focuses the key's button, to which a closing dialog returns it. */
 function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
   if (activeElement && activeElement !== document.body && activeElement.id !== "main") return;

@@ -1,46 +1,58 @@
+import type { PagedList } from "../api/use-list";
 import { Button } from "./button";
 import { ErrorBanner } from "./error-banner";
-import { LoadMore } from "./load-more";
+import styles from "./list-table.module.css";
 import { Table, type TableProps } from "./table";
 
-interface List<Row> {
-  /** Undefined while the first page is loaded. */
-  rows: Row[] | undefined;
+interface QueryProps<Row> extends TableProps<Row> {
   error: unknown;
   retry: () => void;
-  hasMore: boolean;
-  loadMore: () => void;
-  isLoadingMore: boolean;
-}
-
-interface Props<Row> extends Omit<TableProps<Row>, "rows"> {
-  list: List<Row>;
-  /** The name of the rows to load, e.g. "older jobs". */
-  more: string;
   /** The title of an error. */
   failed?: string;
 }
 
-/** A table of a paginated list. An error is shown above the loaded rows. */
-export function ListTable<Row>({
-  list,
-  more,
+/** A table of fetched rows. An error is shown above the loaded rows. */
+export function QueryTable<Row>({
+  error,
+  retry,
   failed = "The list could not be updated",
   ...table
-}: Props<Row>) {
+}: QueryProps<Row>) {
   return (
     <>
-      {list.error !== null && <ErrorBanner what={failed} error={list.error} onRetry={list.retry} />}
-      {(list.rows !== undefined || list.error === null) && <Table {...table} rows={list.rows} />}
+      {error !== null && <ErrorBanner what={failed} error={error} onRetry={retry} />}
+      {(table.rows !== undefined || error === null) && <Table {...table} />}
+    </>
+  );
+}
+
+interface Props<Row> extends Omit<QueryProps<Row>, "rows" | "error" | "retry"> {
+  list: PagedList<Row>;
+  /** The name of the rows to load, e.g. "older jobs". */
+  more: string;
+}
+
+/** A table of a paginated list. */
+export function ListTable<Row>({ list, more, ...table }: Props<Row>) {
+  return (
+    <>
+      <QueryTable {...table} rows={list.rows} error={list.error} retry={list.retry} />
       <LoadMore list={list} what={more} />
     </>
   );
 }
 
-/**
- * A toolbar button that shows the new rows of a live list. They wait, so that rows don't move while
- * the user reads.
- */
+/** @param what the name of the rows to load, e.g. "older jobs". */
+export function LoadMore({ list, what }: { list: PagedList<unknown>; what: string }) {
+  if (!list.hasMore) return null;
+  return (
+    <Button className={styles.more} busy={list.isLoadingMore} onClick={list.loadMore}>
+      {list.isLoadingMore ? "Loading …" : `Load ${what}`}
+    </Button>
+  );
+}
+
+/** A toolbar button that shows the waiting rows of a live list. */
 export const NewRows = ({ list }: { list: { newCount: number; showNew: () => void } }) =>
   list.newCount > 0 && (
     <Button kind="primary" onClick={list.showNew}>

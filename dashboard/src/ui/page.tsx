@@ -26,7 +26,7 @@ export function Page({ title, heading, above, actions, shows, narrow, children }
     <div className={cx(styles.page, narrow && styles.narrow)}>
       <header className={styles.header}>
         <div className={styles.titles}>
-          {above && <div className={styles.above}>{above}</div>}
+          {above && <div className="note">{above}</div>}
           <div className={styles.heading}>
             <h1 className={styles.heading}>{heading ?? title}</h1>
             {shows && <Scope of={shows} />}
@@ -38,6 +38,13 @@ export function Page({ title, heading, above, actions, shows, narrow, children }
     </div>
   );
 }
+
+/** Lays out its children below each other. @param gap in px. */
+export const Stack = ({ gap, children }: { gap: number; children: ReactNode }) => (
+  <div className={styles.stack} style={{ gap }}>
+    {children}
+  </div>
+);
 
 /** A part of a page with its own heading. */
 export function Section({

@@ -1,13 +1,10 @@
 import { useSigned } from "../api/context";
 import styles from "./scope.module.css";
 
-/** Whose data a page shows to an admin: all tenants', or only the admin's own tenant's. */
+/** Whose data an admin sees: all tenants', or only the admin's own tenant's. */
 export type Shown = "all" | "own";
 
-/**
- * Tells an admin whose data is shown. Renders nothing for a tenant's user, who sees only the
- * tenant's data.
- */
+/** Tells an admin whose data is shown. A tenant's user only ever sees the tenant's. */
 export function Scope({ of }: { of: Shown }) {
   const { session } = useSigned();
   if (session.scope !== "admin") return null;

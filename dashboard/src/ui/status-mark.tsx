@@ -1,10 +1,7 @@
 import { cx } from "./cx";
 import styles from "./status-mark.module.css";
 
-/**
- * The shape and colour of a state. The text next to it is neutral, so colour is never the only
- * signal.
- */
+/** The shape and colour of a state. Shapes differ too, so colour is never the only signal. */
 export type Mark =
   | "pending"
   | "provisioning"
@@ -33,24 +30,9 @@ const SHAPES: Record<Mark, React.ReactElement> = {
       <path d="M7 1.750A5.250 5.250 0 1 1 1.750 7" {...stroke()} />
     </>
   ),
-  completed: (
-    <>
-      <circle cx="7" cy="7" r="6" fill="currentColor" />
-      <path d="m4.300 7.200 1.900 1.900 3.500-3.800" {...stroke("var(--bg)")} />
-    </>
-  ),
-  failed: (
-    <>
-      <circle cx="7" cy="7" r="6" fill="currentColor" />
-      <path d="m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100" {...stroke("var(--bg)")} />
-    </>
-  ),
-  cancelled: (
-    <>
-      <circle cx="7" cy="7" r="6" fill="currentColor" />
-      <path d="M4.200 7h5.600" {...stroke("var(--bg)")} />
-    </>
-  ),
+  completed: disc("m4.300 7.200 1.900 1.900 3.500-3.800"),
+  failed: disc("m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100"),
+  cancelled: disc("M4.200 7h5.600"),
   // Waiting for a person.
   waiting: (
     <>
@@ -60,6 +42,16 @@ const SHAPES: Record<Mark, React.ReactElement> = {
   ),
   skipped: <path d="m3 11 8-8" {...stroke()} />,
 };
+
+/** A filled circle with a sign in it. */
+function disc(sign: string) {
+  return (
+    <>
+      <circle cx="7" cy="7" r="6" fill="currentColor" />
+      <path d={sign} {...stroke("var(--bg)")} />
+    </>
+  );
+}
 
 function stroke(color = "currentColor") {
   return { fill: "none", stroke: color, strokeWidth: 1.6, strokeLinecap: "round" as const };
@@ -80,7 +72,6 @@ export function StatusMark({ mark, label }: { mark: Mark; label?: string }) {
   );
 }
 
-/** A mark with its text. */
 export function Status({ mark, text, title }: { mark: Mark; text: string; title?: string }) {
   return (
     <span className={styles.status} title={title}>

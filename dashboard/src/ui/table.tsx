@@ -22,7 +22,7 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[] | undefined;
   rowId: (row: Row) => string;
-  /** Called on a click on the row or Enter. The row's own link should lead to the same place. */
+  /** Called on a click or Enter. The row's own link should lead to the same place. */
   onOpen?: (row: Row) => void;
   /** Shown if there are no rows. */
   empty: ReactNode;
@@ -32,8 +32,8 @@ const ROW_PX = matchMedia("(pointer: coarse), (max-width: 560px)").matches ? 44 
 const OVERSCAN = 6;
 
 /**
- * A table of any length: only the visible rows are in the document. `j` and `k` move between rows,
- * Enter opens one. The server sorts and filters: lists come in pages, newest first.
+ * A table of any length: only the visible rows are in the document. The server sorts and filters.
+ * `j` and `k` move between rows, Enter opens one.
  */
 export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);

@@ -11,17 +11,15 @@ interface Tab<T extends string> {
 }
 
 interface Props<T extends string> {
-  tabs: readonly Tab<T>[];
+  tabs: readonly (Tab<T> | false)[];
   /** Kept in the URL, so that a link opens the same tab. */
   value: T;
   onChange: (tab: T) => void;
 }
 
-/**
- * Mounts only the content of the chosen tab. If the tabs do not fit, their list scrolls to the
- * chosen one.
- */
-export function Tabs<T extends string>({ tabs, value, onChange }: Props<T>) {
+/** Mounts only the chosen tab. A list of tabs that does not fit scrolls to the chosen one. */
+export function Tabs<T extends string>({ tabs: all, value, onChange }: Props<T>) {
+  const tabs = all.filter((tab) => tab !== false);
   const list = useRef<HTMLDivElement>(null);
   // Not scrollIntoView, which would scroll the page as well.
   useLayoutEffect(() => {

@@ -29,8 +29,8 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * Derives a value from the time. The component renders again only when the value changes, so that a
- * thousand ages in minutes cost nothing each second.
+ * Derives a value from the time. The component renders only when the value changes, so a thousand
+ * ages in minutes cost nothing each second.
  */
 export function useNow<T extends string | number | boolean>(derive: (nowMs: number) => T): T {
   return useSyncExternalStore(subscribe, () => derive(nowMs));

@@ -1,28 +1,19 @@
 import { ABSENT, formatDuration } from "./format";
+import type { Column } from "./table";
 import { useNow } from "./ticker";
 
 const DAY_MS = 86_400_000;
 
-const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-const yearFormat = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-});
+const DAY = { day: "numeric", month: "short" } as const;
+const dayFormat = new Intl.DateTimeFormat("en-GB", DAY);
+const yearFormat = new Intl.DateTimeFormat("en-GB", { ...DAY, year: "numeric" });
 const clockFormat = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-const fullFormat = new Intl.DateTimeFormat("en-GB", {
-  dateStyle: "medium",
-  timeStyle: "medium",
-});
-const utcFormat = new Intl.DateTimeFormat("en-GB", {
-  dateStyle: "medium",
-  timeStyle: "medium",
-  timeZone: "UTC",
-});
+const FULL = { dateStyle: "medium", timeStyle: "medium" } as const;
+const fullFormat = new Intl.DateTimeFormat("en-GB", FULL);
+const utcFormat = new Intl.DateTimeFormat("en-GB", { ...FULL, timeZone: "UTC" });
 
 function formatAge(atMs: number, nowMs: number): string {
   const seconds = Math.round((nowMs - atMs) / 1000);
-  const ahead = seconds < 0;
   const size = Math.abs(seconds);
   if (size < 5) return "now";
   const [count, unit] =
@@ -31,7 +22,7 @@ function formatAge(atMs: number, nowMs: number): string {
       : size < 3600
         ? [Math.floor(size / 60), "min"]
         : [Math.floor(size / 3600), "h"];
-  return ahead ? `in ${count} ${unit}` : `${count} ${unit} ago`;
+  return seconds < 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
 }
 
 /** "4 min ago" within a day, then `21 Nov 14:03`. */
@@ -58,6 +49,19 @@ export function Time({ at }: { at: string | number | null | undefined }) {
     </time>
   );
 }
+
+/** A column with the time of creation. */
+export const ageColumn = <Row extends { created_at: string }>(
+  title: string,
+  more: Partial<Column<Row>> = {},
+): Column<Row> => ({
+  id: "age",
+  title,
+  width: "104px",
+  align: "right",
+  cell: ({ created_at }) => <Time at={created_at} />,
+  ...more,
+});
 
 /** How long something took, or has taken so far. */
 export function Duration({ from, to }: { from: string | null; to?: string | null }) {

@@ -4,10 +4,8 @@ import { type KeyboardEvent, type PointerEvent, useState } from "react";
 type Span = readonly [anchor: number, end: number];
 
 /**
- * Selects columns of a chart: one with a click, several by dragging. With the keyboard: arrow keys,
- * Shift to extend, Enter to confirm.
- *
- * @param onSpan is called with the first and the last column.
+ * Selects columns of a chart: one by a click, several by dragging. Keys: arrows, Shift to extend,
+ * Enter to confirm. @param onSpan gets the first and the last column.
  */
 export function useSpan(count: number, onSpan: (first: number, last: number) => void) {
   const [span, setSpan] = useState<Span>();

@@ -6,7 +6,7 @@ import { useForge } from "../api/context";
 import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { ErrorBanner } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { TextField } from "../ui/field";
 import { Page, Section } from "../ui/page";
 import { toast } from "../ui/toasts";
 import styles from "./add-worker-page.module.css";
@@ -44,33 +44,25 @@ export function AddWorkerPage() {
   };
   return (
     <Page title="Add a machine by SSH" narrow above={<Link to="/workers">Workers</Link>}>
-      <p className={styles.text}>
+      <p className="quiet">
         Forge connects with a key of yours that lies on its server, and installs the agent. Nothing
         is done before you have seen the plan.
       </p>
       {failed && !known && <ErrorBanner what="The machine was not added" error={failed} />}
       <form className={styles.form} onSubmit={submit}>
-        {FIELDS.map(({ name, label, hint, required, ...rest }) => (
-          <Field
+        {FIELDS.map(({ name, required = false, ...rest }) => (
+          <TextField
             key={name}
-            label={label}
-            required={required ?? false}
-            hint={hint}
+            {...rest}
+            name={name}
+            required={required}
             error={place === name ? refusal?.atField : undefined}
-          >
-            {(input) => (
-              <Input
-                {...input}
-                {...rest}
-                name={name}
-                value={values[name]}
-                onChange={({ target }) => {
-                  setValues({ ...values, [name]: target.value });
-                  setPlan(undefined);
-                }}
-              />
-            )}
-          </Field>
+            value={values[name]}
+            onChange={(text) => {
+              setValues({ ...values, [name]: text });
+              setPlan(undefined);
+            }}
+          />
         ))}
         <div className={styles.actions}>
           <Button type="submit" kind={plan ? "secondary" : "primary"} busy={look.isPending}>

@@ -1,13 +1,8 @@
 import type { WorkerDetail } from "@forge/sdk";
+import type { Explanation } from "../ui/detail";
+import { sentence } from "../ui/format";
 
-export interface WorkerExplanation {
-  tone: "neutral" | "ok" | "warn" | "danger";
-  why: string;
-  next: string;
-}
-
-/** Explains a worker's state in one sentence, and how it returns to service. */
-export function explainWorker(worker: WorkerDetail): WorkerExplanation {
+export function explainWorker(worker: WorkerDetail): Explanation {
   const reason = worker.status_reason ? ` ${sentence(worker.status_reason)}` : "";
   switch (worker.status) {
     case "bootstrapping":
@@ -38,7 +33,7 @@ export function explainWorker(worker: WorkerDetail): WorkerExplanation {
   }
 }
 
-function inError({ error_code: code }: WorkerDetail, reason: string): WorkerExplanation {
+function inError({ error_code: code }: WorkerDetail, reason: string): Explanation {
   const next: Record<string, string> = {
     reported: "Fix what it reports, then restart its agent.",
     failing: "See the logs of its last jobs. Restart its agent, or have an admin reset it.",
@@ -57,8 +52,3 @@ function inError({ error_code: code }: WorkerDetail, reason: string): WorkerExpl
     next: next[code ?? ""] ?? "Restart its agent.",
   };
 }
-
-const sentence = (text: string): string => {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
-};

@@ -1,4 +1,5 @@
 import type { Machine } from "@forge/sdk";
+import { commaSeparated } from "../ui/format";
 
 export const START = {
   ssh_host: "",
@@ -56,10 +57,7 @@ export const FIELDS: readonly FormField[] = [
 
 /** Converts the form's values to a request. Empty values are left out. */
 export function machineOf(values: FormValues): Machine {
-  const tags = values.tags
-    .split(",")
-    .map((tag) => tag.trim())
-    .filter(Boolean);
+  const tags = commaSeparated(values.tags);
   return {
     gpu_count: Number(values.gpu_count),
     gpu_type: values.gpu_type,

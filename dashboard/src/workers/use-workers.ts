@@ -3,12 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
 
-/** More than a fleet usually has. Beyond this, the page says that the list is incomplete. */
+/** More than a fleet usually has. The page says when it has reached this. */
 export const MAX_WORKERS = 2_000;
 
-/**
- * The whole fleet: sorting by problems needs all workers. While loading, the workers loaded so far.
- */
+/** The whole fleet, to sort problems first. While loading, the workers loaded so far. */
 export function useWorkers() {
   const forge = useForge();
   return useQuery({

@@ -29,6 +29,11 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["workers"] }),
   });
+  const button = (label: string, change: Act) => (
+    <Button busy={act.isPending} onClick={() => act.mutate(change)}>
+      {label}
+    </Button>
+  );
   const isServing = worker.status === "idle" || worker.status === "busy";
   const remove = (close: () => void): void =>
     act.mutate(
@@ -70,34 +75,20 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
           {worker.draining ? "Undrain" : "Drain"}
         </Button>
       )}
-      {worker.status === "error" && session.scope === "admin" && (
-        <Button
-          busy={act.isPending}
-          onClick={() =>
-            act.mutate({
-              run: () => forge.workers.reset(id),
-              done: `${id} is back in service.`,
-              failed: "The worker was not reset",
-            })
-          }
-        >
-          Reset
-        </Button>
-      )}
-      {worker.bootstrap && (worker.status === "error" || worker.status === "dead") && (
-        <Button
-          busy={act.isPending}
-          onClick={() =>
-            act.mutate({
-              run: () => forge.workers.bootstrap(id),
-              done: `${id} is being set up again.`,
-              failed: "The worker is not set up again",
-            })
-          }
-        >
-          Set up again
-        </Button>
-      )}
+      {worker.status === "error" &&
+        session.scope === "admin" &&
+        button("Reset", {
+          run: () => forge.workers.reset(id),
+          done: `${id} is back in service.`,
+          failed: "The worker was not reset",
+        })}
+      {worker.bootstrap &&
+        (worker.status === "error" || worker.status === "dead") &&
+        button("Set up again", {
+          run: () => forge.workers.bootstrap(id),
+          done: `${id} is being set up again.`,
+          failed: "The worker is not set up again",
+        })}
       <Button
         kind="danger"
         onClick={() => {

@@ -1,8 +1,8 @@
 import type { Worker } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
 import { Meter } from "../ui/bars";
-import { IdText } from "../ui/copy";
 import { ABSENT, formatNumber } from "../ui/format";
+import { JobLink } from "../ui/links";
 import type { Column } from "../ui/table";
 import styles from "./worker-columns.module.css";
 import { gpuText, HeartbeatAge, WorkerStatus } from "./worker-state";
@@ -53,14 +53,7 @@ export const WORKER_COLUMNS: readonly Column<Worker>[] = [
     id: "job",
     title: "Job",
     hideBelow: "laptop",
-    cell: ({ current_job_id: id }) =>
-      id === null ? (
-        ABSENT
-      ) : (
-        <Link to="/jobs/$jobId" params={{ jobId: id }}>
-          <IdText id={id} />
-        </Link>
-      ),
+    cell: ({ current_job_id: id }) => (id === null ? ABSENT : <JobLink id={id} />),
   },
   {
     id: "handled",

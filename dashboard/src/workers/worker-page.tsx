@@ -2,19 +2,16 @@ import type { WorkerDetail } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useForge, useSigned } from "../api/context";
-import { isNotFound } from "../api/errors";
 import { useList } from "../api/use-list";
 import { JOB_COLUMNS } from "../jobs/job-columns";
 import { plainJob } from "../jobs/job-data";
-import { IdText } from "../ui/copy";
-import { DetailHeading, Verdict } from "../ui/detail";
-import { Empty } from "../ui/empty";
+import { DetailHeading, NotLoaded, Verdict } from "../ui/detail";
 import { ErrorBanner } from "../ui/error-banner";
 import { ABSENT, formatNumber } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
-import { LoadMore } from "../ui/load-more";
+import { JobLink } from "../ui/links";
+import { LoadMore } from "../ui/list-table";
 import { Page, Section } from "../ui/page";
-import { SkeletonLines } from "../ui/skeleton";
 import { Table } from "../ui/table";
 import { Tags } from "../ui/tag";
 import { BootstrapSteps } from "./bootstrap-steps";
@@ -47,18 +44,15 @@ export function WorkerPage() {
       }
       actions={data && <WorkerActions worker={data} />}
     >
-      {isNotFound(error) ? (
-        <Empty title="There is no worker with this id, or it was decommissioned." />
-      ) : (
-        error && (
-          <ErrorBanner
-            what="The worker could not be loaded"
-            error={error}
-            onRetry={() => void refetch()}
-          />
-        )
+      {(error || !data) && (
+        <NotLoaded
+          thing="worker"
+          missing="There is no worker with this id, or it was decommissioned."
+          error={error}
+          onRetry={refetch}
+        />
       )}
-      {data ? <Loaded worker={data} /> : !error && <SkeletonLines count={8} />}
+      {data && <Loaded worker={data} />}
     </Page>
   );
 }
@@ -85,13 +79,7 @@ function Facts({ worker }: { worker: WorkerDetail }) {
           { name: "Status", value: <WorkerStatus worker={worker} /> },
           {
             name: "Job",
-            value: worker.current_job_id ? (
-              <Link to="/jobs/$jobId" params={{ jobId: worker.current_job_id }}>
-                <IdText id={worker.current_job_id} />
-              </Link>
-            ) : (
-              "–"
-            ),
+            value: worker.current_job_id ? <JobLink id={worker.current_job_id} /> : ABSENT,
           },
           { name: "Jobs handled", value: formatNumber(worker.jobs_handled) },
           { name: "Last heartbeat", value: <HeartbeatAge at={worker.last_heartbeat} /> },
@@ -102,7 +90,7 @@ function Facts({ worker }: { worker: WorkerDetail }) {
           { name: "GPU", value: gpuText(worker) },
           {
             name: "Utilisation",
-            value: worker.util === null ? "–" : `${formatNumber(worker.util)} %`,
+            value: worker.util === null ? ABSENT : `${formatNumber(worker.util)} %`,
           },
           {
             name: "Memory",
@@ -111,14 +99,17 @@ function Facts({ worker }: { worker: WorkerDetail }) {
               ? `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`
               : ABSENT,
           },
-          { name: "Agent", value: worker.version ?? "–" },
+          { name: "Agent", value: worker.version ?? ABSENT },
         ]}
       />
       <KeyValue
         entries={[
           { name: "Serves", value: worker.shared ? "every tenant" : tenant },
           { name: "Job types", value: worker.job_types?.join(", ") ?? "all" },
-          { name: "Tags", value: worker.tags.length > 0 ? <Tags tags={worker.tags} wrap /> : "–" },
+          {
+            name: "Tags",
+            value: worker.tags.length > 0 ? <Tags tags={worker.tags} wrap /> : ABSENT,
+          },
           worker.ssh_host !== null && { name: "Host", value: worker.ssh_host },
         ]}
       />
@@ -132,13 +123,15 @@ function Jobs({ workerId }: { workerId: string }) {
   );
   return (
     <Section title="Jobs">
-      {list.error && <ErrorBanner what="Its jobs could not be loaded" error={list.error} />}
+      {list.error !== null && (
+        <ErrorBanner what="Its jobs could not be loaded" error={list.error} />
+      )}
       <Table
         label="Jobs of the worker"
         columns={COLUMNS}
         rows={list.rows?.map(plainJob)}
         rowId={({ job_id }) => job_id}
-        empty={<p className={styles.next}>No job has run on it yet.</p>}
+        empty={<p className="quiet">No job has run on it yet.</p>}
       />
       <LoadMore list={list} what="older jobs" />
     </Section>

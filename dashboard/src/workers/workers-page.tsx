@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { given } from "../app/search-params";
 import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
-import { Empty } from "../ui/empty";
+import { Empty, NothingMatches } from "../ui/empty";
 import { ErrorBanner, Notice } from "../ui/error-banner";
 import { formatNumber, plural } from "../ui/format";
 import { Page } from "../ui/page";
@@ -66,17 +66,12 @@ export function WorkersPage() {
               chosen={search.gpu ?? []}
               options={gpus}
               onChange={(gpu) => change({ gpu })}
-              show={(gpu) => gpu}
             />
           )}
         </Toolbar>
       )}
       {error && (
-        <ErrorBanner
-          what="The list could not be updated"
-          error={error}
-          onRetry={() => void refetch()}
-        />
+        <ErrorBanner what="The list could not be updated" error={error} onRetry={refetch} />
       )}
       {data?.length === MAX_WORKERS && (
         <Notice tone="neutral">{`Only the newest ${formatNumber(MAX_WORKERS)} workers are listed.`}</Notice>
@@ -90,7 +85,7 @@ export function WorkersPage() {
           onOpen={({ worker_id }) =>
             navigate({ to: "/workers/$workerId", params: { workerId: worker_id } })
           }
-          empty={data?.length ? <NothingMatches /> : <NoWorkers />}
+          empty={data?.length ? <NothingMatches thing="worker" /> : <NoWorkers />}
         />
       )}
     </Page>
@@ -116,17 +111,6 @@ function matches(worker: Worker, { status, gpu: gpus, q }: WorkersSearch): boole
   const text = [worker_id, ssh_host, gpu.name, gpu_type, ...tags].join(" ").toLowerCase();
   return text.includes(q.toLowerCase());
 }
-
-const NothingMatches = () => (
-  <Empty
-    title="No worker matches these filters."
-    action={
-      <Link to="/workers" search={{}}>
-        Clear all filters
-      </Link>
-    }
-  />
-);
 
 const NoWorkers = () => (
   <Empty

@@ -13,7 +13,6 @@ import { Comparison } from "./comparison";
 
 const route = getRouteApi("/artifacts/compare");
 
-/** Compares two artifacts: their inputs and their results. */
 export function ComparePage() {
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -49,7 +48,7 @@ export function ComparePage() {
               key={at === 0 ? "a" : "b"}
               what={`The ${at === 0 ? "first" : "second"} artifact could not be loaded`}
               error={error}
-              onRetry={() => void refetch()}
+              onRetry={refetch}
             />
           ),
       )}

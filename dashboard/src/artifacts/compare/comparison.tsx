@@ -7,6 +7,7 @@ import { IdText } from "../../ui/copy";
 import { cx } from "../../ui/cx";
 import { Checkbox } from "../../ui/field";
 import { ABSENT, formatBytes, formatMeasured, formatNumber, plural } from "../../ui/format";
+import { ArtifactLink } from "../../ui/links";
 import { Time } from "../../ui/time";
 import { Toolbar } from "../../ui/toolbar";
 import { kindName } from "../search";
@@ -81,9 +82,7 @@ const Side = ({
   artifact: Artifact;
 }) => (
   <th scope="col">
-    <Link to="/artifacts/$artifactId" params={{ artifactId: id }}>
-      {name ?? <IdText id={id} />}
-    </Link>
+    <ArtifactLink id={id}>{name ?? <IdText id={id} />}</ArtifactLink>
     <span className={styles.about}>
       {kindName(kind)}, <Time at={created_at} />
     </span>

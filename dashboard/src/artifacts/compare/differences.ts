@@ -1,4 +1,5 @@
 import type { Manifest } from "@forge/sdk";
+import { scoresOf } from "../scores";
 
 export interface Row {
   name: string;
@@ -70,15 +71,8 @@ const factsOf = (manifest: Manifest): Values =>
     ),
   );
 
-function numbersOf(manifest: Manifest): Values {
-  const scores =
-    manifest.artifact_type === "eval"
-      ? manifest.scores
-      : manifest.artifact_type === "dataset"
-        ? manifest.quality
-        : {};
-  return flatten({ ...manifest.metrics, ...scores });
-}
+const numbersOf = (manifest: Manifest): Values =>
+  flatten({ ...manifest.metrics, ...scoresOf(manifest) });
 
 const columnsOf = (manifest: Manifest): Values =>
   manifest.artifact_type === "dataset"

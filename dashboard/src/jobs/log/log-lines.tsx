@@ -6,10 +6,7 @@ import { patternOf } from "./search-lines";
 import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
-/**
- * Browsers limit an element's height to between 17 and 33 million px. Above this, scrolling is
- * proportional.
- */
+/** Browsers limit an element's height to 17 to 33 million px. Above this, scrolling is scaled. */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
 /** The minimum height in lines; a short log takes no more room. */

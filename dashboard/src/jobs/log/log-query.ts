@@ -39,8 +39,8 @@ const levelOf = (word: string): LogLevel | undefined =>
   );
 
 /**
- * Matches lines of a level: by the level's word in capitals, as most loggers write it, in brackets,
- * or as the value of `level`. A message that only mentions errors does not match.
+ * Matches lines of a level: its word in capitals, in brackets, or as the value of `level`. A
+ * message that only mentions errors does not match.
  */
 export function levelPattern(level: LogLevel): RegExp {
   const capitals = LEVELS[level].join("|");

@@ -1,10 +1,7 @@
 import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
-/**
- * The first request: the end of the log, which users look at first. The response also has the
- * length.
- */
+/** The first request reads the end, which users look at first; its response has the length. */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;
@@ -63,15 +60,13 @@ export class LogSource {
     this.changed();
   }
 
-  /**
-   * Requests from the last loaded byte on. The range is never empty, so "nothing new" is no error.
-   */
+  /** Requests from the last loaded byte on: a range after it would be refused as empty. */
   private async readMore(): Promise<void> {
     const from = this.whole.length;
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
-    // After a failed read of the tail.
+    // Still set if `open` failed halfway.
     this.tail = undefined;
     if (response.status !== 206 || bytes.length <= 1) return;
     this.whole.append(bytes.subarray(1));

@@ -6,6 +6,7 @@ import { Notice } from "../../ui/error-banner";
 import { Checkbox, Input } from "../../ui/field";
 import { formatBytes, formatNumber, plural } from "../../ui/format";
 import { useHotkeys } from "../../ui/hotkeys";
+import { Stack } from "../../ui/page";
 import { SkeletonLines } from "../../ui/skeleton";
 import { LogLines, type LogPosition } from "./log-lines";
 import { readLogQuery, withoutAttempt } from "./log-query";
@@ -60,7 +61,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
     saveFile(new Blob([bytes], { type: "text/plain" }), `${jobId}-attempt-${attempt}.log`);
   };
   return (
-    <div className={styles.log}>
+    <Stack gap={8}>
       <div className={styles.tools}>
         <Input
           data-filter
@@ -148,7 +149,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           position={position}
         />
       )}
-    </div>
+    </Stack>
   );
 }
 

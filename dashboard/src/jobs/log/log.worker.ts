@@ -63,9 +63,7 @@ function linesOf(from: number, to: number): string[] {
   return lines;
 }
 
-/**
- * A progress bar overwrites its line again and again: show only its last state, like a terminal.
- */
+/** Only the last state of a progress bar that overwrites its line, like a terminal. */
 const shown = (line: string): string => cut(line.slice(line.lastIndexOf("\r") + 1));
 
 const cut = (line: string): string =>

@@ -1,3 +1,5 @@
+import type { FoundLines } from "./search-lines";
+
 /** Messages from the page to the log's worker. */
 export type ToWorker =
   | { type: "open"; url: string; apiKey: string }
@@ -24,5 +26,5 @@ export interface LogState {
 export type FromWorker =
   | { type: "state"; state: LogState }
   | { type: "lines"; id: number; from: number; lines: string[] }
-  | { type: "found"; id: number; lines: Uint32Array; isCut: boolean; error: string | null }
+  | ({ type: "found"; id: number } & FoundLines)
   | { type: "bytes"; id: number; bytes: Uint8Array<ArrayBuffer> };

@@ -12,10 +12,7 @@ export interface FoundLines {
   error: string | null;
 }
 
-/**
- * The lines that contain a text (case-insensitive) or match `/a regular expression/`; only of one
- * level, if the query has one.
- */
+/** The lines of the query's level that contain its text (in any case) or match its expression. */
 export function searchLines(index: LineIndex, query: string): FoundLines {
   const { level, text: wanted } = readLogQuery(query);
   let pattern: RegExp | undefined;
@@ -52,10 +49,7 @@ export function patternOf(query: string): RegExp | undefined {
   return match ? new RegExp(match[1] ?? "", match[2]) : undefined;
 }
 
-/**
- * Jumps from match to match and counts the newlines in between, so that most lines are never looked
- * at.
- */
+/** Jumps from match to match, counting newlines in between, so that most lines are never read. */
 function findPlain(text: string, needle: string, firstLine: number, found: number[]): void {
   let line = firstLine;
   let lineEnd = text.indexOf("\n");

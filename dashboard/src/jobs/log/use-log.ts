@@ -1,19 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useSigned } from "../../api/context";
 import { startWorker } from "../../app/trusted";
 import workerUrl from "./log.worker?worker&url";
 import type { FromWorker, LogState, ToWorker } from "./protocol";
-
-export interface Found {
-  lines: Uint32Array;
-  isCut: boolean;
-  error: string | null;
-}
+import type { FoundLines } from "./search-lines";
 
 type Answer<Type> = Extract<FromWorker, { type: Type }>;
 
 /** A log in its own web worker, so that reading, searching and indexing never block the page. */
-class LogClient {
+export class LogClient {
   private readonly worker = startWorker(workerUrl);
   private readonly waiting = new Map<number, (answer: FromWorker) => void>();
   private lastId = 0;
@@ -61,8 +56,6 @@ class LogClient {
   }
 }
 
-export type { LogClient };
-
 /** Opens the log of an attempt. @param isLive whether more lines may arrive. */
 export function useLog(jobId: string, attempt: number, isLive: boolean) {
   const { session } = useSigned();
@@ -86,7 +79,7 @@ export function useFound(
   state: LogState | undefined,
   query: string,
 ) {
-  const [found, setFound] = useState<Found>();
+  const [found, setFound] = useState<FoundLines>();
   const lines = state?.lines ?? 0;
   const latest = useRef(0);
   useEffect(() => {
@@ -103,7 +96,7 @@ export function useFound(
     }, 120);
     return () => clearTimeout(timer);
   }, [client, query, lines]);
-  return useMemo(() => found, [found]);
+  return found;
 }
 
 function useVisible(): boolean {

@@ -79,7 +79,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
 const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
-/** The graph is centred: it gets the height of its buttons below it also above it. */
+/** The graph is centred, so the buttons' strip below it needs the same height above it. */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
   isNarrow
     ? Math.min(height * zoom + 2 * PADDING, MAX_HEIGHT_NARROW)

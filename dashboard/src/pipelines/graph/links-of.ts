@@ -5,9 +5,8 @@ interface Node {
 
 /**
  * The edges of the graph, without those that follow from others (transitive reduction): if deploy
- * needs evaluate, and evaluate needs train, there is no edge from train to deploy.
- *
- * @param steps in topological order.
+ * needs evaluate, and evaluate needs train, there is no edge from train to deploy. @param steps in
+ * topological order.
  */
 export function linksOf(steps: readonly Node[]): [from: string, to: string][] {
   const before = new Map<string, Set<string>>();

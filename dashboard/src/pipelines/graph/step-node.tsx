@@ -1,9 +1,10 @@
 import type { PipelineStep } from "@forge/sdk";
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import type { Node, NodeProps } from "@xyflow/react";
 import { Lock, ShieldCheck } from "lucide-react";
 import { memo } from "react";
 import { cx } from "../../ui/cx";
 import { formatPercent, formatUsd } from "../../ui/format";
+import { WithHandles } from "../../ui/graph/flow";
 import { StatusMark } from "../../ui/status-mark";
 import { Duration } from "../../ui/time";
 import { stepMark, stepStateName } from "../pipeline-state";
@@ -20,15 +21,8 @@ export type StepNodeType = Node<StepNodeData, "step">;
 
 export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
   const { step, isChosen, isCritical, direction, onChoose } = data;
-  const isAcross = direction === "LR";
   return (
-    <>
-      <Handle
-        type="target"
-        position={isAcross ? Position.Left : Position.Top}
-        className={styles.handle}
-        isConnectable={false}
-      />
+    <WithHandles direction={direction}>
       <button
         type="button"
         className={cx(
@@ -61,13 +55,7 @@ export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
         </span>
         {isCritical && <span className="visually-hidden">on the critical path</span>}
       </button>
-      <Handle
-        type="source"
-        position={isAcross ? Position.Right : Position.Bottom}
-        className={styles.handle}
-        isConnectable={false}
-      />
-    </>
+    </WithHandles>
   );
 });
 

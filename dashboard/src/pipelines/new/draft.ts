@@ -1,7 +1,8 @@
 import type { PipelineSubmission } from "@forge/sdk";
 import type { JobType } from "../../jobs/declared-types";
 import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
-import { checkField } from "../../submit/check-field";
+import { type Body, readFields } from "../../submit/form-values";
+import { commaSeparated } from "../../ui/format";
 import type { TemplateName } from "../search";
 import { fieldsLeft, STEP_OPTIONS, wiredOf } from "./templates";
 
@@ -49,7 +50,6 @@ export const includedSteps = (template: TemplateName, draft: Draft): JobType[] =
   TEMPLATE_STEPS[template].filter((type) => stepOf(draft, type).isIncluded);
 
 export type TemplateBody = Extract<PipelineSubmission, { template: unknown }>;
-type Body = Record<string, unknown>;
 
 export interface ReadDraft {
   /** The request body, without the invalid fields. */
@@ -73,10 +73,7 @@ export function readDraft(template: TemplateName, draft: Draft): ReadDraft {
     return condition ? [{ step, condition }] : [];
   });
   const approvals = included.filter((type) => stepOf(draft, type).needsApproval);
-  const tags = draft.tags
-    .split(",")
-    .map((tag) => tag.trim())
-    .filter(Boolean);
+  const tags = commaSeparated(draft.tags);
   const sweep = included.includes(SWEEP.varied) ? readSweep(draft.sweep, problems) : [];
   const budget = draft.budget.trim();
   if (budget !== "" && !(Number(budget) >= 0)) problems.budget_usd = "This must be a number.";
@@ -102,19 +99,12 @@ function readStep(
   problems: Record<string, string>,
 ): Body {
   const { form, values } = stepOf(draft, type);
-  const body: Body = {};
-  for (const field of [...fieldsLeft(type, form, wiredOf(type, included)), ...STEP_OPTIONS]) {
-    const { value, problem } = checkField(field, values[field.name] ?? "");
-    if (problem) problems[`params.${type}.${field.name}`] = problem;
-    if (value !== undefined) put(body, field.name, value);
+  const fields = [...fieldsLeft(type, form, wiredOf(type, included)), ...STEP_OPTIONS];
+  const read = readFields(fields, values);
+  for (const [name, problem] of Object.entries(read.problems)) {
+    problems[`params.${type}.${name}`] = problem;
   }
-  return body;
-}
-
-function put(body: Body, name: string, value: unknown): void {
-  const [first = "", second] = name.split(".");
-  body[first] =
-    second === undefined ? value : { ...(body[first] as Body | undefined), [second]: value };
+  return read.body;
 }
 
 function readSweep(text: string, problems: Record<string, string>): Body[] {

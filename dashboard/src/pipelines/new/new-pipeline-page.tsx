@@ -1,19 +1,18 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, useEffect, useRef } from "react";
 import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
 import { leftField } from "../../submit/left-field";
+import { SameAs } from "../../submit/same-as";
 import { Button } from "../../ui/button";
-import { Snippet } from "../../ui/copy";
 import { ErrorBanner, Notice } from "../../ui/error-banner";
 import { plural } from "../../ui/format";
-import { Page, Section } from "../../ui/page";
-import { Tabs } from "../../ui/tabs";
+import { Page } from "../../ui/page";
 import { TEMPLATES, type TemplateName } from "../search";
 import { includedSteps, stepOf } from "./draft";
 import styles from "./new-pipeline-page.module.css";
 import { PipelineEstimate } from "./pipeline-estimate";
 import { PipelineOptions } from "./pipeline-options";
-import { type Snippet as Code, snippetsOf } from "./snippets";
+import { snippetsOf } from "./snippets";
 import { StepForm } from "./step-form";
 import { TEMPLATE_TEXTS } from "./templates";
 import { useNewPipeline } from "./use-new-pipeline";
@@ -121,22 +120,5 @@ function Templates({
         </label>
       ))}
     </fieldset>
-  );
-}
-
-function SameAs({ codes }: { codes: readonly Code[] }) {
-  const [shown, setShown] = useState<Code["id"]>("curl");
-  return (
-    <Section title="The same without this form">
-      <Tabs
-        value={shown}
-        onChange={setShown}
-        tabs={codes.map(({ id, title, code }) => ({
-          id,
-          title,
-          content: <Snippet code={code} label={`Copy as ${title}`} />,
-        }))}
-      />
-    </Section>
   );
 }

@@ -1,30 +1,15 @@
 import type { PipelineEstimate as Estimate } from "@forge/sdk";
 import { describeError } from "../../api/errors";
-import { EstimateFrame, EstimateTotal } from "../../submit/estimate-panel";
-import panel from "../../submit/estimate-panel.module.css";
+import { type Estimated, EstimateFrame, EstimateTotal } from "../../submit/estimate-panel";
 import { formatDuration, formatUsd } from "../../ui/format";
 import styles from "./pipeline-estimate.module.css";
 
-interface Props {
-  estimate: Estimate | undefined;
-  error: unknown;
-  isOld: boolean;
-}
-
 /** The expected cost of the pipeline, step by step, before it is submitted. */
-export function PipelineEstimate({ estimate, error, isOld }: Props) {
-  return (
-    <EstimateFrame isOld={isOld}>
-      {error && !estimate ? (
-        <p className={panel.note}>There is no estimate. {describeError(error).message}</p>
-      ) : estimate ? (
-        <Numbers estimate={estimate} />
-      ) : (
-        <p className={panel.note}>Appears when the required fields are filled.</p>
-      )}
-    </EstimateFrame>
-  );
-}
+export const PipelineEstimate = (props: Estimated<Estimate>) => (
+  <EstimateFrame {...props} explain={(error) => describeError(error).message}>
+    {(estimate) => <Numbers estimate={estimate} />}
+  </EstimateFrame>
+);
 
 function Numbers({ estimate }: { estimate: Estimate }) {
   const { steps, duration_s: seconds, rate_card, rate_card_version } = estimate;
@@ -32,7 +17,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
     <>
       <EstimateTotal amounts={estimate} />
       {seconds !== null && (
-        <p className={panel.note}>
+        <p className="note">
           About {formatDuration(seconds * 1000)}, without waiting for workers and approvals.
         </p>
       )}
@@ -56,7 +41,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
           ))}
         </tbody>
       </table>
-      <p className={panel.note}>
+      <p className="note">
         Rate card {rate_card}, version {rate_card_version}. Each step succeeds at its first attempt,
         and nothing is reused.
       </p>
@@ -64,7 +49,6 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** The basis of an estimate. */
 const BASES: Record<Estimate["steps"][number]["basis"], string> = {
   payload: "the form",
   history: "your jobs",

@@ -1,4 +1,4 @@
-import { Checkbox, Field, Input } from "../../ui/field";
+import { Checkbox, TextField } from "../../ui/field";
 import type { Draft } from "./draft";
 import styles from "./pipeline-options.module.css";
 
@@ -12,35 +12,30 @@ interface Props {
 export function PipelineOptions({ draft, problemAt, onChange }: Props) {
   return (
     <div className={styles.options}>
-      <Field label="Name" required={false} error={problemAt("name")}>
-        {(input) => (
-          <Input
-            {...input}
-            value={draft.name}
-            onChange={({ target }) => onChange({ name: target.value })}
-          />
-        )}
-      </Field>
-      <Field label="Budget in USD" required={false} error={problemAt("budget_usd")}>
-        {(input) => (
-          <Input
-            {...input}
-            inputMode="decimal"
-            placeholder="no budget"
-            value={draft.budget}
-            onChange={({ target }) => onChange({ budget: target.value })}
-          />
-        )}
-      </Field>
-      <Field label="Tags" required={false} error={problemAt("tags")} hint="Separated by commas">
-        {(input) => (
-          <Input
-            {...input}
-            value={draft.tags}
-            onChange={({ target }) => onChange({ tags: target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        required={false}
+        error={problemAt("name")}
+        value={draft.name}
+        onChange={(name) => onChange({ name })}
+      />
+      <TextField
+        label="Budget in USD"
+        required={false}
+        error={problemAt("budget_usd")}
+        inputMode="decimal"
+        placeholder="no budget"
+        value={draft.budget}
+        onChange={(budget) => onChange({ budget })}
+      />
+      <TextField
+        label="Tags"
+        required={false}
+        error={problemAt("tags")}
+        hint="Separated by commas"
+        value={draft.tags}
+        onChange={(tags) => onChange({ tags })}
+      />
       <div className={styles.wide}>
         <Checkbox
           label="Reuse an earlier artifact if a step has the same inputs"

@@ -3,7 +3,7 @@ import type { JobType } from "../../jobs/declared-types";
 import { JOB_TYPE_FACTS } from "../../jobs/declared-types";
 import { formTitle } from "../../submit/fields";
 import { FormField } from "../../submit/form-field";
-import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";
+import { Checkbox, Field, Select, TextArea, TextField } from "../../ui/field";
 import type { StepDraft } from "./draft";
 import styles from "./step-form.module.css";
 import { fieldsLeft, formsToChoose, STEP_OPTIONS, wiredOf } from "./templates";
@@ -38,7 +38,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
           checked={step.isIncluded}
           onChange={({ target }) => onChange({ isIncluded: target.checked })}
         />
-        <span className={styles.text}>
+        <span className="quiet">
           {step.isIncluded ? JOB_TYPE_FACTS[type].step : "Left out."}
           {step.isIncluded &&
             wired.from &&
@@ -67,22 +67,16 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
           {fieldsLeft(type, step.form, wired).map((field) => (
             <FormField key={field.name} field={field} {...fieldProps(field.name)} />
           ))}
-          <Field
+          <TextField
             label="Gate"
             required={false}
             error={problemAt(`gate.${type}`)}
             hint="The condition that its result must meet."
-          >
-            {(input) => (
-              <Input
-                {...input}
-                spellCheck={false}
-                placeholder={JOB_TYPE_FACTS[type].gate}
-                value={step.gate}
-                onChange={({ target }) => onChange({ gate: target.value })}
-              />
-            )}
-          </Field>
+            spellCheck={false}
+            placeholder={JOB_TYPE_FACTS[type].gate}
+            value={step.gate}
+            onChange={(gate) => onChange({ gate })}
+          />
           <div className={styles.wide}>
             <Checkbox
               label="Wait for an approval before it begins"

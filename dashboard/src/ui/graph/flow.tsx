@@ -1,7 +1,16 @@
 import "@xyflow/react/dist/base.css";
-import { Controls, type Edge, type Node, type NodeTypes, ReactFlow } from "@xyflow/react";
+import {
+  Controls,
+  type Edge,
+  Handle,
+  type Node,
+  type NodeTypes,
+  Position,
+  ReactFlow,
+} from "@xyflow/react";
+import type { ReactNode } from "react";
 import styles from "./flow.module.css";
-import type { Layout } from "./layout";
+import type { Layout, LayoutRequest } from "./layout";
 
 /** Space between the graph and its frame, in px. */
 export const PADDING = 24;
@@ -19,20 +28,19 @@ interface Props<Each extends Node> {
   /** The height of the frame, in px. */
   height: number;
   isNarrow: boolean;
-  /** A touch drag moves the graph instead of scrolling the page. */
+  /** A drag moves the graph. Otherwise a touch scrolls the page. */
   isPanned: boolean;
-  /** The node to show first if the graph is too large to be readable as a whole. */
+  /** The node to show first in a graph that is too large to be readable as a whole. */
   focus: string | undefined;
 }
 
 /** Below this zoom, nodes are not readable. */
 const MIN_ZOOM = 0.4;
-/** The initial zoom of a graph that is too large to show as a whole. */
 const LARGE_ZOOM = 0.8;
-/** The part of the window's width outside the graph's frame. */
+/** The window's width outside the graph's frame. */
 const BESIDE_PX = { wide: 264, narrow: 26 };
 
-/** Whether the graph is unreadable when all of it is visible. */
+/** Whether nodes would be unreadable with the whole graph in view. */
 function isTooLarge({
   layout,
   height,
@@ -75,5 +83,21 @@ export function Flow<Each extends Node>(props: Props<Each>) {
         {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
       </ReactFlow>
     </div>
+  );
+}
+
+/** A node's content, with the invisible points where its edges end. */
+export function WithHandles({
+  direction,
+  children,
+}: Pick<LayoutRequest, "direction"> & { children: ReactNode }) {
+  const [target, source] =
+    direction === "LR" ? [Position.Left, Position.Right] : [Position.Top, Position.Bottom];
+  return (
+    <>
+      <Handle type="target" position={target} className={styles.handle} isConnectable={false} />
+      {children}
+      <Handle type="source" position={source} className={styles.handle} isConnectable={false} />
+    </>
   );
 }

@@ -25,9 +25,7 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   page.postMessage({ id, layout: { positions, width, height } });
 };
 
-/**
- * Whether sibling nodes are in reverse order: dagre minimises crossings and ignores their order.
- */
+/** Whether siblings are in reverse order: dagre minimises crossings and ignores their order. */
 function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;
   if (!first) return false;

@@ -1,0 +1,28 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { IdText } from "./copy";
+
+interface Props {
+  id: string;
+  /** The id if omitted. */
+  children?: ReactNode;
+}
+
+export const JobLink = ({ id, children = <IdText id={id} /> }: Props) => (
+  <Link to="/jobs/$jobId" params={{ jobId: id }}>
+    {children}
+  </Link>
+);
+
+export const ArtifactLink = ({ id, children = <IdText id={id} /> }: Props) => (
+  <Link to="/artifacts/$artifactId" params={{ artifactId: id }}>
+    {children}
+  </Link>
+);
+
+/** The id is not cut: users choose it. */
+export const WorkerLink = ({ id }: { id: string }) => (
+  <Link to="/workers/$workerId" params={{ workerId: id }}>
+    {id}
+  </Link>
+);
