@@ -1,5 +1,5 @@
-import type { AddressInfo } from "node:net";
-import { createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import type pg from "pg";
 import { createLogger } from "../logger";
 import { createPool } from "./pool";
 import { transaction } from "./transaction";
@@ -19,12 +19,16 @@ const ENDED = message(
 );
 
 let server: Server;
+let firstAnswer: Buffer[];
 
 beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => undefined);
-    // In one chunk, so that the error arrives before the client has used the connection.
-    socket.once("data", () => socket.end(Buffer.concat([AUTHENTICATED, READY, ENDED])));
+    socket.once("data", () => {
+      // In one chunk, so that an error arrives before the client has used the connection.
+      socket.write(Buffer.concat(firstAnswer));
+      if (firstAnswer.includes(ENDED)) socket.end();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
@@ -33,11 +37,25 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a connection that ends as soon as it is ready fails only its statement", async () => {
+function openPool(timeoutMs: number): pg.Pool {
   const { port } = server.address() as AddressInfo;
   const connectionString = `postgres://forge@127.0.0.1:${port}/forge`;
-  const pool = createPool({ connectionString, max: 2, timeoutMs: 2_000 }, createLogger("silent"));
+  return createPool({ connectionString, max: 2, timeoutMs }, createLogger("silent"));
+}
+
+test("a connection that ends as soon as it is ready fails only its statement", async () => {
+  firstAnswer = [AUTHENTICATED, READY, ENDED];
+  const pool = openPool(2_000);
   await expect(transaction(pool, async () => undefined)).rejects.toThrow();
   await expect(pool.query("select 1")).rejects.toThrow();
+  await pool.end();
+});
+
+test("a transaction on a frozen Postgres fails after one time-out, not after two", async () => {
+  firstAnswer = [AUTHENTICATED, READY];
+  const pool = openPool(1_000);
+  const began = performance.now();
+  await expect(transaction(pool, async () => undefined)).rejects.toThrow("Query read timeout");
+  expect(performance.now() - began).toBeLessThan(1_900);
   await pool.end();
 });

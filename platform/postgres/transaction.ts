@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { mayRunAgain } from "./errors";
+import { isTimeout, mayRunAgain } from "./errors";
 import type { Queryable } from "./pool";
 
 const MAX_TRIES = 5;
@@ -48,10 +48,14 @@ async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOpti
     await client.query("commit");
     return result;
   } catch (error) {
-    // A connection that can't roll back is destroyed instead of returned to the pool.
-    await client.query("rollback").catch((failure: Error) => {
-      broken = failure;
-    });
+    // A connection that can't roll back is destroyed instead of returned to the pool. After a
+    // time-out it is not asked to: the answer would take as long again.
+    if (isTimeout(error)) broken = error;
+    else {
+      await client.query("rollback").catch((failure: Error) => {
+        broken = failure;
+      });
+    }
     throw error;
   } finally {
     client.off("error", onError);
