@@ -85,6 +85,7 @@ function Loaded({
               params: { deploymentId: id },
               search: { tab: next },
               replace: true,
+              resetScroll: false,
             })
           }
           tabs={[

@@ -54,6 +54,7 @@ function Loaded({
       params: { pipelineId: pipeline.pipeline_id },
       search: { ...search, ...next },
       replace: true,
+      resetScroll: false,
     });
   const explanation = explainPipeline(pipeline);
   const { steps } = pipeline;

@@ -15,10 +15,7 @@ const route = getRouteApi("/pipelines");
 const FIRST_PIPELINE = [
   "forge pipelines run --template synthetic --skip audit --skip distill --skip deploy",
   "--set generate.domain=sums --set generate.num_samples=400 --set train.model=builtin:tiny --wait",
-].join(
-  " \
-  ",
-);
+].join(" \\\n  ");
 
 export function PipelinesPage() {
   const search = route.useSearch();

@@ -21,7 +21,7 @@ export function Samples({ workerId }: { workerId: string }) {
   const memory = data?.samples.flatMap((sample) => sample.mem_used ?? []) ?? [];
   const isFlat = util.every((value) => value === 0) && memory.every((value) => value === 0);
   // A CPU worker reports zeros.
-  if (util.length < 2 || isFlat) return null;
+  if (Math.max(util.length, memory.length) < 2 || isFlat) return null;
   return (
     <Section title="Last 24 h">
       <div className={styles.series}>
