@@ -10,7 +10,7 @@ from .job_files import UnsafeFile, open_below, open_folder
 def chown_tree(root: Path, uid: int, gid: int | None = None) -> None:
     """Changes the owner of a folder and its content. No process of a job may run there.
 
-    Does not follow links. Skips files with several hard links: another of the names may lie
+    Does not follow links. Skips files with several hard links: another name of the file may lie
     elsewhere and belong to another user. The group id defaults to the user id.
 
     A job may nest folders to any depth, so the call depth and the number of open descriptors are

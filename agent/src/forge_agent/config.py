@@ -1,5 +1,6 @@
 """The agent's configuration, in order of precedence: flags, environment, TOML file, defaults."""
 
+import json
 import os
 import re
 import shlex
@@ -11,7 +12,6 @@ from typing import Any
 
 from .declared_types import DEPLOYMENT_TYPE, JOB_TYPES
 from .settings import SETTINGS, ConfigError, parse_setting
-from .stack_file import read_stack_file
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,8 @@ class AgentConfig:
         Falls back to the local stack's stack.json for the URL and the key. Raises ConfigError,
         which names the setting.
         """
-        chosen = file or (
-            Path(env["FORGE_AGENT_CONFIG"]) if env.get("FORGE_AGENT_CONFIG") else None
-        )
+        named = env.get("FORGE_AGENT_CONFIG")
+        chosen = file or (Path(named) if named else None)
         content = _read_toml(chosen) if chosen else {}
         handlers = _table("handlers", content.pop("handlers", {}))
         teachers = _table("teachers", content.pop("teachers", {}))
@@ -106,7 +105,7 @@ class AgentConfig:
                 values[setting.name] = parse_setting(setting, given)
         if content:
             raise ConfigError(f"{chosen}: unknown setting {', '.join(sorted(content))}")
-        stack = read_stack_file(env)
+        stack = _read_stack_file(env)
         for name, key in (("api_url", "api_url"), ("api_key", "worker_api_key")):
             values[name] = values.get(name) or stack.get(key)
             if not values[name]:
@@ -139,6 +138,15 @@ def default_state_dir(env: Mapping[str, str]) -> Path:
         return Path(env["STATE_DIRECTORY"])
     base = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME", "/root")) / ".local" / "state")
     return Path(base) / "forge-agent"
+
+
+def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
+    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
+    try:
+        content = json.loads((Path(env.get("FORGE_HOME", ".forge")) / "stack.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in content.items() if isinstance(value, str)}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

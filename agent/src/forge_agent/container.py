@@ -93,7 +93,7 @@ def container_command(
         *_mount(folder.path),
         *("--workdir", str(folder.path)),
         *gpus,
-        # The image knows neither a home nor a name of the user; programs that need them would fail.
+        # Some programs need a home and a user name, and the image has none for this user.
         *("--env", f"HOME={folder.temporary}", "--env", "LOGNAME=forge"),
         *(word for name in shown for word in ("--env", name)),
         config.image,
@@ -120,14 +120,11 @@ def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
 
 def _limit_flags(config: HandlerConfig) -> tuple[str, ...]:
     """The defaults leave enough memory and CPU for the machine and the agent."""
-    memory = config.memory_gb * 1e9 if config.memory_gb else _MEMORY_SHARE * _machine_memory()
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = config.memory_gb * 1e9 if config.memory_gb else _MEMORY_SHARE * machine
     cpus = max(1, (os.cpu_count() or 1) - 1) if config.cpus is None else config.cpus
     flags = ("--pids-limit", str(config.pids), "--memory", str(int(memory)))
     return (*flags, "--cpus", f"{cpus:g}") if cpus else flags
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _network_flags(config: HandlerConfig, publish: tuple[str, int] | None) -> tuple[str, ...]:

@@ -129,17 +129,11 @@ class ControlPlane:
         return self._read(url, self._send("PUT", url, claim, sent, body, timeout_s))
 
     def put_elsewhere(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        body: Iterator[bytes],
-        timeout_s: float,
+        self, url: str, headers: Mapping[str, str], body: Iterator[bytes], timeout_s: float
     ) -> None:
         """Uploads a file to a presigned URL, without the API key."""
-        try:
+        with _connection_to(url):
             response = self._client.put(url, content=body, headers=dict(headers), timeout=timeout_s)
-        except httpx2.RequestError as error:
-            raise _unavailable(url, error) from error
         if not response.is_success:
             raise ControlPlaneUnavailable(f"{_without_query(url)}: HTTP {response.status_code}")
 
@@ -147,16 +141,15 @@ class ControlPlane:
     def get(self, url: str, claim: Claim, offset: int) -> Iterator[httpx2.Response]:
         """Downloads from an offset on. An absolute URL (presigned) is requested without the key."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        try:
-            with self._client.stream(
-                "GET", url, timeout=TRANSFER_TIMEOUT_S, **self._addressed(url, claim, headers)
-            ) as response:
-                if response.status_code not in (200, 206, 416):
-                    response.read()
-                    self._read(url, response)
-                yield response
-        except httpx2.RequestError as error:
-            raise _unavailable(url, error) from error
+        options = self._addressed(url, claim, headers)
+        with (
+            _connection_to(url),
+            self._client.stream("GET", url, timeout=TRANSFER_TIMEOUT_S, **options) as response,
+        ):
+            if response.status_code not in (200, 206, 416):
+                response.read()
+                self._read(url, response)
+            yield response
 
     def _send(
         self,
@@ -167,16 +160,10 @@ class ControlPlane:
         body: bytes,
         timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> httpx2.Response:
-        try:
+        with _connection_to(url):
             return self._client.request(
-                method,
-                url,
-                content=body,
-                timeout=timeout_s,
-                **self._addressed(url, claim, headers),
+                method, url, content=body, timeout=timeout_s, **self._addressed(url, claim, headers)
             )
-        except httpx2.RequestError as error:
-            raise _unavailable(url, error) from error
 
     def _addressed(self, url: str, claim: Claim, headers: Mapping[str, str]) -> dict[str, Any]:
         if "://" in url:  # presigned: the URL contains its credentials
@@ -186,10 +173,8 @@ class ControlPlane:
     def _post(
         self, path: str, body: dict[str, Any], timeout_s: float = _TIMEOUT_S
     ) -> dict[str, Any]:
-        try:
+        with _connection_to(path):
             response = self._client.post(path, json=body, headers=self._key, timeout=timeout_s)
-        except httpx2.RequestError as error:
-            raise _unavailable(path, error) from error
         return self._read(path, response)
 
     def _read(self, url: str, response: httpx2.Response) -> dict[str, Any]:
@@ -205,8 +190,14 @@ class ControlPlane:
         raise _refusal(response.status_code, answer)
 
 
-def _unavailable(url: str, error: Exception) -> ControlPlaneUnavailable:
-    return ControlPlaneUnavailable(f"{_without_query(url)}: {type(error).__name__}: {error}")
+@contextmanager
+def _connection_to(url: str) -> Iterator[None]:
+    """Raises ControlPlaneUnavailable if the connection fails."""
+    try:
+        yield
+    except httpx2.RequestError as error:
+        message = f"{_without_query(url)}: {type(error).__name__}: {error}"
+        raise ControlPlaneUnavailable(message) from error
 
 
 def _without_query(url: str) -> str:
@@ -222,5 +213,4 @@ def _refusal(status: int, answer: Any) -> Refused:  # noqa: ANN401 - any JSON va
     error = answer.get("error") if isinstance(answer, dict) else None
     details = error if isinstance(error, dict) else {}
     code = str(details.get("code", "unknown"))
-    message = str(details.get("message", "refused"))
-    return _KINDS.get(code, Refused)(status, code, message)
+    return _KINDS.get(code, Refused)(status, code, str(details.get("message", "refused")))

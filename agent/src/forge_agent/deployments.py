@@ -144,7 +144,7 @@ class Deployments:
 
 
 def _host_towards(api_url: str) -> str:
-    """The local address of the route to the control plane, which can reach us there."""
+    """This machine's address towards the control plane, which connects to models there."""
     parts = urlsplit(api_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     family, kind, protocol, _, address = socket.getaddrinfo(

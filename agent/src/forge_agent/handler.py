@@ -71,7 +71,7 @@ def start_handler(
 def read_outcome(
     folder: HandlerFolder, ending: Ending, last_line: str, reports: Reports
 ) -> Outcome:
-    """Reads an ended handler's result. Raises HandlerFailed, with its own message if it has one."""
+    """Reads an ended handler's result. Raises HandlerFailed, with the handler's message if any."""
     if ending.code == 0 and ending.reason is None:
         return _read_result(folder, reports)
     message = _read_error(folder) or _describe(ending, last_line)

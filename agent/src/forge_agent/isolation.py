@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .config import AgentConfig, HandlerConfig
+from .config import AgentConfig
 from .declared_types import JOB_TYPES
 from .environment import agent_variables
-from .job_types import handler_for, job_types_of
+from .job_types import handler_for, job_types_of, reference_handler
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
 from .supervised import SupervisedProcess
@@ -115,12 +115,8 @@ def _probes(config: AgentConfig) -> Iterator[tuple[str, ...]]:
         found = shutil.which(program) or program
         files = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
         yield ("/bin/sh", "-c", _PROBE, "probe", found, *files)
-        if handler == _reference(job_type):
+        if handler == reference_handler(job_type):
             yield (sys.executable, "-c", "import forge_compute")
-
-
-def _reference(job_type: str) -> HandlerConfig:
-    return HandlerConfig((sys.executable, "-m", "forge_compute", job_type))
 
 
 def _run(command: tuple[str, ...], user: SlotUser, folder: Path) -> str | None:

@@ -66,7 +66,7 @@ class JobRunner:
         self._deployments = deployments
         self._mask = mask
         self._reports: Reports | None = None
-        # The unfinished work of a killed agent can't be used.
+        # A killed agent's unfinished work can't be used.
         run_as.end_processes()
         remove_tree(work)
         self._run_as = run_as
@@ -84,7 +84,7 @@ class JobRunner:
         started = time.monotonic()
         self._reports = None
         try:
-            # An earlier job may belong to another tenant: its processes must not meet this one.
+            # An earlier job may be another tenant's: its processes must not run beside this one.
             if fault := self._run_as.end_processes():
                 raise OSError(fault)
             self._run_as.prepare(folder)

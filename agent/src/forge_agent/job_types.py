@@ -9,12 +9,16 @@ from .handler_failed import HandlerFailed
 
 
 def handler_for(config: AgentConfig, job_type: str) -> HandlerConfig:
-    """The owner's command, else the reference handler. Raises HandlerFailed for neither."""
+    """The configured command, else the reference handler. Raises HandlerFailed without both."""
     if job_type in config.handlers:
         return config.handlers[job_type]
     if _has_reference(job_type):
-        return HandlerConfig(command=(sys.executable, "-m", "forge_compute", job_type))
+        return reference_handler(job_type)
     raise HandlerFailed(f"this worker has no handler for {job_type} jobs", transient=False)
+
+
+def reference_handler(job_type: str) -> HandlerConfig:
+    return HandlerConfig((sys.executable, "-m", "forge_compute", job_type))
 
 
 def job_types_of(config: AgentConfig) -> list[str] | None:
@@ -25,7 +29,7 @@ def job_types_of(config: AgentConfig) -> list[str] | None:
 
 
 def _has_reference(job_type: str) -> bool:
-    """Whether the reference handlers are installed, and what this one needs."""
+    """Whether the reference handler and its libraries are installed."""
     if job_type not in JOB_TYPES or importlib.util.find_spec("forge_compute") is None:
         return False
     return job_type not in NEEDS_TORCH or importlib.util.find_spec("torch") is not None

@@ -24,9 +24,7 @@ class Mask:
         values = {line.strip() for value in secrets for line in value.splitlines()}
         # Longest first: a secret may start with another one.
         self._secrets = sorted(
-            (value.encode() for value in values if len(value) >= _MIN_LENGTH),
-            key=len,
-            reverse=True,
+            (value.encode() for value in values if len(value) >= _MIN_LENGTH), key=len, reverse=True
         )
 
     def apply(self, data: bytes) -> bytes:

@@ -13,7 +13,7 @@ from .unit_value import account, argument, pattern, program, word
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _GPU_GROUPS = ("video", "render")
 
-# Lock files by which agents that run as root reserve user ids (user_range.py).
+# Agents that run as root lock their ranges of user ids there (user_range.py).
 _ROOT_FOLDER = """\
 RuntimeDirectory=forge-agents
 RuntimeDirectoryMode=0700

@@ -101,8 +101,7 @@ class Slot:
 
     def give_up(self, why: str) -> None:
         """Stops the current job, which is reported as failed. Does not wait."""
-        with self._lock:
-            lease = self._lease
+        lease = self._lease
         if lease:
             logger.warning("stopping job %s: %s", lease.job_id, why)
             # In a new thread, because the caller must not block.
@@ -167,8 +166,7 @@ class Slot:
     def _fail(self, error: Exception) -> None:
         """Ends the slot. Its job stops too, because no result could be delivered."""
         self.failure = error
-        with self._lock:
-            lease = self._lease
+        lease = self._lease
         if lease:
             lease.stop("lost")
         self._leaving.set()
@@ -267,14 +265,13 @@ class Slot:
             self._changed()
         elif kind == "stop_deployment":
             deployment_id = str(command.get("deployment_id"))
-            # The command is about an earlier deployment if this one is just being deployed.
+            # While the slot deploys it, the command means its predecessor with the same id.
             if not self._is_deploying(deployment_id):
                 threading.Thread(
                     target=self._deployments.stop, args=[deployment_id], daemon=True
                 ).start()
         elif kind in ("cancel_job", "job_lost"):
-            with self._lock:
-                lease = self._lease
+            lease = self._lease
             # The response to a heartbeat may arrive after the job's next attempt.
             attempt = command.get("attempt", lease.attempt if lease else None)
             if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
@@ -282,10 +279,8 @@ class Slot:
                 lease.stop("cancelled" if kind == "cancel_job" else "lost")
 
     def _is_deploying(self, deployment_id: str) -> bool:
-        with self._lock:
-            lease = self._lease
-        current = lease.job["output_ids"].get("deployment_id") if lease else None
-        return bool(current == deployment_id)
+        lease = self._lease
+        return bool(lease and lease.job["output_ids"].get("deployment_id") == deployment_id)
 
     # Jobs
 

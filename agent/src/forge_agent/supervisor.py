@@ -2,10 +2,10 @@
 
     python supervisor.py <status fd> <memory bytes, 0 for no limit> <user> <command> …
 
-Starts the command in a new session. Standard input is a pipe from the agent: the words `term` and
-`kill` are sent as signals to the whole process group; at its end (the agent is gone), the group is
-killed. When the command ends, all its remaining processes are ended. Imports nothing of the agent:
-this process must be small, and work even if the agent does not.
+Starts the command in a new session. Standard input is a pipe from the agent: `term` and `kill` in
+it become signals to the whole process group. If the pipe closes, because the agent is gone, the
+group is killed. When the command ends, all its remaining processes are ended. Imports nothing of
+the agent: this process must be small, and work even if the agent does not.
 
 The user is `-` for the agent's, else `uid:group,group…` for the command only. The supervisor itself
 stays root, so that it can signal the command, and the command can't signal the supervisor.

@@ -41,8 +41,7 @@ def upload(
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
-    checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    headers = {"X-Checksum-Sha256": checksum}
+    headers = {"X-Checksum-Sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     for _ in range(_MAX_MISMATCHES):
         try:
             if size <= PART_BYTES:
@@ -143,7 +142,7 @@ def download(
     urls.append(str(file.get("fallback_url") or file["url"]))
 
     def fetch() -> None:
-        # Each direct URL is tried once; the last URL is tried any number of times.
+        # Tries each entry once, but the last one any number of times.
         url = urls.pop(0) if len(urls) > 1 else urls[0]
         start = partial.stat().st_size if partial.exists() else 0
         if start >= size > 0:

@@ -17,8 +17,8 @@ _held: list[int] = []
 def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int | None:
     """Reserves `SIZE` ids for this agent and returns the first: `base`, or the next free range.
 
-    Agents must not share ids, because each ends all processes of its users. Returns `base` if the
-    lock file can't be created: jobs must not run as root because of that. None if all are in use.
+    Agents must not share ids, because each ends all processes of its users. Returns `base` also if
+    the lock file can't be created: otherwise jobs would run as root. None if all are in use.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"

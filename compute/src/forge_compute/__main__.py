@@ -36,8 +36,7 @@ def load_handler(job_type: str) -> Handler:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        message = f"{job_type} needs PyTorch: pip install forge-compute[train]"
-        raise FatalError(message) from error
+        raise FatalError(f"{job_type} needs PyTorch: pip install forge-compute[train]") from error
     handler: Handler = getattr(module, job_type)
     return handler
 

@@ -22,7 +22,7 @@ def is_exact(expected: str, given: str) -> bool:
 
 
 def is_correct(instruction: str, expected: str, given: str) -> bool:
-    """Whether it contains the correct value if checks.py can tell, else whether it is exact."""
+    """Whether the answer has the correct value. If checks.py can't tell: whether it is exact."""
     correct = contains_answer(instruction, given)
     return is_exact(expected, given) if correct is None else correct
 

@@ -133,8 +133,4 @@ def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _judged(name: str | None, verdicts: Verdicts) -> dict[str, Any]:
-    return {
-        "judge": name,
-        "judge_rows": verdicts.judged,
-        "judge_unusable": verdicts.unusable,
-    }
+    return {"judge": name, "judge_rows": verdicts.judged, "judge_unusable": verdicts.unusable}

@@ -1,5 +1,7 @@
 """Forge's builtin models: trained from scratch, without a download."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,11 @@ from torch import Tensor
 
 from .failures import FatalError
 from .language_model import BUILTIN_PREFIX
-from .tokenizer import ByteTokenizer
 from .transformer import Cache, Shape, Transformer
 
-_VOCABULARY = ByteTokenizer.vocabulary
+_END, _INSTRUCTION, _RESPONSE = 256, 257, 258
+_VOCABULARY = 259
+_TOKENIZER = {"kind": "bytes", "end": _END, "instruction": _INSTRUCTION, "response": _RESPONSE}
 _SHAPES = {
     "tiny": Shape(_VOCABULARY, context=256, width=96, layers=2, heads=4),
     "small": Shape(_VOCABULARY, context=512, width=256, layers=4, heads=8),
@@ -18,20 +21,19 @@ _SHAPES = {
 
 
 class BuiltinModel:
-    """A `Transformer` over bytes.
+    """A `Transformer` over UTF-8 bytes and three special tokens.
 
     It is trained on single instructions, so its prompt is only the last message.
     """
 
     architecture = "decoder-only transformer over bytes"
-    end = ByteTokenizer.end
+    end = _END
     default_lr = 3e-3
 
-    def __init__(self, name: str, shape: Shape, tokenizer: ByteTokenizer) -> None:
+    def __init__(self, name: str, shape: Shape) -> None:
         self.name = name
         self.module = Transformer(shape)
         self.context = shape.context
-        self._tokenizer = tokenizer
 
     @classmethod
     def create(cls, name: str) -> "BuiltinModel":
@@ -39,21 +41,23 @@ class BuiltinModel:
         if shape is None:
             known = ", ".join(f"{BUILTIN_PREFIX}{size}" for size in _SHAPES)
             raise FatalError(f"unknown model {name}; use one of {known}")
-        return cls(name, shape, ByteTokenizer())
+        return cls(name, shape)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], folder: Path) -> "BuiltinModel":
-        tokenizer = ByteTokenizer.load(folder / "tokenizer")
-        return cls(config["base_model"], Shape(**config["shape"]), tokenizer)
+        if json.loads((folder / "tokenizer" / "tokenizer.json").read_text()) != _TOKENIZER:
+            raise FatalError("this version does not support the checkpoint's tokenizer")
+        return cls(config["base_model"], Shape(**config["shape"]))
 
     def prompt(self, messages: list[dict[str, str]]) -> list[int]:
-        return self._tokenizer.prompt(messages[-1]["content"])
+        return [_INSTRUCTION, *messages[-1]["content"].encode(), _RESPONSE]
 
     def response(self, text: str) -> list[int]:
-        return self._tokenizer.response(text)
+        return [*text.encode(), _END]
 
     def decode(self, tokens: list[int]) -> str:
-        return self._tokenizer.decode(tokens)
+        """Replaces invalid UTF-8 by U+FFFD and drops special tokens."""
+        return bytes(token for token in tokens if token < 256).decode(errors="replace")
 
     def logits(
         self, ids: Tensor, cache: Cache | None = None, keep: bool = False
@@ -64,7 +68,8 @@ class BuiltinModel:
         return logits, cache
 
     def config(self) -> dict[str, Any]:
-        return {"kind": "builtin", "base_model": self.name, "shape": self.module.shape.as_dict()}
+        return {"kind": "builtin", "base_model": self.name, "shape": asdict(self.module.shape)}
 
     def save_tokenizer(self, folder: Path) -> None:
-        self._tokenizer.save(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tokenizer.json").write_text(json.dumps(_TOKENIZER))

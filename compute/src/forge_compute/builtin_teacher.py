@@ -47,16 +47,7 @@ class BuiltinTeacher:
             correct = correct_answer(instruction)
             if answer is None or correct is None:
                 raise Unusable(f"no rule answers {instruction!r}")
-            pairs.append(
-                Pair(
-                    instruction,
-                    answer.text,
-                    correct.topic,
-                    answer.model,
-                    answer.prompt_tokens,
-                    answer.completion_tokens,
-                )
-            )
+            pairs.append(answer.paired(instruction, correct.topic))
         return pairs
 
     async def answer(self, instruction: str) -> Answer | None:

@@ -166,11 +166,15 @@ async def _distill(job: Job) -> dict[str, Any]:
 
 
 def _reader(student: str | None) -> CanRead:
+    """The student tokenizes like `train`. Raises FatalError for an unknown model."""
     if student is None:
         return lambda *_: True
-    from .student import Student  # imported here, because it needs PyTorch
+    # Imported here, because they need PyTorch.
+    from .examples import fitting
+    from .language_model import create_model
 
-    return Student(student).can_read
+    model = create_model(student, weights=False)
+    return lambda instruction, response: bool(fitting(model, [Row(instruction, response)]))
 
 
 async def _answered(

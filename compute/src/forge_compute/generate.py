@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -70,7 +71,7 @@ async def _generate(job: Job) -> dict[str, Any]:
             async with aclosing(batches):
                 async for pairs in batches:
                     for pair in pairs[: size - file.num_rows]:
-                        file.add(_row(pair, name))
+                        file.add({**asdict(pair), "teacher": name})
                     report_progress(file.num_rows / size, metrics())
                     if file.num_rows == size:
                         break
@@ -141,21 +142,11 @@ async def _answered(
             answer = await request_answer(teacher, instruction, unusable_answers)
         except Unusable:
             return None
-        if answer is None:
-            return None
-        return Pair(
-            instruction,
-            answer.text,
-            None,
-            answer.model,
-            answer.prompt_tokens,
-            answer.completion_tokens,
-        )
+        return answer.paired(instruction) if answer else None
 
     # Requests only as many answers as rows are missing, because each answer costs money.
     while wanted > 0 and (next_ones := list(islice(prompts, min(wanted, _PROMPTS_AT_ONCE)))):
-        calls = map(call, next_ones)
-        async with aclosing(concurrently(calls, teacher.concurrency)) as pairs:
+        async with aclosing(concurrently(map(call, next_ones), teacher.concurrency)) as pairs:
             async for pair in pairs:
                 if pair:
                     wanted -= 1
@@ -170,10 +161,9 @@ def _prompts(job: Job) -> Iterator[str]:
         # Twice the size is enough, even if some instructions have no usable answer.
         seed = job.params.integer("seed", 0, 0, 2**63 - 1)
         return islice(builtin_tasks.instructions(name, seed), 2 * int(job.payload["size"]) + 20)
-    dataset = Dataset(job.input("prompts"))
     return (
         text
-        for table in dataset.batches()
+        for table in Dataset(job.input("prompts")).batches()
         for text in texts(table, INSTRUCTION_NAMES)
         if text.strip()
     )
@@ -183,15 +173,3 @@ def _portions(total: int, maximum: int) -> Iterator[int]:
     while total > 0:
         yield min(total, maximum)
         total -= maximum
-
-
-def _row(pair: Pair, teacher: str) -> dict[str, Any]:
-    return {
-        "instruction": pair.instruction,
-        "response": pair.response,
-        "topic": pair.topic,
-        "teacher": teacher,
-        "model": pair.model,
-        "prompt_tokens": pair.prompt_tokens,
-        "completion_tokens": pair.completion_tokens,
-    }

@@ -11,7 +11,7 @@ THRESHOLD = 0.8
 
 _PERMUTATIONS = 64
 _BANDS = (10, 6)
-"""Finds 95% of the pairs at the threshold, and 99.9% at a similarity of 0.9."""
+"""Bands, and rows per band. Finds 95% of the pairs at the threshold, 99.9% at similarity 0.9."""
 _WORDS_PER_SHINGLE = 3
 _WORD = re.compile(r"\w+")
 

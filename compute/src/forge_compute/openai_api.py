@@ -84,12 +84,7 @@ class _Connection(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         name = self.server.model_name
-        card = {
-            "id": name,
-            "object": "model",
-            "created": self.server.started,
-            "owned_by": "forge",
-        }
+        card = {"id": name, "object": "model", "created": self.server.started, "owned_by": "forge"}
         match self.path.split("?")[0]:
             case "/health":
                 self._send(200, {"status": "ok", "model": name})
@@ -223,10 +218,9 @@ class _ResponseBuilder:
         self.completion = completion
         self._is_first = True
         kind = "chat.completion" if completion.is_chat else "text_completion"
-        is_chat_chunk = completion.is_chat and completion.is_streamed
         self._head = {
             "id": f"{'chatcmpl' if completion.is_chat else 'cmpl'}-{uuid.uuid4().hex}",
-            "object": f"{kind}.chunk" if is_chat_chunk else kind,
+            "object": f"{kind}.chunk" if completion.is_chat and completion.is_streamed else kind,
             "created": int(time.time()),
             "model": server.model_name,
         }

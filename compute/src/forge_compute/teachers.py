@@ -51,6 +51,10 @@ class Answer:
     prompt_tokens: int
     completion_tokens: int
 
+    def paired(self, instruction: str, topic: str | None = None) -> Pair:
+        usage = (self.prompt_tokens, self.completion_tokens)
+        return Pair(instruction, self.text, topic, self.model, *usage)
+
 
 class Unusable(Exception):
     """The teacher's answer has the wrong format. A retry may succeed."""

@@ -37,8 +37,7 @@ class Plan:
 
 
 def make_optimizer(model: LanguageModel, lr: float) -> Optimizer:
-    parameters = model.module.parameters()
-    return AdamW(parameters, lr=lr, betas=(0.9, 0.98), weight_decay=_WEIGHT_DECAY)
+    return AdamW(model.module.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=_WEIGHT_DECAY)
 
 
 def train_model(

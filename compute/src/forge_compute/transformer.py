@@ -1,8 +1,7 @@
 """The architecture of the builtin models: a small decoder-only transformer."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +19,6 @@ class Shape:
     width: int
     layers: int
     heads: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Transformer(nn.Module):

@@ -2,7 +2,7 @@ import { WaitTimeoutError } from "./errors.ts";
 import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
-/** Time limit for the last poll, which happens at the deadline. At most the whole time-out. */
+/** Minimum time for a poll, also for the last one at the deadline. A shorter time-out wins. */
 const LAST_MS = 1_000;
 
 /** The deadline of a wait for a job or pipeline. `pollInterval` and `timeout` are in seconds. */

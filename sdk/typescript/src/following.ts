@@ -15,7 +15,7 @@ const LIVED_MS = 5_000;
 
 /** Represents the server's response that the stream has ended. */
 export const GONE: ServerSentEvent = { event: "gone", data: "{}" };
-/** Some bytes arrived, whatever they are: the connection is alive. */
+/** Stands for a received chunk, with or without an event: the connection is alive. */
 export const ALIVE = Symbol("a sign of life");
 
 /** The state of an event stream, kept across connections. */
@@ -33,7 +33,7 @@ export class Following {
     this.#query = query;
   }
 
-  /** The request for a new connection. Resets the state of the last one. */
+  /** The request for a new connection. Resets the state of the previous one. */
   request(): Request {
     this.#decoder = new EventDecoder();
     this.#openedMs = performance.now();

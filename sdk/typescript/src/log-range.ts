@@ -61,15 +61,9 @@ function rangeOf({ start = 0, end, tailBytes }: LogPart): string {
 }
 
 async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+  const parts: BlobPart[] = [];
+  for await (const chunk of chunks) parts.push(chunk as BlobPart);
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 function placed({ status, headers }: Response, bytes: Uint8Array): LogRange {

@@ -14,6 +14,11 @@ export interface CreateOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
+/** For admins: the tenant. */
+export interface OfUser {
+  user_id?: string | undefined;
+}
+
 /** A time: a Date, or a string in ISO 8601. */
 export type Moment = Date | string;
 

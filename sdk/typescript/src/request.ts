@@ -49,6 +49,15 @@ export const create = (path: string, body: object): Request => ({
 /** A POST that changes something that exists. */
 export const post = (path: string, body: object = {}): Request => ({ method: "POST", path, body });
 
+export const put = (path: string, body: object, query?: object): Request => ({
+  method: "PUT",
+  path,
+  query,
+  body,
+});
+
+export const remove = (path: string): Request => ({ method: "DELETE", path });
+
 /** A path with ids: path`/api/jobs/${jobId}`. Throws ForgeError for an invalid id. */
 export function path(texts: TemplateStringsArray, ...ids: string[]): string {
   return ids.reduce(

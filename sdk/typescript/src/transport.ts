@@ -20,7 +20,6 @@ export interface Opened {
 
 type SendInit = RequestInit & { duplex?: "half" };
 
-/** Requests over HTTP. */
 export class Transport {
   readonly #settings: Settings;
 

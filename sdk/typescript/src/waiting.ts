@@ -30,8 +30,8 @@ export class Watch {
   /** Number of consecutive connections that delivered nothing. */
   #silentConnections = 0;
   /** Whether an event said that the job has ended. */
-  #hasEnded = false;
-  /** Whether the job itself did not show this end yet: then poll at the normal interval. */
+  hasEnded = false;
+  /** Whether that event has already caused an immediate poll. It causes only one. */
   #isLate = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
@@ -64,16 +64,11 @@ export class Watch {
 
   /** Converts a received item to a job event, if it is one. Throws ForgeHTTPError. */
   receive(event: ServerSentEvent | typeof ALIVE): JobEvent | undefined {
-    if (event === GONE) this.#hasEnded = true;
+    if (event === GONE) this.hasEnded = true;
     if (event === GONE || event === ALIVE) return undefined;
     const found = jobEvent(event);
-    this.#hasEnded = isFinal(found.status);
+    this.hasEnded = isFinal(found.status);
     return found;
-  }
-
-  /** Whether it is time for the next round. */
-  get isRoundOver(): boolean {
-    return this.#hasEnded;
   }
 
   /** Ends a round. Returns how long to pause before the next one. */
@@ -83,7 +78,7 @@ export class Watch {
       this.#silentConnections =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentConnections + 1;
     }
-    if (this.#hasEnded && !this.#isLate) {
+    if (this.hasEnded && !this.#isLate) {
       this.#isLate = true;
       return 0;
     }
@@ -103,7 +98,7 @@ export async function* listen(
     for await (const each of events) {
       const event = watch.receive(each);
       if (event) yield event;
-      if (watch.isRoundOver) return;
+      if (watch.hasEnded) return;
     }
   } catch (error) {
     const isLost = error instanceof TransientFailure || error instanceof ForgeHTTPError;

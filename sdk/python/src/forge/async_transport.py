@@ -10,9 +10,9 @@ import httpx2
 from .errors import ForgeAPIError
 from .listing import AsyncListing, PageRequest
 from .request import Request
-from .retries import RetryPolicy, TransientFailure
+from .retries import RetryPolicy, TransientFailure, failure_of
 from .upload import Upload
-from .wire import Wire, failure_of, log, result_of
+from .wire import Wire, log, result_of
 
 T = TypeVar("T")
 
@@ -55,13 +55,11 @@ class AsyncTransport:
         return AsyncListing(self.run, pages)
 
     async def _send(self, request: Request[Any], at_most_s: float | None) -> httpx2.Response:
-        try:
+        with self.wire.connection(request):
             options = self.wire.send_options(request, at_most_s=at_most_s)
             if isinstance(request.body, Upload):
                 options["content"] = _read_in_thread(request.body.pieces())
             return await self._client.request(request.method, request.path, **options)
-        except httpx2.RequestError as error:
-            raise self.wire.failure_of_connection(request, error) from error
 
     @asynccontextmanager
     async def open(
@@ -69,14 +67,12 @@ class AsyncTransport:
     ) -> AsyncIterator[httpx2.Response]:
         """Opens a response for streaming. Does not retry: may raise TransientFailure."""
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
-        try:
+        with self.wire.connection(request):
             async with self._client.stream(request.method, request.path, **options) as response:
                 if not response.is_success:
                     await response.aread()
                     raise failure_of(request, response)
                 yield response
-        except httpx2.RequestError as error:
-            raise self.wire.failure_of_connection(request, error) from error
 
     async def pause(self, seconds: float, failure: TransientFailure | None = None) -> None:
         if failure:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
+from typing import ClassVar, Generic
 
 from typing_extensions import Self
 
 from .async_transport import AsyncTransport
 from .errors import ForgeError
-from .in_thread import FileWork
 from .job import AsyncJob, Job
 from .models import TenantEvent
-from .operation import Async, Sync
+from .operation import Async, M, Sync
 from .resources.accounts import ApiKeys, RateCards, Users
 from .resources.artifacts import Artifacts, AsyncArtifacts
 from .resources.billing import Billing
@@ -23,6 +23,7 @@ from .resources.jobs import AsyncJobs, Jobs, OnEvent
 from .resources.pipelines import AsyncPipelines, Pipelines
 from .resources.service import Service
 from .resources.submissions import Submissions
+from .resources.submitting import J
 from .resources.workers import Workers
 from .settings import Settings
 from .tenant_events import tenant_events, tenant_events_async
@@ -30,16 +31,10 @@ from .transport import Transport
 from .wire import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_S, Wire
 
 
-class Forge(Submissions[Sync, Job]):
-    """The client of one tenant. Use it as a context manager, or close it. Thread-safe.
+class _Client(Submissions[M, J], Generic[M, J]):
+    """The common part of both clients."""
 
-    Missing arguments are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
-    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if none is found.
-
-    `timeout` applies to each step of a request, in seconds. `max_retries` limits consecutive
-    retries after transient failures. `bearer` sends the key as `Authorization: Bearer` instead of
-    `X-Service-Api-Key`.
-    """
+    _transport_type: ClassVar[type[Transport | AsyncTransport]]
 
     def __init__(
         self,
@@ -50,21 +45,58 @@ class Forge(Submissions[Sync, Job]):
         max_retries: int = DEFAULT_MAX_RETRIES,
         bearer: bool = False,
     ) -> None:
-        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
+        settings = Settings.load(api_key, base_url, os.environ)
+        wire = _checked(Wire(settings, timeout, max_retries, bearer))
+        self._begin(self._transport_type(wire))
 
-    def _begin(self, transport: Transport) -> None:
+    def _begin(self, transport: object) -> None:
         super().__init__(transport)
+        self.billing: Billing[M] = Billing(transport)
+        self.workers: Workers[M] = Workers(transport)
+        self.api_keys: ApiKeys[M] = ApiKeys(transport)
+        self.users: Users[M] = Users(transport)
+        self.rate_cards: RateCards[M] = RateCards(transport)
+        self.service: Service[M] = Service(transport)
+
+    def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> Self:
+        """A client with other limits. It shares the connections: closing one closes both."""
+        wire: Wire = self._transport.wire
+        changed = replace(
+            wire,
+            timeout_s=wire.timeout_s if timeout is None else timeout,
+            max_retries=wire.max_retries if max_retries is None else max_retries,
+        )
+        other = type(self).__new__(type(self))
+        other._begin(self._transport.with_wire(_checked(changed)))
+        return other
+
+    @property
+    def base_url(self) -> str:
+        """The address of Forge."""
+        wire: Wire = self._transport.wire
+        return wire.settings.base_url
+
+
+class Forge(_Client[Sync, Job]):
+    """The client of one tenant. Use it as a context manager, or close it. Thread-safe.
+
+    Missing arguments are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
+    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if none is found.
+
+    `timeout` applies to each step of a request, in seconds. `max_retries` limits consecutive
+    retries after transient failures. `bearer` sends the key as `Authorization: Bearer` instead of
+    `X-Service-Api-Key`.
+    """
+
+    _transport_type = Transport
+
+    def _begin(self, transport: object) -> None:
+        super()._begin(transport)
         self.jobs: Jobs = Jobs(transport)
         self.pipelines = Pipelines(transport)
         self.datasets = Datasets(transport)
         self.artifacts = Artifacts(transport)
-        self.billing: Billing[Sync] = Billing(transport)
-        self.workers: Workers[Sync] = Workers(transport)
         self.deployments = Deployments(transport)
-        self.api_keys: ApiKeys[Sync] = ApiKeys(transport)
-        self.users: Users[Sync] = Users(transport)
-        self.rate_cards: RateCards[Sync] = RateCards(transport)
-        self.service: Service[Sync] = Service(transport)
 
     def wait(
         self,
@@ -88,15 +120,6 @@ class Forge(Submissions[Sync, Job]):
         """
         return tenant_events(self._transport, limit)
 
-    def with_options(
-        self, *, timeout: float | None = None, max_retries: int | None = None
-    ) -> Forge:
-        """A client with other limits. It shares the connections: closing one closes both."""
-        transport: Transport = self._transport
-        other = Forge.__new__(type(self))
-        other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
-        return other
-
     def close(self) -> None:
         self._transport.close()
 
@@ -106,47 +129,25 @@ class Forge(Submissions[Sync, Job]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def base_url(self) -> str:
-        """The address of Forge."""
-        transport: Transport = self._transport
-        return transport.wire.settings.base_url
-
     def __repr__(self) -> str:
         return f"Forge({self.base_url!r})"
 
 
-class AsyncForge(Submissions[Async, AsyncJob]):
+class AsyncForge(_Client[Async, AsyncJob]):
     """The asynchronous `Forge`, with the same methods. For one event loop.
 
     Use it with `async with`, or await `close`.
     """
 
-    def __init__(
-        self,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        *,
-        timeout: float = DEFAULT_TIMEOUT_S,
-        max_retries: int = DEFAULT_MAX_RETRIES,
-        bearer: bool = False,
-    ) -> None:
-        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
+    _transport_type = AsyncTransport
 
-    def _begin(self, transport: AsyncTransport) -> None:
-        super().__init__(transport)
-        work = FileWork(transport.wire)
+    def _begin(self, transport: object) -> None:
+        super()._begin(transport)
         self.jobs: AsyncJobs = AsyncJobs(transport)
         self.pipelines = AsyncPipelines(transport)
         self.datasets = AsyncDatasets(transport)
-        self.artifacts = AsyncArtifacts(transport, work)
-        self.billing: Billing[Async] = Billing(transport)
-        self.workers: Workers[Async] = Workers(transport)
+        self.artifacts = AsyncArtifacts(transport)
         self.deployments = AsyncDeployments(transport)
-        self.api_keys: ApiKeys[Async] = ApiKeys(transport)
-        self.users: Users[Async] = Users(transport)
-        self.rate_cards: RateCards[Async] = RateCards(transport)
-        self.service: Service[Async] = Service(transport)
 
     async def wait(
         self,
@@ -165,15 +166,6 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         """
         return tenant_events_async(self._transport, limit)
 
-    def with_options(
-        self, *, timeout: float | None = None, max_retries: int | None = None
-    ) -> AsyncForge:
-        """A client with other limits. It shares the connections: closing one closes both."""
-        transport: AsyncTransport = self._transport
-        other = AsyncForge.__new__(type(self))
-        other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
-        return other
-
     async def close(self) -> None:
         await self._transport.close()
 
@@ -183,31 +175,8 @@ class AsyncForge(Submissions[Async, AsyncJob]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    @property
-    def base_url(self) -> str:
-        """The address of Forge."""
-        transport: AsyncTransport = self._transport
-        return transport.wire.settings.base_url
-
     def __repr__(self) -> str:
         return f"AsyncForge({self.base_url!r})"
-
-
-def _wire(
-    api_key: str | None, base_url: str | None, timeout: float, max_retries: int, *, bearer: bool
-) -> Wire:
-    settings = Settings.load(api_key, base_url, os.environ)
-    return _checked(Wire(settings, timeout, max_retries, bearer))
-
-
-def _changed(wire: Wire, timeout: float | None, max_retries: int | None) -> Wire:
-    return _checked(
-        replace(
-            wire,
-            timeout_s=wire.timeout_s if timeout is None else timeout,
-            max_retries=wire.max_retries if max_retries is None else max_retries,
-        )
-    )
 
 
 def _checked(wire: Wire) -> Wire:

@@ -39,41 +39,38 @@ class _StoppableTransport(Transport):
             raise _Cancelled
 
 
-class FileWork:
-    """Runs blocking work with separate connections. Cancelling the task ends the work."""
+async def run_in_thread(
+    wire: Wire,
+    work: Callable[[Transport, Callable[[T], None]], R],
+    on_progress: Callable[[T], None] | None,
+) -> R:
+    """Runs blocking work with separate connections. Cancelling the task ends the work.
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    `on_progress` is called in the event loop, not in the thread.
+    """
+    loop = asyncio.get_running_loop()
+    stopped = threading.Event()
 
-    async def run(
-        self,
-        work: Callable[[Transport, Callable[[T], None]], R],
-        on_progress: Callable[[T], None] | None,
-    ) -> R:
-        """`on_progress` is called in the event loop, not in the thread."""
-        loop = asyncio.get_running_loop()
-        stopped = threading.Event()
+    def pass_on(value: T) -> None:
+        if stopped.is_set():
+            raise _Cancelled
+        if on_progress:
+            loop.call_soon_threadsafe(on_progress, value)
 
-        def pass_on(value: T) -> None:
-            if stopped.is_set():
-                raise _Cancelled
-            if on_progress:
-                loop.call_soon_threadsafe(on_progress, value)
-
-        def in_thread() -> R:
-            transport = _StoppableTransport(self._wire, stopped)
-            try:
-                return work(transport, pass_on)
-            finally:
-                transport.close()
-
-        task = asyncio.ensure_future(asyncio.to_thread(in_thread))
+    def in_thread() -> R:
+        transport = _StoppableTransport(wire, stopped)
         try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            stopped.set()
-            # Wait until the thread has closed its files: the caller may remove the directory.
-            await asyncio.wait([task])
-            if not task.cancelled():
-                task.exception()  # marks the exception as retrieved
-            raise
+            return work(transport, pass_on)
+        finally:
+            transport.close()
+
+    task = asyncio.ensure_future(asyncio.to_thread(in_thread))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stopped.set()
+        # Wait until the thread has closed its files: the caller may remove the directory.
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # marks the exception as retrieved
+        raise

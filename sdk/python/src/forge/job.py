@@ -39,8 +39,7 @@ class _Attached(BaseJob):
 
     def __getstate__(self) -> dict[Any, Any]:
         # Leaves out the client: its key and connections must not be pickled.
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_jobs": None}}
+        return {**super().__getstate__(), "__pydantic_private__": {"_jobs": None}}
 
 
 class Job(_Attached):

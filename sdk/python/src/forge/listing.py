@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from .errors import ForgeError, ForgeHTTPError
 from .models.base import Model, html_table
-from .request import Request
+from .request import Parse, Request, parsed
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class PageRequest(Generic[T]):
     path: str
     name: str
     """Name of the response field with the entries."""
-    parse: Callable[[Any], T]
+    parse: Parse[T]
     query: Mapping[str, Any]
     limit: int | None = None
     """Maximum number of entries in total."""
@@ -57,7 +57,7 @@ class PageRequest(Generic[T]):
         has_more = answer.get("has_more") is True
         if has_more and not (isinstance(cursor, str) and cursor):
             raise ForgeHTTPError(f"{self.path}: the response has_more but no next_cursor")
-        return Page(tuple(self.parse(entry) for entry in entries), has_more, cursor)
+        return Page(tuple(parsed(self.parse, entry) for entry in entries), has_more, cursor)
 
 
 class _Iteration(Generic[T]):

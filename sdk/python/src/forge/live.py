@@ -99,10 +99,7 @@ class _Board:
             self._lines.append(line)
             if self._live is None:
                 self._live = Live(
-                    self,
-                    console=drawing.console(stderr=True),
-                    refresh_per_second=8,
-                    transient=True,
+                    self, console=drawing.console(stderr=True), refresh_per_second=8, transient=True
                 )
                 self._live.start()
         try:
@@ -122,7 +119,7 @@ board = _Board()
 def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
     """Shows a progress line during a wait, if possible.
 
-    `read` reads the job without retries. It is called from another thread while the job is pending.
+    `read` reads the job without retries. Another thread calls it while the job is pending.
     """
     line = JobLine(job_id)
     if not is_shown(progress):

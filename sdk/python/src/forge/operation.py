@@ -87,8 +87,7 @@ class listing(Generic[P, T]):
 
         @functools.wraps(self._build)
         def call(*args: P.args, **kwargs: P.kwargs) -> object:
-            transport = instance._transport
-            return transport.listing(self._build(instance, *args, **kwargs))
+            return instance._transport.listing(self._build(instance, *args, **kwargs))
 
         cast(Any, call).__signature__ = self._signature
         return call

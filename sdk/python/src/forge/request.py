@@ -14,6 +14,15 @@ from .errors import ForgeError
 T = TypeVar("T")
 
 Json = dict[str, Any]
+Parse = Callable[[Any], T] | type[T]
+"""A function of the response's JSON, or a model."""
+
+
+def parsed(parse: Parse[T], content: Any) -> T:  # noqa: ANN401 (JSON)
+    """Converts JSON to the result. Raises ValidationError for a model."""
+    validate: Any = getattr(parse, "model_validate", parse)
+    result: T = validate(content)
+    return result
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,7 @@ class AppliedCheck(Generic[T]):
 class Request(Generic[T]):
     method: str
     path: str
-    parse: Callable[[Any], T]
-    """Converts the response's JSON to the result."""
+    parse: Parse[T]
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     """Sent as JSON, except for an Upload."""
@@ -60,25 +68,25 @@ class Request(Generic[T]):
         return replace(self, read_timeout_s=120.0)
 
 
-def get(path: str, parse: Callable[[Any], T], **query: object) -> Request[T]:
+def get(path: str, parse: Parse[T], **query: object) -> Request[T]:
     return Request("GET", path, parse, query)
 
 
+def get_list(path: str, name: str, parse: Parse[T], **query: object) -> Request[list[T]]:
+    """Reads the entries in a field of the response."""
+    return get(path, lambda answer: [parsed(parse, each) for each in answer.get(name, [])], **query)
+
+
 def create(
-    path: str, parse: Callable[[Any], T], body: Mapping[str, Any], idempotency_key: str | None
+    path: str, parse: Parse[T], body: Mapping[str, Any], idempotency_key: str | None
 ) -> Request[T]:
     """A POST that creates something. Idempotent by its key."""
     return Request(
-        "POST",
-        path,
-        parse,
-        body=without_none(body),
-        creates=True,
-        idempotency_key=idempotency_key,
+        "POST", path, parse, body=without_none(body), creates=True, idempotency_key=idempotency_key
     )
 
 
-def post(path: str, parse: Callable[[Any], T], **body: object) -> Request[T]:
+def post(path: str, parse: Parse[T], **body: object) -> Request[T]:
     """A POST that changes something that exists. Leaves out fields that are None."""
     return Request("POST", path, parse, body=without_none(body))
 
@@ -114,17 +122,15 @@ def query_items(query: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _as_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, datetime):
-        return time_text(value)
-    return str(value)
+    return str(time_text(value) if isinstance(value, datetime) else value)
 
 
-def time_text(value: datetime | str) -> str:
-    """Formats a time for the API. Strings are not changed.
+def time_text(value: datetime | str | None) -> str | None:
+    """Formats a time for the API. Strings and None are not changed.
 
     Raises ForgeError for a time without a time zone: the API uses UTC, the caller may not.
     """
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         return value
     if value.tzinfo is None:
         raise ForgeError(f"{value!r} has no time zone; use datetime.now(timezone.utc) or similar")

@@ -6,15 +6,16 @@ import re
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from time import monotonic
+from typing import Any
 
 import httpx2
 
 from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError
+from .request import Request
 
 _TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
 _NOT_HANDLED_STATUS = {408, 429, 503}
 """Responses that mean that the request had no effect."""
-_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
@@ -42,25 +43,31 @@ class TransientFailure(Exception):
 class Deadline:
     """The deadline of a wait for a job or pipeline."""
 
-    def __init__(self, thing_id: str, timeout: float | None) -> None:
+    def __init__(self, thing_id: str, poll_interval: float, timeout: float | None) -> None:
+        if not poll_interval > 0:
+            raise ForgeError("poll_interval must be more than 0")
         if timeout is not None and not timeout >= 0:
             raise ForgeError("timeout must not be negative")
         self._thing_id = thing_id
+        self._poll_interval = poll_interval
         self._timeout = timeout
         self._end_s = None if timeout is None else monotonic() + timeout
-        self.status: str | None = None
-        """The last known status."""
+        self._status = "not known to have ended"
 
     def left_s(self) -> float:
         return float("inf") if self._end_s is None else self._end_s - monotonic()
 
-    def check(self) -> None:
-        """Raises WaitTimeoutError after the deadline."""
+    def check(self, status: str | None = None) -> None:
+        """Records the status of the last poll. Raises WaitTimeoutError after the deadline."""
+        self._status = status or self._status
         if self.left_s() <= 0:
-            status = self.status or "not known to have ended"
             raise WaitTimeoutError(
-                f"{self._thing_id} is {status} after {self._timeout:g} s; it goes on"
+                f"{self._thing_id} is {self._status} after {self._timeout:g} s; it goes on"
             )
+
+    def pause_s(self, spent_s: float = 0.0) -> float:
+        """How long to pause if a part of the poll interval has passed."""
+        return max(0.0, min(self._poll_interval - spent_s, self.left_s()))
 
 
 class RetryPolicy:
@@ -109,29 +116,17 @@ class RetryPolicy:
         return max(_SHORTEST_TRY_S, self._deadline.left_s())
 
 
-def failure_of_connection(
-    address: str, error: httpx2.RequestError, *, is_repeatable: bool
-) -> Exception:
-    """The error for a request without a complete response."""
-    text = f"{address}: {type(error).__name__}: {error}"
-    final = ForgeHTTPError(text)
-    if is_repeatable or isinstance(error, _NOT_SENT):
-        return TransientFailure(final)
-    return final
-
-
-def failure_of_answer(path: str, response: httpx2.Response, *, is_repeatable: bool) -> Exception:
+def failure_of(request: Request[Any], response: httpx2.Response) -> Exception:
     """The error for a failed response. Its body must have been read."""
-    status = response.status_code
+    path, status = request.path, response.status_code
     if response.is_redirect:
         # A redirect must not send the key to another server.
         return ForgeHTTPError(f"{path}: HTTP {status}: redirects are not followed", status)
     refusal = _refusal(response)
     final = refusal if refusal and status < 500 else _unusable_answer(path, status, refusal)
-    is_transient = status in _TRANSIENT_STATUS or status > 504
-    if refusal and (status, refusal.code) == (409, "request_in_flight"):
-        return TransientFailure(final, _retry_after_s(response))
-    if is_transient and (is_repeatable or status in _NOT_HANDLED_STATUS):
+    is_in_flight = refusal and (status, refusal.code) == (409, "request_in_flight")
+    may_pass = status in _TRANSIENT_STATUS or status > 504
+    if is_in_flight or (may_pass and (request.is_repeatable or status in _NOT_HANDLED_STATUS)):
         return TransientFailure(final, _retry_after_s(response))
     return final
 

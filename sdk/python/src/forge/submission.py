@@ -44,7 +44,6 @@ def body_of(payload: Mapping[str, Any], options: SubmissionOptions) -> Json:
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     fields = {name: value for name, value in options.items() if name != "idempotency_key"}
-    tags = fields.get("tags")
-    if isinstance(tags, str):
+    if isinstance(fields.get("tags"), str):
         raise TypeError("tags must be a list of strings, not a string")
     return without_none({**payload, **fields})

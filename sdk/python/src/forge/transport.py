@@ -10,8 +10,8 @@ import httpx2
 from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
 from .request import Request
-from .retries import RetryPolicy, TransientFailure
-from .wire import BEYOND, Wire, failure_of, log, range_headers, result_of, start_of
+from .retries import RetryPolicy, TransientFailure, failure_of
+from .wire import BEYOND, Wire, log, range_headers, result_of, start_of
 
 T = TypeVar("T")
 
@@ -54,11 +54,9 @@ class Transport:
         return Listing(self.run, pages)
 
     def _send(self, request: Request[Any], at_most_s: float | None) -> httpx2.Response:
-        try:
+        with self.wire.connection(request):
             options = self.wire.send_options(request, at_most_s=at_most_s)
             return self._client.request(request.method, request.path, **options)
-        except httpx2.RequestError as error:
-            raise self.wire.failure_of_connection(request, error) from error
 
     @contextmanager
     def open(
@@ -66,14 +64,14 @@ class Transport:
     ) -> Iterator[httpx2.Response]:
         """Opens a response for streaming. Does not retry: may raise TransientFailure."""
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
-        try:
-            with self._client.stream(request.method, request.path, **options) as response:
-                if not response.is_success and response.status_code not in request.also:
-                    response.read()
-                    raise failure_of(request, response)
-                yield response
-        except httpx2.RequestError as error:
-            raise self.wire.failure_of_connection(request, error) from error
+        with (
+            self.wire.connection(request),
+            self._client.stream(request.method, request.path, **options) as response,
+        ):
+            if not response.is_success and response.status_code not in request.also:
+                response.read()
+                raise failure_of(request, response)
+            yield response
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
         """Yields the bytes of an immutable file. Resumes after a lost connection.
@@ -106,10 +104,6 @@ class Transport:
                 return
             except TransientFailure as failure:
                 self.pause(retry_policy.pause_s(failure), failure)
-
-    def read(self, path: str) -> bytes:
-        """Reads a small file."""
-        return b"".join(self.stream(path))
 
     def pause(self, seconds: float, failure: TransientFailure | None = None) -> None:
         if failure:

@@ -69,8 +69,7 @@ class DatasetFile:
         suffix = (format or Path(filename).suffix.removeprefix(".")).lower()
         if suffix not in _TYPES:
             raise ForgeError(f"format must be jsonl, csv or parquet, not {suffix!r}")
-        shown = name or Path(filename).stem or "dataset"
-        return cls(source, shown, _TYPES[suffix], size, start)
+        return cls(source, name or Path(filename).stem or "dataset", _TYPES[suffix], size, start)
 
     def request(
         self, idempotency_key: str | None, on_progress: OnProgress | None
@@ -78,7 +77,7 @@ class DatasetFile:
         return Request(
             "POST",
             "/api/datasets",
-            Dataset.model_validate,
+            Dataset,
             {"name": self.name},
             Upload(self, on_progress),
             {

@@ -92,12 +92,10 @@ def check_content(file: ArtifactFile, chunks: Iterable[bytes]) -> FileCheck:
     for chunk in chunks:
         size += len(chunk)
         if size > file.size_bytes:
-            detail = f"more than {file.size_bytes} bytes"
-            return FileCheck(file.path, Outcome.SIZE_DIFFERS, detail)
+            return FileCheck(file.path, Outcome.SIZE_DIFFERS, f"more than {file.size_bytes} bytes")
         digest.update(chunk)
     if size != file.size_bytes:
-        detail = f"{size} bytes, not {file.size_bytes}"
-        return FileCheck(file.path, Outcome.SIZE_DIFFERS, detail)
+        return FileCheck(file.path, Outcome.SIZE_DIFFERS, f"{size} bytes, not {file.size_bytes}")
     if digest.hexdigest() != file.sha256:
         detail = f"SHA-256 {digest.hexdigest()}, not {file.sha256}"
         return FileCheck(file.path, Outcome.CHANGED, detail)
@@ -111,8 +109,7 @@ def check_local(root: Path, file: ArtifactFile) -> FileCheck:
         return FileCheck(file.path, Outcome.MISSING)
     size = place.stat().st_size
     if size != file.size_bytes:
-        detail = f"{size} bytes, not {file.size_bytes}"
-        return FileCheck(file.path, Outcome.SIZE_DIFFERS, detail)
+        return FileCheck(file.path, Outcome.SIZE_DIFFERS, f"{size} bytes, not {file.size_bytes}")
     with place.open("rb") as content:
         return check_content(file, iter(lambda: content.read(_READ_BYTES), b""))
 

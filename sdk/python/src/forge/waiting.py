@@ -11,7 +11,7 @@ from time import monotonic
 from pydantic import ValidationError
 
 from .async_transport import AsyncTransport
-from .errors import ForgeAPIError, ForgeError, ForgeHTTPError
+from .errors import ForgeAPIError, ForgeHTTPError
 from .following import GONE, KEEP_ALIVE_S, Following, connect, connect_async
 from .models import BaseJob, JobEvent
 from .request import path_of
@@ -29,10 +29,7 @@ class Watch:
     """The logic of one wait, without I/O."""
 
     def __init__(self, job_id: str, poll_interval: float, timeout: float | None) -> None:
-        if not poll_interval > 0:
-            raise ForgeError("poll_interval must be more than 0")
-        self._poll_interval = poll_interval
-        self.deadline = Deadline(job_id, timeout)
+        self.deadline = Deadline(job_id, poll_interval, timeout)
         self._round_s = 0.0
         self._silent_connections = 0
         """Number of consecutive connections that delivered nothing."""
@@ -40,13 +37,12 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._is_late = False
-        """Whether the job itself did not show this end yet: then poll at the normal interval."""
+        """Whether that event has already caused an immediate poll. It causes only one."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
         """Begins a round with the job's current state. Raises WaitTimeoutError."""
-        self.deadline.status = str(job.status)
-        self.deadline.check()
+        self.deadline.check(str(job.status))
         self._round_s = monotonic()
 
     @property
@@ -83,8 +79,7 @@ class Watch:
         if self._has_ended and not self._is_late:
             self._is_late = True
             return 0.0
-        spent_s = monotonic() - self._round_s
-        return max(0.0, min(self._poll_interval - spent_s, self.deadline.left_s()))
+        return self.deadline.pause_s(monotonic() - self._round_s)
 
 
 def job_event(event: ServerSentEvent) -> JobEvent:
@@ -98,8 +93,7 @@ def job_event(event: ServerSentEvent) -> JobEvent:
 def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None]:
     """Yields one connection's events. Ends on failures: the next poll reports them."""
     try:
-        connection = connect(transport, watch.following, watch.silence_s())
-        with closing(connection) as events:
+        with closing(connect(transport, watch.following, watch.silence_s())) as events:
             for each in events:
                 event = watch.receive(each)
                 if event:
@@ -113,8 +107,7 @@ def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None
 async def listen_async(transport: AsyncTransport, watch: Watch) -> AsyncGenerator[JobEvent, None]:
     """The asynchronous equivalent."""
     try:
-        connection = connect_async(transport, watch.following, watch.silence_s())
-        async with aclosing(connection) as events:
+        async with aclosing(connect_async(transport, watch.following, watch.silence_s())) as events:
             async for each in events:
                 event = watch.receive(each)
                 if event:

@@ -5,7 +5,8 @@ import logging
 import platform
 import secrets
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,8 +16,8 @@ from pydantic import ValidationError
 from ._version import __version__
 from .errors import ForgeError, ForgeHTTPError
 from .release import CLIENT_HEADER, warn_if_outdated
-from .request import Request, query_items
-from .retries import Deadline, RetryPolicy, failure_of_answer, failure_of_connection, parse_json
+from .request import Request, parsed, query_items
+from .retries import Deadline, RetryPolicy, TransientFailure, failure_of, parse_json
 from .settings import Settings
 from .upload import Upload
 
@@ -28,6 +29,7 @@ BEYOND = 416
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 4
 _CONNECT_TIMEOUT_S = 10.0
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Trusts no certificate at all."""
 
@@ -105,10 +107,17 @@ class Wire:
             options["headers"].setdefault("Content-Type", "application/json")
         return options
 
-    def failure_of_connection(self, request: Request[Any], error: httpx2.RequestError) -> Exception:
-        address = f"{self.settings.base_url}{request.path}"
-        log.debug("%s %s: %s", request.method, request.path, type(error).__name__)
-        return failure_of_connection(address, error, is_repeatable=request.is_repeatable)
+    @contextmanager
+    def connection(self, request: Request[Any]) -> Iterator[None]:
+        """Raises ForgeHTTPError or TransientFailure if there is no complete response."""
+        try:
+            yield
+        except httpx2.RequestError as error:
+            kind = type(error).__name__
+            log.debug("%s %s: %s", request.method, request.path, kind)
+            final = ForgeHTTPError(f"{self.settings.base_url}{request.path}: {kind}: {error}")
+            may_retry = request.is_repeatable or isinstance(error, _NOT_SENT)
+            raise (TransientFailure(final) if may_retry else final) from error
 
 
 def _json_of(body: object) -> bytes:
@@ -128,14 +137,14 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
     if not response.is_success and response.status_code not in request.also:
         raise failure_of(request, response)
     if request.is_whole:
-        return request.parse(response)
+        return parsed(request.parse, response)
     content = response.text if request.is_text else parse_json(response.content)
     if not isinstance(content, str if request.is_text else dict):
         raise ForgeHTTPError(
             f"{request.path}: the response is not a JSON object", response.status_code
         )
     try:
-        result = request.parse(content)
+        result = parsed(request.parse, content)
     except (KeyError, TypeError, AttributeError):
         raise ForgeHTTPError(
             f"{request.path}: the response is invalid", response.status_code
@@ -150,10 +159,6 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
         raise ForgeHTTPError(text, response.status_code) from None
     warn_if_outdated(response.headers)
     return result
-
-
-def failure_of(request: Request[Any], response: httpx2.Response) -> Exception:
-    return failure_of_answer(request.path, response, is_repeatable=request.is_repeatable)
 
 
 def start_of(response: httpx2.Response) -> int:

@@ -51,8 +51,7 @@ export const disk: Disk = {
       pulled.fetched.push(file.path);
     }
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
-    const target = await prepare(directory, MANIFEST_FILE);
-    await disk.save(target, new Blob([text]).stream());
+    await disk.save(await prepare(directory, MANIFEST_FILE), new Blob([text]).stream());
     return pulled;
   },
 

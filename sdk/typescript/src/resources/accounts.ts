@@ -1,6 +1,6 @@
 import type { Listing, ListOptions } from "../listing.ts";
-import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
-import { create, path } from "../request.ts";
+import type { CreateOptions, Moment, OfUser, RequestOptions } from "../options.ts";
+import { create, path, put, remove } from "../request.ts";
 import type { ApiKey, NewApiKey, NewUser, Operations, RateCard, User } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
@@ -47,7 +47,7 @@ export class ApiKeys extends Resource {
    * `sessions`, lists sessions instead.
    */
   list(
-    filters: ListOptions & { user_id?: string | undefined; sessions?: boolean | undefined } = {},
+    filters: ListOptions & OfUser & { sessions?: boolean | undefined } = {},
     options?: RequestOptions,
   ): Listing<ApiKey> {
     return this.listing({ path: "/api/auth/api-keys", name: "api_keys", query: filters, options });
@@ -58,8 +58,7 @@ export class ApiKeys extends Resource {
     keyId: string,
     options?: RequestOptions,
   ): Promise<Operations["revokeApiKey"]["answer"]> {
-    const request = { method: "DELETE", path: path`/api/auth/api-keys/${keyId}` };
-    return await this.transport.json(request, options);
+    return await this.transport.json(remove(path`/api/auth/api-keys/${keyId}`), options);
   }
 }
 
@@ -87,8 +86,8 @@ export class Users extends Resource {
     options?: RequestOptions,
   ): Promise<User> {
     const body = { payment_customer_id: paymentCustomerId };
-    const address = path`/api/admin/users/${userId}/payment-customer`;
-    return await this.transport.json({ method: "PUT", path: address, body }, options);
+    const request = put(path`/api/admin/users/${userId}/payment-customer`, body);
+    return await this.transport.json(request, options);
   }
 
   /** Sets the rate card of a tenant from a date. */
@@ -99,8 +98,8 @@ export class Users extends Resource {
     options?: RequestOptions,
   ): Promise<Operations["assignRateCard"]["answer"]> {
     const body = { rate_card: rateCard, effective_from };
-    const address = path`/api/admin/users/${userId}/rate-card`;
-    return await this.transport.json({ method: "PUT", path: address, body }, options);
+    const request = put(path`/api/admin/users/${userId}/rate-card`, body);
+    return await this.transport.json(request, options);
   }
 }
 

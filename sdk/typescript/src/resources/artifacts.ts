@@ -4,10 +4,10 @@ import { download } from "../download.ts";
 import { ForgeAPIError, ForgeError } from "../errors.ts";
 import { textOf } from "../exchange.ts";
 import type { Listing, ListOptions } from "../listing.ts";
-import type { Moment, RequestOptions } from "../options.ts";
+import type { Moment, OfUser, RequestOptions } from "../options.ts";
 import { segmentsOf } from "../paths.ts";
 import { Counter, type OnProgress } from "../progress.ts";
-import { get, path, post, SLOW_ANSWER_MS } from "../request.ts";
+import { get, path, post, put, remove, SLOW_ANSWER_MS } from "../request.ts";
 import type {
   Artifact,
   DownloadTicket,
@@ -30,7 +30,7 @@ import {
 } from "../verification.ts";
 import { Resource } from "./resource.ts";
 
-export interface ArtifactFilters extends ListOptions {
+export interface ArtifactFilters extends ListOptions, OfUser {
   type?: Artifact["artifact_type"] | undefined;
   kind?: string | readonly string[] | undefined;
   job_id?: string | undefined;
@@ -41,7 +41,6 @@ export interface ArtifactFilters extends ListOptions {
   created_after?: Moment | undefined;
   created_before?: Moment | undefined;
   deleted?: boolean | undefined;
-  user_id?: string | undefined;
 }
 
 export interface TransferOptions extends RequestOptions {
@@ -51,10 +50,6 @@ export interface TransferOptions extends RequestOptions {
 export interface CheckOptions extends RequestOptions {
   /** Called after each file's check. */
   onCheck?: OnCheck | undefined;
-}
-
-interface OfUser {
-  user_id?: string | undefined;
 }
 
 /** `client.artifacts`. Methods with a path on a disk work in Node only. */
@@ -71,8 +66,7 @@ export class Artifacts extends Resource {
 
   /** Deletes the files. Keeps entry and manifest. Rejects with ConflictError if it is in use. */
   async delete(artifactId: string, options?: RequestOptions): Promise<Artifact> {
-    const request = { method: "DELETE", path: path`/api/artifacts/${artifactId}` };
-    return await this.transport.json(request, options);
+    return await this.transport.json(remove(path`/api/artifacts/${artifactId}`), options);
   }
 
   /** Reads the registry's manifest. manifest.json in the artifact's folder should be equal. */
@@ -231,8 +225,7 @@ export class Artifacts extends Resource {
     { user_id }: OfUser = {},
     options?: RequestOptions,
   ): Promise<RetentionRules> {
-    const request = { ...get("/api/retention", { user_id }), method: "PUT", body: { rules } };
-    return await this.transport.json(request, options);
+    return await this.transport.json(put("/api/retention", { rules }, { user_id }), options);
   }
 
   async #file(artifactId: string, file: string, options?: RequestOptions): Promise<ManifestFile> {

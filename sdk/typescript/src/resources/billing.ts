@@ -1,7 +1,7 @@
 import { idOf, type JobRef } from "../job.ts";
 import type { Listing, ListOptions } from "../listing.ts";
-import type { RequestOptions } from "../options.ts";
-import { get, path, post } from "../request.ts";
+import type { OfUser, RequestOptions } from "../options.ts";
+import { get, path, post, put } from "../request.ts";
 import type {
   AuditEntry,
   BillingRecord,
@@ -12,11 +12,6 @@ import type {
   Rates,
 } from "../schema.ts";
 import { Resource } from "./resource.ts";
-
-/** For admins: the tenant. */
-interface OfUser {
-  user_id?: string | undefined;
-}
 
 export interface RecordFilters extends ListOptions, OfUser {
   /** Default: all months. */
@@ -84,8 +79,7 @@ export class Billing extends Resource {
     options?: RequestOptions,
   ): Promise<BudgetAnswer> {
     const body = { cap_usd: capUsd, warning_usd };
-    const request = { ...get("/api/billing/budget", { user_id }), method: "PUT", body };
-    return await this.transport.json(request, options);
+    return await this.transport.json(put("/api/billing/budget", body, { user_id }), options);
   }
 
   /** Exports a month's lines as CSV. */

@@ -1,6 +1,6 @@
 import { ForgeError } from "../errors.ts";
 import type { Listing, ListOptions } from "../listing.ts";
-import type { RequestOptions, TimeSpan } from "../options.ts";
+import type { OfUser, RequestOptions, TimeSpan } from "../options.ts";
 import { get, path, post, type Request } from "../request.ts";
 import { TransientFailure } from "../retries.ts";
 import type { Deployment, DeploymentDetail, DeploymentStats, Operations } from "../schema.ts";
@@ -10,9 +10,8 @@ import { Resource } from "./resource.ts";
 /** Time-out for a response: a model may compute for a long time before it responds. */
 const ANSWER_MS = 600_000;
 
-export interface DeploymentFilters extends ListOptions {
+export interface DeploymentFilters extends ListOptions, OfUser {
   status?: Deployment["status"] | readonly Deployment["status"][] | undefined;
-  user_id?: string | undefined;
 }
 
 /** `client.deployments`. */
@@ -30,7 +29,7 @@ export class Deployments extends Resource {
   /** Reads requests, errors, latency and tokens of the last day. */
   async stats(
     deploymentId: string,
-    query: TimeSpan & { user_id?: string | undefined } = {},
+    query: TimeSpan & OfUser = {},
     options?: RequestOptions,
   ): Promise<DeploymentStats> {
     return await this.transport.json(

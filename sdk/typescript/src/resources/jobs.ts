@@ -14,7 +14,7 @@ import { isFinal, type JobEvent } from "../job-status.ts";
 import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
 import { type LogPart, type LogRange, readLogRange } from "../log-range.ts";
-import type { CreateOptions, Moment, RequestOptions, TimeSpan } from "../options.ts";
+import type { CreateOptions, Moment, OfUser, RequestOptions, TimeSpan } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
 import type {
@@ -28,7 +28,7 @@ import type {
 import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
-export interface JobFilters extends ListOptions {
+export interface JobFilters extends ListOptions, OfUser {
   /** One of the API's six statuses. */
   status?: JobAnswer["status"] | readonly JobAnswer["status"][] | undefined;
   job_type?: JobAnswer["job_type"] | readonly JobAnswer["job_type"][] | undefined;
@@ -44,7 +44,6 @@ export interface JobFilters extends ListOptions {
   error_code?: string | readonly string[] | undefined;
   /** The beginning of an id, or a part of a tag or the notes. */
   q?: string | undefined;
-  user_id?: string | undefined;
 }
 
 /** `client.jobs`. Parameters for a job's id also accept a job. */
@@ -69,7 +68,7 @@ export class Jobs extends Resource implements JobActions {
    * Counts only finished jobs that ended after `ended_after`. Default: one day ago.
    */
   async counts(
-    query: { ended_after?: Moment | undefined; user_id?: string | undefined } = {},
+    query: OfUser & { ended_after?: Moment | undefined } = {},
     options?: RequestOptions,
   ): Promise<JobCounts> {
     return await this.transport.json(get("/api/jobs/counts", query), options);
@@ -77,7 +76,7 @@ export class Jobs extends Resource implements JobActions {
 
   /** Reads submitted and ended jobs and the queue depth over time. Default: the last day. */
   async throughput(
-    query: TimeSpan & { job_type?: JobFilters["job_type"]; user_id?: string | undefined } = {},
+    query: TimeSpan & OfUser & { job_type?: JobFilters["job_type"] } = {},
     options?: RequestOptions,
   ): Promise<JobThroughput> {
     return await this.transport.json(get("/api/jobs/throughput", query), options);
@@ -215,8 +214,7 @@ export class Jobs extends Resource implements JobActions {
   }
 
   async *#lines(job: JobRef, { attempt, ...options }: LogOptions): AsyncGenerator<string> {
-    const query = { follow: true, attempt };
-    const following = new Following(path`/api/jobs/${idOf(job)}/logs`, query);
+    const following = new Following(path`/api/jobs/${idOf(job)}/logs`, { follow: true, attempt });
     const lines = new LogLines();
     for await (const event of follow(this.transport, following, options)) {
       yield* lines.take(event);

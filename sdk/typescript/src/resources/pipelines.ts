@@ -2,9 +2,9 @@ import { Deadline } from "../deadline.ts";
 import { PipelineFailedError } from "../errors.ts";
 import { OUTAGE_MS } from "../following.ts";
 import type { Listing, ListOptions } from "../listing.ts";
-import type { CreateOptions, RequestOptions } from "../options.ts";
+import type { CreateOptions, OfUser, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
-import { create, get, path, post } from "../request.ts";
+import { create, get, path, post, put } from "../request.ts";
 import type { Operations, Pipeline, PipelineEstimate } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
@@ -12,12 +12,11 @@ import { Resource } from "./resource.ts";
 export type PipelineSubmission = Operations["createPipeline"]["body"];
 type OfTemplate = Extract<PipelineSubmission, { template: unknown }>;
 
-export interface PipelineFilters extends ListOptions {
+export interface PipelineFilters extends ListOptions, OfUser {
   status?: Pipeline["status"] | readonly Pipeline["status"][] | undefined;
   tag?: string | readonly string[] | undefined;
   /** The beginning of an id, or a part of a name or tag. */
   q?: string | undefined;
-  user_id?: string | undefined;
 }
 
 export interface PipelineWaitOptions extends RequestOptions {
@@ -120,8 +119,7 @@ export class Pipelines extends Resource {
     options?: RequestOptions,
   ): Promise<Pipeline> {
     const body = { budget_usd: budgetUsd, warning_usd };
-    const request = { method: "PUT", path: path`/api/pipelines/${pipelineId}/budget`, body };
-    return await this.transport.json(request, options);
+    return await this.transport.json(put(path`/api/pipelines/${pipelineId}/budget`, body), options);
   }
 
   /** Waits until it has completed. Rejects with PipelineFailedError and WaitTimeoutError. */

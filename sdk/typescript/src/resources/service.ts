@@ -1,4 +1,4 @@
-import type { RequestOptions } from "../options.ts";
+import type { OfUser, RequestOptions } from "../options.ts";
 import { get } from "../request.ts";
 import type { Operations } from "../schema.ts";
 import { Resource } from "./resource.ts";
@@ -12,7 +12,7 @@ export class Service extends Resource {
 
   /** Reads the limits of your tenant and their usage. An admin may choose the tenant. */
   async limits(
-    { user_id }: { user_id?: string | undefined } = {},
+    { user_id }: OfUser = {},
     options?: RequestOptions,
   ): Promise<Operations["getLimits"]["answer"]["limits"]> {
     const answer = await this.transport.json<Operations["getLimits"]["answer"]>(

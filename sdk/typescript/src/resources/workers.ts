@@ -1,6 +1,6 @@
 import type { Listing, ListOptions } from "../listing.ts";
-import type { CreateOptions, RequestOptions, TimeSpan } from "../options.ts";
-import { create, get, path, post } from "../request.ts";
+import type { CreateOptions, OfUser, RequestOptions, TimeSpan } from "../options.ts";
+import { create, get, path, post, remove } from "../request.ts";
 import type { Fleet, Operations, Worker, WorkerDetail, WorkerSamples } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
@@ -18,13 +18,12 @@ export interface RegisteredWorker {
 /** The planned set-up of a machine. Nothing was changed. */
 export type BootstrapPlan = Operations["registerWorker"]["answer"];
 
-export interface WorkerFilters extends ListOptions {
+export interface WorkerFilters extends ListOptions, OfUser {
   status?: Worker["status"] | readonly Worker["status"][] | undefined;
   /** A part of the GPU's name. */
   gpu?: string | undefined;
   /** A part of an id or tag. */
   q?: string | undefined;
-  user_id?: string | undefined;
 }
 
 /** `client.workers`. */
@@ -35,10 +34,7 @@ export class Workers extends Resource {
   }
 
   /** Counts workers and GPUs, and reads their utilisation. */
-  async summary(
-    query: { user_id?: string | undefined } = {},
-    options?: RequestOptions,
-  ): Promise<Fleet> {
+  async summary(query: OfUser = {}, options?: RequestOptions): Promise<Fleet> {
     return await this.transport.json(get("/api/fleet", query), options);
   }
 
@@ -108,7 +104,6 @@ export class Workers extends Resource {
     workerId: string,
     options?: RequestOptions,
   ): Promise<Operations["decommissionWorker"]["answer"]> {
-    const request = { method: "DELETE", path: path`/api/workers/${workerId}` };
-    return await this.transport.json(request, options);
+    return await this.transport.json(remove(path`/api/workers/${workerId}`), options);
   }
 }

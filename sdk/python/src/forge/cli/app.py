@@ -8,11 +8,7 @@ import typer
 from .._version import __version__
 from .lazy import lazily
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 _GROUPS = {
     "jobs": "Submit jobs, follow them, cancel them.",
@@ -30,9 +26,7 @@ _DEFAULTS = {"billing": "summary"}
 for _name, _help in _GROUPS.items():
     _group = lazily(_name, _DEFAULTS.get(_name))
     app.add_typer(
-        typer.Typer(no_args_is_help=True, rich_markup_mode=None, cls=_group),
-        name=_name,
-        help=_help,
+        typer.Typer(no_args_is_help=True, rich_markup_mode=None, cls=_group), name=_name, help=_help
     )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

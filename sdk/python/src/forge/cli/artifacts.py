@@ -11,7 +11,7 @@ from ..verification import FileCheck, Outcome, Verification
 from .connection import client_of
 from .lineage import lineage_lines
 from .options import ArtifactId, AsJson, Limit
-from .output import console, print_fields, print_json, print_line, print_table
+from .output import console, print_all, print_fields, print_json, print_line
 from .transfer import transfer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -34,16 +34,13 @@ def list_artifacts(
 ) -> None:
     """List artifacts, newest first."""
     with client_of(context) as client:
-        artifacts = client.artifacts.list(type=artifact_type, job_id=job, q=search, limit=limit)
-        found = list(artifacts)
-    if as_json:
-        print_json({"artifacts": [each.to_dict() for each in found]})
-        return
-    rows = [
+        found = list(client.artifacts.list(type=artifact_type, job_id=job, q=search, limit=limit))
+    rows = (
         (each.artifact_id, each.kind, each.name, size(each.size_bytes), moment(each.created_at))
         for each in found
-    ]
-    print_table(("ARTIFACT", "KIND", "NAME", "SIZE", "CREATED"), rows, nothing="No artifacts")
+    )
+    heads = ("ARTIFACT", "KIND", "NAME", "SIZE", "CREATED")
+    print_all("artifacts", found, heads, rows, nothing="No artifacts", as_json=as_json)
 
 
 @app.command()

@@ -9,8 +9,8 @@ import typer
 from ..models import BudgetAnswer
 from ..text import moment, usd
 from .connection import client_of
-from .options import AsJson, JobId, Limit, Period, assignments, finite, job_types
-from .output import console, print_fields, print_json, print_line, print_table
+from .options import AsJson, JobId, JobTypes, Limit, Period, assignments, finite, job_types
+from .output import console, print_all, print_fields, print_json, print_line, print_one, print_table
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -64,12 +64,7 @@ def daily(context: typer.Context, period: Period = None, as_json: AsJson = False
 def records(
     context: typer.Context,
     period: Period = None,
-    job_type: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
-        ),
-    ] = None,
+    job_type: JobTypes = None,
     by_cost: Annotated[bool, typer.Option(help="Most expensive first.")] = False,
     limit: Limit = 20,
     as_json: AsJson = False,
@@ -80,10 +75,7 @@ def records(
         found = list(
             client.billing.records(period=period, job_type=job_type, sort=sort, limit=limit)
         )
-    if as_json:
-        print_json({"records": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.job_id,
             each.job_type,
@@ -93,9 +85,9 @@ def records(
             each.formula,
         )
         for each in found
-    ]
+    )
     heads = ("JOB", "TYPE", "COST", "STATE", "BILLED", "FORMULA")
-    print_table(heads, rows, nothing="No bills")
+    print_all("records", found, heads, rows, nothing="No bills", as_json=as_json)
 
 
 @app.command()
@@ -103,20 +95,16 @@ def record(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> No
     """Show the bill of one job, with the formula and its numbers."""
     with client_of(context) as client:
         found = client.billing.record(job_id)
-    if as_json:
-        print_json(found.to_dict())
-        return
-    print_fields(
-        {
-            "job": found.job_id,
-            "type": found.job_type,
-            "cost": usd(found.total_cost_usd),
-            "state": found.state,
-            "formula": found.formula,
-            "rate card": found.rate_card,
-            "notes": found.flags,
-        }
-    )
+    fields = {
+        "job": found.job_id,
+        "type": found.job_type,
+        "cost": usd(found.total_cost_usd),
+        "state": found.state,
+        "formula": found.formula,
+        "rate card": found.rate_card,
+        "notes": found.flags,
+    }
+    print_one(found, fields, as_json=as_json)
 
 
 @app.command()
@@ -153,22 +141,18 @@ def budget(
 
 
 def _show_budget(found: BudgetAnswer, *, as_json: bool) -> None:
-    if as_json:
-        print_json(found.to_dict())
-        return
     budget = found.budget
     if budget is None or budget.cap_usd is None:
-        print_line(console(), "No cap")
+        print_one(found, "No cap", as_json=as_json)
         return
-    print_fields(
-        {
-            "cap": usd(budget.cap_usd),
-            "state": budget.state,
-            "spent": usd(budget.spent_usd),
-            "committed": usd(budget.committed_usd),
-            "remaining": usd(budget.remaining_usd),
-        }
-    )
+    fields = {
+        "cap": usd(budget.cap_usd),
+        "state": budget.state,
+        "spent": usd(budget.spent_usd),
+        "committed": usd(budget.committed_usd),
+        "remaining": usd(budget.remaining_usd),
+    }
+    print_one(found, fields, as_json=as_json)
 
 
 @app.command()
@@ -188,17 +172,13 @@ def estimate(
     payload = assignments(fields, "NAME=VALUE")
     with client_of(context) as client:
         found = client.billing.estimate(job_type, payload)
-    if as_json:
-        print_json(found.to_dict())
-        return
-    print_fields(
-        {
-            "expected": usd(found.expected_usd),
-            "range": f"{usd(found.low_usd)} to {usd(found.high_usd)}",
-            "based on": found.basis,
-            "formula": found.formula,
-        }
-    )
+    known = {
+        "expected": usd(found.expected_usd),
+        "range": f"{usd(found.low_usd)} to {usd(found.high_usd)}",
+        "based on": found.basis,
+        "formula": found.formula,
+    }
+    print_one(found, known, as_json=as_json)
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 from ..text import moment, size
 from .connection import client_of
 from .options import ArtifactId, AsJson, Limit
-from .output import console, print_fields, print_json, print_line, print_table
+from .output import console, print_all, print_fields, print_json, print_line, print_table
 from .transfer import transfer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -53,10 +53,7 @@ def list_datasets(context: typer.Context, limit: Limit = 20, as_json: AsJson = F
     """List uploaded and generated datasets, newest first."""
     with client_of(context) as client:
         found = list(client.artifacts.list(type="dataset", limit=limit))
-    if as_json:
-        print_json({"datasets": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.artifact_id,
             each.name or "",
@@ -66,9 +63,9 @@ def list_datasets(context: typer.Context, limit: Limit = 20, as_json: AsJson = F
             moment(each.created_at),
         )
         for each in found
-    ]
+    )
     heads = ("DATASET", "NAME", "KIND", "ROWS", "SIZE", "CREATED")
-    print_table(heads, rows, nothing="No datasets")
+    print_all("datasets", found, heads, rows, nothing="No datasets", as_json=as_json)
 
 
 @app.command()
@@ -87,14 +84,9 @@ def preview(
         return
     print_line(console(), f"{found.path}: {found.num_rows} rows", "bold")
     columns = [
-        (each.name, each.dtype, _number(each.null_count), _number(each.approx_distinct))
-        for each in found.columns
+        (each.name, each.dtype, each.null_count, each.approx_distinct) for each in found.columns
     ]
     print_table(("COLUMN", "TYPE", "NULLS", "DISTINCT"), columns, nothing="No columns")
     for number, row in enumerate(found.rows[:rows], 1):
         print_line(console(), f"row {number}", "bold")
         print_fields(row)
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)

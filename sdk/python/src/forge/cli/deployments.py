@@ -4,12 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..client import Forge
 from ..errors import ForgeError
 from ..text import moment, shown, usd
 from .connection import client_of
 from .options import AsJson, DeploymentId, Limit
-from .output import console, print_fields, print_json, print_line, print_table, print_text
+from .output import print_all, print_json, print_one, print_text
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -27,10 +26,7 @@ def list_deployments(
     """List served models, newest first."""
     with client_of(context) as client:
         found = list(client.deployments.list(status=status, limit=limit))
-    if as_json:
-        print_json({"deployments": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.deployment_id,
             each.status,
@@ -40,9 +36,9 @@ def list_deployments(
             each.trouble,
         )
         for each in found
-    ]
+    )
     heads = ("DEPLOYMENT", "STATUS", "COST", "CHECKPOINT", "CREATED", "TROUBLE")
-    print_table(heads, rows, nothing="No deployments")
+    print_all("deployments", found, heads, rows, nothing="No deployments", as_json=as_json)
 
 
 @app.command()
@@ -50,21 +46,17 @@ def get(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = F
     """Show a deployment: its address and cost."""
     with client_of(context) as client:
         found = client.deployments.get(deployment_id)
-    if as_json:
-        print_json(found.to_dict())
-        return
-    print_fields(
-        {
-            "deployment": found.deployment_id,
-            "status": found.status,
-            "trouble": found.trouble,
-            "address": found.url,
-            "checkpoint": found.checkpoint_id,
-            "cost": usd(found.cost_usd),
-            "created": moment(found.created_at),
-            "stopped": moment(found.stopped_at),
-        }
-    )
+    fields = {
+        "deployment": found.deployment_id,
+        "status": found.status,
+        "trouble": found.trouble,
+        "address": found.url,
+        "checkpoint": found.checkpoint_id,
+        "cost": usd(found.cost_usd),
+        "created": moment(found.created_at),
+        "stopped": moment(found.stopped_at),
+    }
+    print_one(found, fields, as_json=as_json)
 
 
 @app.command()
@@ -72,20 +64,16 @@ def stats(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson =
     """Show a deployment's requests of the last day."""
     with client_of(context) as client:
         found = client.deployments.stats(deployment_id)
-    if as_json:
-        print_json(found.to_dict())
-        return
     total = found.total
-    print_fields(
-        {
-            "requests": total.requests,
-            "errors": total.errors,
-            "latency p50": _seconds(total.latency_p50_s),
-            "latency p99": _seconds(total.latency_p99_s),
-            "tokens in": total.input_tokens,
-            "tokens out": total.output_tokens,
-        }
-    )
+    fields = {
+        "requests": total.requests,
+        "errors": total.errors,
+        "latency p50": _seconds(total.latency_p50_s),
+        "latency p99": _seconds(total.latency_p99_s),
+        "tokens in": total.input_tokens,
+        "tokens out": total.output_tokens,
+    }
+    print_one(found, fields, as_json=as_json)
 
 
 def _seconds(value: float | None) -> str | None:
@@ -97,10 +85,7 @@ def stop(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = 
     """Stop a deployment and its billing."""
     with client_of(context) as client:
         found = client.deployments.stop(deployment_id)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_line(console(), f"{found.deployment_id} is {found.status}")
+    print_one(found, f"{found.deployment_id} is {found.status}", as_json=as_json)
 
 
 @app.command()
@@ -122,15 +107,11 @@ def ask(
     if max_tokens:
         body["max_tokens"] = max_tokens
     with client_of(context) as client:
-        answer = _answer(client, deployment_id, body)
+        answer = client.deployments.ask(deployment_id, "chat/completions", body)
     if as_json:
         print_json(answer)
     else:
         print_text(_text_of(answer))
-
-
-def _answer(client: Forge, deployment_id: str, body: dict[str, Any]) -> dict[str, Any]:
-    return client.deployments.ask(deployment_id, "chat/completions", body)
 
 
 def _text_of(answer: dict[str, Any]) -> str:

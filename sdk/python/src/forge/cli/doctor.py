@@ -11,6 +11,7 @@ from rich.text import Text
 from ..client import Forge
 from ..errors import ForgeError
 from ..settings import Settings
+from ..text import shown
 from .connection import chosen_for
 from .doctor_checks import (
     FAILED,
@@ -21,7 +22,7 @@ from .doctor_checks import (
     network_checks,
     service_checks,
 )
-from .output import console, print_json, print_line, shown
+from .output import console, print_json, print_line
 
 _STYLES = {OK: "green", WARNING: "yellow", FAILED: "red"}
 
@@ -57,10 +58,7 @@ def _checks(context: typer.Context) -> Iterator[Check]:
         yield Check("settings", FAILED, str(error), advice)
         return
     yield Check("settings", OK, f"{settings.base_url} (from {chosen.source})")
-    for part in (
-        network_checks(httpx2.URL(settings.base_url)),
-        service_checks(settings),
-    ):
+    for part in (network_checks(httpx2.URL(settings.base_url)), service_checks(settings)):
         found = []
         for check in part:
             found.append(check)

@@ -115,8 +115,7 @@ def _versions(headers: httpx2.Headers) -> Check:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    parts = version.partition("-")[0].split(".")
-    return tuple(int(part) for part in parts if part.isdigit())
+    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdigit())
 
 
 def _clock(headers: httpx2.Headers, took_s: float) -> Check:

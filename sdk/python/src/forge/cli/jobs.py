@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from ..job import Job
 from ..text import moment, usd
 from .connection import client_of
 from .job_type_commands import app as submit
 from .job_wait import detach, wait_for
-from .options import AsJson, JobId, Limit, Wait, job_types
-from .output import console, print_fields, print_json, print_line, print_table, print_text
+from .options import AsJson, JobId, JobTypes, Limit, Wait
+from .output import console, print_all, print_json, print_line, print_one, print_table, print_text
 from .submit import after_submission
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -24,12 +23,7 @@ def list_jobs(
         list[str] | None,
         typer.Option(metavar="NAME", help="pending, running, completed, failed …; repeatable."),
     ] = None,
-    job_type: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
-        ),
-    ] = None,
+    job_type: JobTypes = None,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
     ] = None,
@@ -63,10 +57,7 @@ def list_jobs(
                 limit=limit,
             )
         )
-    if as_json:
-        print_json({"jobs": [job.to_dict() for job in jobs]})
-        return
-    rows = [
+    rows = (
         (
             job.job_id,
             job.raw_status,
@@ -76,9 +67,9 @@ def list_jobs(
             job.tags,
         )
         for job in jobs
-    ]
+    )
     heads = ("JOB", "STATUS", "TYPE", "DONE", "CREATED", "TAGS")
-    print_table(heads, rows, nothing="No jobs")
+    print_all("jobs", jobs, heads, rows, nothing="No jobs", as_json=as_json)
 
 
 @app.command()
@@ -102,45 +93,37 @@ def counts(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def get(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
-    """Show a job: how it stands, why it waits, what came of it."""
+    """Show a job: its status, why it waits, its result."""
     with client_of(context) as client:
         job = client.jobs.get(job_id)
-    _show(job, as_json=as_json)
-
-
-def _show(job: Job, *, as_json: bool) -> None:
-    if as_json:
-        print_json(job.to_dict())
-        return
     reason = job.pending_reason
-    print_fields(
-        {
-            "job": job.job_id,
-            "type": job.job_type,
-            "status": job.raw_status,
-            "progress": None if job.progress is None else f"{job.progress:.0%}",
-            "waits": (reason.message or reason.code) if reason else None,
-            "error": job.error,
-            "error code": job.error_code,
-            "cancelled by": job.cancelled_by,
-            "attempts": job.attempts,
-            "worker": job.worker_id,
-            "cost": None if job.cost_usd is None else usd(job.cost_usd),
-            "estimated": None if job.estimated_cost_usd is None else usd(job.estimated_cost_usd),
-            "payload": job.payload,
-            "params": job.params,
-            "resources": job.resources,
-            "result": job.result,
-            "pipeline": job.pipeline_id,
-            "retry of": job.retried_from,
-            "tags": job.tags,
-            "notes": job.notes,
-            "created": moment(job.created_at),
-            "started": moment(job.started_at),
-            "completed": moment(job.completed_at),
-            "workflow": job.workflow_url,
-        }
-    )
+    fields = {
+        "job": job.job_id,
+        "type": job.job_type,
+        "status": job.raw_status,
+        "progress": None if job.progress is None else f"{job.progress:.0%}",
+        "waits": (reason.message or reason.code) if reason else None,
+        "error": job.error,
+        "error code": job.error_code,
+        "cancelled by": job.cancelled_by,
+        "attempts": job.attempts,
+        "worker": job.worker_id,
+        "cost": None if job.cost_usd is None else usd(job.cost_usd),
+        "estimated": None if job.estimated_cost_usd is None else usd(job.estimated_cost_usd),
+        "payload": job.payload,
+        "params": job.params,
+        "resources": job.resources,
+        "result": job.result,
+        "pipeline": job.pipeline_id,
+        "retry of": job.retried_from,
+        "tags": job.tags,
+        "notes": job.notes,
+        "created": moment(job.created_at),
+        "started": moment(job.started_at),
+        "completed": moment(job.completed_at),
+        "workflow": job.workflow_url,
+    }
+    print_one(job, fields, as_json=as_json)
 
 
 @app.command()
@@ -148,9 +131,9 @@ def logs(
     context: typer.Context,
     job_id: JobId,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Stay, and print what comes, to its end.")
+        bool, typer.Option("--follow", "-f", help="Print new lines until the log is complete.")
     ] = False,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Of this try; else the last.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Default: the latest attempt.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a job's log.
@@ -179,7 +162,7 @@ def logs(
 
 @app.command()
 def wait(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
-    """Stay until a job ends; exit code 1 where it failed. Ctrl-C leaves it alone."""
+    """Wait until a job ends; exit code 1 if it failed. Ctrl-C does not stop the job."""
     with client_of(context) as client:
         wait_for(client, client.jobs.get(job_id), as_json=as_json)
 
@@ -189,12 +172,8 @@ def cancel(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> No
     """Cancel a job."""
     with client_of(context) as client:
         job = client.jobs.cancel(job_id)
-    if as_json:
-        print_json(job.to_dict())
-    elif job.is_final:
-        print_line(console(), f"{job.job_id} is cancelled")
-    else:
-        print_line(console(), f"{job.job_id} ends as soon as its worker has stopped it")
+    state = "is cancelled" if job.is_final else "ends as soon as its worker has stopped it"
+    print_one(job, f"{job.job_id} {state}", as_json=as_json)
 
 
 @app.command()
@@ -203,5 +182,4 @@ def retry(
 ) -> None:
     """Submit a job's payload again, as a new job."""
     with client_of(context) as client:
-        job = client.jobs.retry(job_id)
-        after_submission(client, job, wait=wait, as_json=as_json)
+        after_submission(client, client.jobs.retry(job_id), wait=wait, as_json=as_json)

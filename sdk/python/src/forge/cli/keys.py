@@ -7,7 +7,7 @@ import typer
 from ..text import moment
 from .connection import client_of
 from .options import AsJson, KeyId, Limit
-from .output import console, print_json, print_line, print_table
+from .output import console, print_all, print_json, print_line, print_one
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -17,10 +17,7 @@ def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False
     """List keys without their texts."""
     with client_of(context) as client:
         found = list(client.api_keys.list(limit=limit))
-    if as_json:
-        print_json({"api_keys": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.key_id,
             each.name,
@@ -30,9 +27,9 @@ def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False
             moment(each.expires_at),
         )
         for each in found
-    ]
+    )
     heads = ("KEY", "NAME", "SCOPE", "TEXT", "LAST USED", "EXPIRES")
-    print_table(heads, rows, nothing="No keys")
+    print_all("api_keys", found, heads, rows, nothing="No keys", as_json=as_json)
 
 
 @app.command()
@@ -59,11 +56,7 @@ def create(
     """
     with client_of(context) as client:
         found = client.api_keys.create(
-            name,
-            scope=scope,
-            expires_at=expires_at,
-            workers=workers,
-            serving_hosts=serving_host,
+            name, scope=scope, expires_at=expires_at, workers=workers, serving_hosts=serving_host
         )
     if as_json:
         print_json({**found.to_dict(), "key": found.key})
@@ -80,7 +73,4 @@ def revoke(context: typer.Context, key_id: KeyId, as_json: AsJson = False) -> No
     """Revoke a key immediately and permanently."""
     with client_of(context) as client:
         found = client.api_keys.revoke(key_id)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_line(console(), f"{found.key_id} is revoked")
+    print_one(found, f"{found.key_id} is revoked", as_json=as_json)

@@ -10,7 +10,7 @@ _STEP = "step"
 def lineage_lines(lineage: Lineage, *, is_ascii: bool) -> Iterator[str]:
     """The artifact with its sources, then everything derived from it.
 
-    Shows repeated nodes only once, and refers to them after that. Cycles are possible.
+    A repeated node, also of a cycle, is printed once and then only referred to.
     """
     described = _Descriptions(lineage)
     flow = [edge for edge in lineage.edges if edge.relation != _STEP]

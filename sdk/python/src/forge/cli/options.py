@@ -79,6 +79,12 @@ def _id(metavar: str, list_ids: List) -> Any:  # noqa: ANN401 (typer gives no ty
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number.")]
+JobTypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
+    ),
+]
 Wait = Annotated[
     bool, typer.Option("--wait", "-w", help="Wait until it ends; exit code 1 if it failed.")
 ]

@@ -9,18 +9,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ..drawing import STYLES, console
+from ..drawing import STYLES
+from ..drawing import console as console
+from ..models import Model
 from ..text import legible, shown
-
-__all__ = [
-    "console",
-    "print_fields",
-    "print_json",
-    "print_line",
-    "print_table",
-    "print_text",
-    "shown",
-]
 
 _GAP = "  "
 _MIN_WIDTH = 6
@@ -47,6 +39,32 @@ def print_json(answer: Mapping[str, Any], indent: int | None = 2) -> None:
     json.dump(answer, sys.stdout, indent=indent)
     sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def print_one(found: Model, about: str | Mapping[str, object], *, as_json: bool) -> None:
+    """Prints an object: all of it as JSON, or only a line or some fields about it."""
+    if as_json:
+        print_json(found.to_dict())
+    elif isinstance(about, str):
+        print_line(console(), about)
+    else:
+        print_fields(about)
+
+
+def print_all(
+    name: str,
+    found: Iterable[Model],
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    nothing: str,
+    as_json: bool,
+) -> None:
+    """Prints a list: the objects as JSON, or a table with a row for each."""
+    if as_json:
+        print_json({name: [each.to_dict() for each in found]})
+    else:
+        print_table(heads, rows, nothing=nothing)
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:

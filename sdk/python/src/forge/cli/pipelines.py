@@ -9,17 +9,8 @@ from ..declared_types import TEMPLATES
 from ..models import Pipeline
 from ..text import moment, usd
 from .connection import client_of
-from .options import (
-    AsJson,
-    Limit,
-    PipelineId,
-    Wait,
-    assignments,
-    finite,
-    read_body,
-    templates,
-)
-from .output import console, print_json, print_line, print_table
+from .options import AsJson, Limit, PipelineId, Wait, assignments, finite, read_body, templates
+from .output import console, print_all, print_json, print_line
 from .pipeline_wait import show, wait_for
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -173,10 +164,7 @@ def list_pipelines(
     """List pipelines, newest first."""
     with client_of(context) as client:
         found = list(client.pipelines.list(status=status, tag=tag, q=search, limit=limit))
-    if as_json:
-        print_json({"pipelines": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.pipeline_id,
             each.status,
@@ -186,9 +174,9 @@ def list_pipelines(
             moment(each.created_at),
         )
         for each in found
-    ]
+    )
     heads = ("PIPELINE", "STATUS", "NAME", "STEPS", "COST", "CREATED")
-    print_table(heads, rows, nothing="No pipelines")
+    print_all("pipelines", found, heads, rows, nothing="No pipelines", as_json=as_json)
 
 
 @app.command()
@@ -267,5 +255,4 @@ def reject(
 def cancel(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
     """Cancel a pipeline and its running jobs."""
     with client_of(context) as client:
-        pipeline = client.pipelines.cancel(pipeline_id)
-        _after(client, pipeline, wait=False, as_json=as_json)
+        _after(client, client.pipelines.cancel(pipeline_id), wait=False, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`forge jobs submit`: what the commands of all job types do."""
+"""Shared by the commands `forge jobs submit …` of all job types."""
 
 import typer
 
@@ -33,7 +33,7 @@ def finish(
 
 
 def _located(client: Forge, dataset: object) -> Json:
-    """The URI of the one table that a dataset has, where it is named by its id."""
+    """For a dataset given by its id: the URI of its only table."""
     if not isinstance(dataset, str) or "://" in dataset:
         return {}
     found = client.artifacts.get(dataset)
@@ -65,7 +65,7 @@ def after_submission(client: Forge, job: Job, *, wait: bool, as_json: bool) -> N
 
 
 def by_id_or_uri(given: str | None) -> Payload:
-    """A dataset by its id or its URI, whichever it is."""
+    """The payload's field for a dataset that is given by its id or its URI."""
     if given and "://" in given:
         return {"dataset_uri": given}
     return {"dataset_id": given}

@@ -9,7 +9,7 @@ from ..models import BootstrapPlan
 from ..request import without_none
 from .connection import client_of
 from .options import AsJson, Limit, WorkerId
-from .output import console, print_fields, print_json, print_line, print_table
+from .output import console, print_all, print_fields, print_json, print_line, print_one, print_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,10 +30,7 @@ def list_workers(
     """List the machines that run jobs."""
     with client_of(context) as client:
         found = list(client.workers.list(status=status, gpu=gpu, q=search, limit=limit))
-    if as_json:
-        print_json({"workers": [each.to_dict() for each in found]})
-        return
-    rows = [
+    rows = (
         (
             each.worker_id,
             f"{each.status}, draining" if each.draining else each.status,
@@ -44,9 +41,10 @@ def list_workers(
             each.status_reason,
         )
         for each in found
-    ]
+    )
     heads = ("WORKER", "STATUS", "GPU", "JOB", "UTIL", "JOBS", "WHY")
-    print_table(heads, rows, nothing="No workers: forge workers add --help")
+    nothing = "No workers: forge workers add --help"
+    print_all("workers", found, heads, rows, nothing=nothing, as_json=as_json)
 
 
 @app.command()
@@ -152,10 +150,7 @@ def drain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) 
     """Drain a worker: it finishes its job and accepts no other."""
     with client_of(context) as client:
         found = client.workers.drain(worker_id)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_line(console(), f"{found.worker_id} is draining: it accepts no other job")
+    print_one(found, f"{found.worker_id} is draining: it accepts no other job", as_json=as_json)
 
 
 @app.command()
@@ -163,10 +158,7 @@ def undrain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False
     """Let a draining worker accept jobs again."""
     with client_of(context) as client:
         found = client.workers.undrain(worker_id)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_line(console(), f"{found.worker_id} accepts jobs again")
+    print_one(found, f"{found.worker_id} accepts jobs again", as_json=as_json)
 
 
 @app.command()
@@ -190,7 +182,4 @@ def remove(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False)
     """Decommission a worker immediately. Another worker gets its job."""
     with client_of(context) as client:
         found = client.workers.remove(worker_id)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_line(console(), f"{found.worker_id} is decommissioned")
+    print_one(found, f"{found.worker_id} is decommissioned", as_json=as_json)

@@ -68,14 +68,7 @@ from .jobs import (
     ThroughputBucket,
 )
 from .lineage import Lineage, LineageEdge, LineageNode
-from .pipelines import (
-    Approval,
-    Gate,
-    Pipeline,
-    PipelineEstimate,
-    PipelineStep,
-    StepEstimate,
-)
+from .pipelines import Approval, Gate, Pipeline, PipelineEstimate, PipelineStep, StepEstimate
 
 __all__ = [
     "MANIFEST_FILE",

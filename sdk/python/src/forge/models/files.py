@@ -22,11 +22,8 @@ class ArtifactFile:
     def parse(cls, value: object) -> "ArtifactFile":
         """Raises ForgeHTTPError, and UnsafePathError for an unsafe path."""
         entry = table(value, "files")
-        path, size, sha256 = (
-            text_of(entry, "path"),
-            entry.get("size_bytes"),
-            text_of(entry, "sha256"),
-        )
+        path, size = text_of(entry, "path"), entry.get("size_bytes")
+        sha256 = text_of(entry, "sha256")
         segments_of(path)
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise ForgeHTTPError(f"size_bytes of {path} is not a size")
@@ -40,9 +37,7 @@ def files_of(answer: Mapping[str, Any]) -> tuple[ArtifactFile, ...]:
 
     Raises ForgeHTTPError and UnsafePathError.
     """
-    return tuple(
-        ArtifactFile.parse(entry) for entry in entries_of(answer.get("files") or [], "files")
-    )
+    return tuple(map(ArtifactFile.parse, entries_of(answer.get("files") or [], "files")))
 
 
 def table(value: object, name: str) -> dict[str, Any]:

@@ -36,6 +36,19 @@ class JobStatus(str, Enum):
             return cls.FAILED if has_ended else cls.PENDING
 
 
+class _WithStatus(Model):
+    """A response whose status is split into `status`, simplified, and `raw_status`, the API's."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_status(cls, answer: object) -> object:
+        if not isinstance(answer, dict) or "raw_status" in answer or "status" not in answer:
+            return answer
+        raw = answer["status"]
+        has_ended = answer.get("completed_at") is not None
+        return {**answer, "status": JobStatus.of(raw, has_ended=has_ended), "raw_status": raw}
+
+
 class PendingReason(Model):
     """Why a job waits."""
 
@@ -55,7 +68,7 @@ class JobWarning(Model):
     message: str = ""
 
 
-class BaseJob(Model):
+class BaseJob(_WithStatus):
     """A snapshot of a job: the common base of `Job` and `AsyncJob`."""
 
     shown: ClassVar[tuple[str, ...]] = (
@@ -114,15 +127,6 @@ class BaseJob(Model):
     estimated_cost_usd: float | None = None
     """Set for an unfinished job."""
     warnings: list[JobWarning] = Field(default_factory=list)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_status(cls, answer: object) -> object:
-        if not isinstance(answer, dict) or "raw_status" in answer or "status" not in answer:
-            return answer
-        raw = answer["status"]
-        has_ended = answer.get("completed_at") is not None
-        return {**answer, "status": JobStatus.of(raw, has_ended=has_ended), "raw_status": raw}
 
     @property
     def is_final(self) -> bool:
@@ -220,7 +224,7 @@ class JobThroughput(Model):
     buckets: list[ThroughputBucket] = Field(default_factory=list)
 
 
-class JobEvent(Model):
+class JobEvent(_WithStatus):
     """A change of a job's status or progress."""
 
     shown: ClassVar[tuple[str, ...]] = ("event", "status", "progress", "worker_id", "at")
@@ -235,10 +239,3 @@ class JobEvent(Model):
     worker_id: str | None = None
     error_code: str | None = None
     at: datetime | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_status(cls, answer: object) -> object:
-        if not isinstance(answer, dict) or "raw_status" in answer or "status" not in answer:
-            return answer
-        return {**answer, "status": JobStatus.of(answer["status"]), "raw_status": answer["status"]}

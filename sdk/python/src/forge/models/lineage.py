@@ -60,13 +60,11 @@ class Lineage:
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> "Lineage":
         """Raises ForgeHTTPError."""
-        nodes = [LineageNode.parse(entry) for entry in entries_of(answer.get("nodes"), "nodes")]
+        nodes = list(map(LineageNode.parse, entries_of(answer.get("nodes"), "nodes")))
         return cls(
             artifact_id=text_of(answer, "artifact_id"),
             nodes={node.id: node for node in nodes},
-            edges=tuple(
-                LineageEdge.parse(entry) for entry in entries_of(answer.get("edges"), "edges")
-            ),
+            edges=tuple(map(LineageEdge.parse, entries_of(answer.get("edges"), "edges"))),
             truncated=answer.get("truncated") is True,
             answer=answer,
         )

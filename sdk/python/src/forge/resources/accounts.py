@@ -8,17 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from ..listing import PageRequest
-from ..models import (
-    ApiKey,
-    NewApiKey,
-    NewUser,
-    RateCard,
-    RateCardAssignment,
-    RevokedApiKey,
-    User,
-)
+from ..models import ApiKey, NewApiKey, NewUser, RateCard, RateCardAssignment, RevokedApiKey, User
 from ..operation import M, Resource, listing, operation
-from ..request import Request, create, path_of, time_text
+from ..request import Request, create, path_of, time_text, without_none
 
 
 class ApiKeys(Resource[M]):
@@ -47,11 +39,11 @@ class ApiKeys(Resource[M]):
         body = {
             "name": name,
             "scope": scope,
-            "expires_at": None if expires_at is None else time_text(expires_at),
+            "expires_at": time_text(expires_at),
             "workers": workers,
             "serving_hosts": None if serving_hosts is None else [*serving_hosts],
         }
-        request = create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
+        request = create("/api/auth/api-keys", NewApiKey, body, idempotency_key)
         return replace(request, is_repeatable=False)
 
     @operation
@@ -62,8 +54,7 @@ class ApiKeys(Resource[M]):
         ends. Pass its text to another client; sign out with `revoke`. As with any new key, the text
         is returned only once.
         """
-        parse = NewApiKey.model_validate
-        request = create("/api/auth/sessions", parse, {}, idempotency_key)
+        request = create("/api/auth/sessions", NewApiKey, {}, idempotency_key)
         return replace(request, is_repeatable=False)
 
     @listing
@@ -79,14 +70,13 @@ class ApiKeys(Resource[M]):
 
         With `sessions`, lists sessions instead.
         """
-        read, query = ApiKey.model_validate, {"user_id": user_id, "sessions": sessions}
-        return PageRequest("/api/auth/api-keys", "api_keys", read, query, limit, page_size)
+        query = {"user_id": user_id, "sessions": sessions}
+        return PageRequest("/api/auth/api-keys", "api_keys", ApiKey, query, limit, page_size)
 
     @operation
     def revoke(self, key_id: str) -> Request[RevokedApiKey]:
         """Revokes a key immediately."""
-        path = path_of("/api/auth/api-keys/{}", key_id)
-        return Request("DELETE", path, RevokedApiKey.model_validate)
+        return Request("DELETE", path_of("/api/auth/api-keys/{}", key_id), RevokedApiKey)
 
 
 class Users(Resource[M]):
@@ -98,21 +88,19 @@ class Users(Resource[M]):
     ) -> Request[NewUser]:
         """Creates a tenant with its first key. The key's text is returned only once."""
         body = {"name": name, "user_id": user_id}
-        request = create("/api/admin/users", NewUser.model_validate, body, idempotency_key)
+        request = create("/api/admin/users", NewUser, body, idempotency_key)
         return replace(request, is_repeatable=False)
 
     @listing
     def list(self, *, limit: int | None = None, page_size: int | None = None) -> PageRequest[User]:
         """Lists tenants, newest first. `limit`: maximum number in total."""
-        read = User.model_validate
-        return PageRequest("/api/admin/users", "users", read, {}, limit, page_size)
+        return PageRequest("/api/admin/users", "users", User, {}, limit, page_size)
 
     @operation
     def set_payment_customer(self, user_id: str, payment_customer_id: str | None) -> Request[User]:
         """Sets the id of the paying customer at the payment processor. None removes it."""
         path = path_of("/api/admin/users/{}/payment-customer", user_id)
-        body = {"payment_customer_id": payment_customer_id}
-        return Request("PUT", path, User.model_validate, body=body)
+        return Request("PUT", path, User, body={"payment_customer_id": payment_customer_id})
 
     @operation
     def set_rate_card(
@@ -120,10 +108,8 @@ class Users(Resource[M]):
     ) -> Request[RateCardAssignment]:
         """Sets the rate card of a tenant from a date."""
         path = path_of("/api/admin/users/{}/rate-card", user_id)
-        body = {"rate_card": rate_card}
-        if effective_from is not None:
-            body["effective_from"] = time_text(effective_from)
-        return Request("PUT", path, RateCardAssignment.model_validate, body=body)
+        body = without_none({"rate_card": rate_card, "effective_from": time_text(effective_from)})
+        return Request("PUT", path, RateCardAssignment, body=body)
 
 
 class RateCards(Resource[M]):
@@ -139,17 +125,12 @@ class RateCards(Resource[M]):
         idempotency_key: str | None = None,
     ) -> Request[RateCard]:
         """Creates a new version of a card. Versions are immutable. Prices are decimal strings."""
-        body = {
-            "name": name,
-            "prices": prices,
-            "effective_from": None if effective_from is None else time_text(effective_from),
-        }
-        return create("/api/admin/rate-cards", RateCard.model_validate, body, idempotency_key)
+        body = {"name": name, "prices": prices, "effective_from": time_text(effective_from)}
+        return create("/api/admin/rate-cards", RateCard, body, idempotency_key)
 
     @listing
     def list(
         self, *, limit: int | None = None, page_size: int | None = None
     ) -> PageRequest[RateCard]:
         """Lists all versions of all cards. `limit`: maximum number in total."""
-        read = RateCard.model_validate
-        return PageRequest("/api/admin/rate-cards", "rate_cards", read, {}, limit, page_size)
+        return PageRequest("/api/admin/rate-cards", "rate_cards", RateCard, {}, limit, page_size)

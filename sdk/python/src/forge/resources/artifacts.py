@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from .. import pull as pulling
 from .. import verification
 from ..async_transport import AsyncTransport
 from ..errors import ForgeAPIError, ForgeError
-from ..in_thread import FileWork
+from ..in_thread import R, T, run_in_thread
 from ..listing import PageRequest
 from ..models import (
     MANIFEST_FILE,
@@ -71,13 +71,12 @@ class ArtifactsOperations(Resource[M]):
             "deleted": deleted,
             "user_id": user_id,
         }
-        read = Artifact.model_validate
-        return PageRequest("/api/artifacts", "artifacts", read, query, limit, page_size)
+        return PageRequest("/api/artifacts", "artifacts", Artifact, query, limit, page_size)
 
     @operation
     def get(self, artifact_id: str) -> Request[Artifact]:
         """Reads an artifact with its manifest."""
-        return get(path_of("/api/artifacts/{}", artifact_id), Artifact.model_validate)
+        return get(path_of("/api/artifacts/{}", artifact_id), Artifact)
 
     @operation
     def delete(self, artifact_id: str) -> Request[Artifact]:
@@ -85,8 +84,7 @@ class ArtifactsOperations(Resource[M]):
 
         Raises ConflictError if the artifact is in use.
         """
-        path = path_of("/api/artifacts/{}", artifact_id)
-        return Request("DELETE", path, Artifact.model_validate)
+        return Request("DELETE", path_of("/api/artifacts/{}", artifact_id), Artifact)
 
     @operation
     def manifest(self, artifact_id: str) -> Request[dict[str, Any]]:
@@ -105,8 +103,7 @@ class ArtifactsOperations(Resource[M]):
         Its `url` is a path of the API: prepend the client's `base_url`.
         """
         address = path_of("/api/artifacts/{}/tickets", artifact_id)
-        parse = DownloadTicket.model_validate
-        return Request("POST", address, parse, body={"path": path})
+        return Request("POST", address, DownloadTicket, body={"path": path})
 
     @operation
     def lineage(self, artifact_id: str) -> Request[Lineage]:
@@ -117,21 +114,19 @@ class ArtifactsOperations(Resource[M]):
     def preview(self, artifact_id: str, path: str | None = None) -> Request[TablePreview]:
         """Reads the first rows of a table, and statistics of its columns."""
         address = path_of("/api/artifacts/{}/preview", artifact_id)
-        request = Request("GET", address, TablePreview.model_validate, {"path": path})
-        return request.slow()
+        return Request("GET", address, TablePreview, {"path": path}).slow()
 
     @operation
     def storage(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[StorageUsage]:
         """Reads the storage usage of all artifacts, now and over a month."""
-        parse = StorageUsage.model_validate
-        return get("/api/storage", parse, period=period, user_id=user_id)
+        return get("/api/storage", StorageUsage, period=period, user_id=user_id)
 
     @operation
     def retention(self, *, user_id: str | None = None) -> Request[RetentionRules]:
         """Reads the retention rules."""
-        return get("/api/retention", RetentionRules.model_validate, user_id=user_id)
+        return get("/api/retention", RetentionRules, user_id=user_id)
 
     @operation
     def set_retention(
@@ -140,7 +135,7 @@ class ArtifactsOperations(Resource[M]):
         """Replaces the retention rules: `[{"kind": "raw_dataset", "keep_days": 30}]`."""
         query = {"user_id": user_id}
         body = {"rules": [dict(rule) for rule in rules]}
-        return Request("PUT", "/api/retention", RetentionRules.model_validate, query, body)
+        return Request("PUT", "/api/retention", RetentionRules, query, body)
 
 
 class Artifacts(ArtifactsOperations[Sync]):
@@ -149,11 +144,7 @@ class Artifacts(ArtifactsOperations[Sync]):
     _transport: Transport
 
     def download(
-        self,
-        artifact_id: str,
-        path: str,
-        target: Path | str,
-        on_progress: OnProgress | None = None,
+        self, artifact_id: str, path: str, target: Path | str, on_progress: OnProgress | None = None
     ) -> Path:
         """Downloads one file of the manifest. Resumes after a lost connection.
 
@@ -211,7 +202,7 @@ class Artifacts(ArtifactsOperations[Sync]):
 
         def stored_manifest() -> bytes | None:
             try:
-                return self._transport.read(_file_address(artifact_id, MANIFEST_FILE))
+                return b"".join(self._transport.stream(_file_address(artifact_id, MANIFEST_FILE)))
             except ForgeAPIError as error:
                 _require_gone(error)
                 return None
@@ -235,28 +226,27 @@ class Artifacts(ArtifactsOperations[Sync]):
 class AsyncArtifacts(ArtifactsOperations[Async]):
     """`AsyncForge.artifacts`. Transfers and checks files in threads."""
 
-    def __init__(self, transport: AsyncTransport, work: FileWork) -> None:
-        super().__init__(transport)
-        self._work = work
+    _transport: AsyncTransport
+
+    async def _in_thread(
+        self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
+    ) -> R:
+        """Calls a method of `Artifacts`, whose last parameter reports the progress."""
+        return await run_in_thread(
+            self._transport.wire,
+            lambda transport, report: method(Artifacts(transport), *args, report),
+            on_progress,
+        )
 
     async def download(
-        self,
-        artifact_id: str,
-        path: str,
-        target: Path | str,
-        on_progress: OnProgress | None = None,
+        self, artifact_id: str, path: str, target: Path | str, on_progress: OnProgress | None = None
     ) -> Path:
         """Downloads one file of the manifest. Resumes after a lost connection.
 
         Raises IntegrityError if it does not match the manifest, and ForgeError if the manifest has
         no such file. In both cases, the target is not written.
         """
-        return await self._work.run(
-            lambda transport, report: Artifacts(transport).download(
-                artifact_id, path, target, report
-            ),
-            on_progress,
-        )
+        return await self._in_thread(Artifacts.download, on_progress, artifact_id, path, target)
 
     async def pull(
         self, artifact_id: str, directory: Path | str, on_progress: OnProgress | None = None
@@ -265,23 +255,18 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
 
         Raises IntegrityError, and UnsafePathError if a file would be outside of the directory.
         """
-        return await self._work.run(
-            lambda transport, report: Artifacts(transport).pull(artifact_id, directory, report),
-            on_progress,
-        )
+        return await self._in_thread(Artifacts.pull, on_progress, artifact_id, directory)
 
     async def archive(self, artifact_id: str, target: Path | str) -> Path:
         """Downloads all files as one tar file. It has no checksum: prefer `pull`."""
-        return await self._work.run(
-            lambda transport, _: Artifacts(transport).archive(artifact_id, target), None
+        wire = self._transport.wire
+        return await run_in_thread(
+            wire, lambda transport, _: Artifacts(transport).archive(artifact_id, target), None
         )
 
     async def verify(self, artifact_id: str, on_check: OnCheck | None = None) -> Verification:
         """Downloads all files and compares them with the manifest, without storing them."""
-        return await self._work.run(
-            lambda transport, report: Artifacts(transport).verify(artifact_id, report),
-            on_check,
-        )
+        return await self._in_thread(Artifacts.verify, on_check, artifact_id)
 
     async def verify_local(
         self, artifact_id: str, directory: Path | str, on_check: OnCheck | None = None
@@ -290,12 +275,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
 
         Raises ForgeError if it is not a directory.
         """
-        return await self._work.run(
-            lambda transport, report: Artifacts(transport).verify_local(
-                artifact_id, directory, report
-            ),
-            on_check,
-        )
+        return await self._in_thread(Artifacts.verify_local, on_check, artifact_id, directory)
 
 
 def _require_gone(error: ForgeAPIError) -> None:

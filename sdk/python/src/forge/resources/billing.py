@@ -30,16 +30,14 @@ class Billing(Resource[M]):
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[BillingSummary]:
         """Summarizes a month by type, tag and pipeline, with invoice, forecast and budget."""
-        parse = BillingSummary.model_validate
-        return get("/api/billing/summary", parse, period=period, user_id=user_id)
+        return get("/api/billing/summary", BillingSummary, period=period, user_id=user_id)
 
     @operation
     def daily(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[DailyBilling]:
         """Reads the cost of each day of a month, by job type. The total equals the summary."""
-        parse = DailyBilling.model_validate
-        return get("/api/billing/daily", parse, period=period, user_id=user_id)
+        return get("/api/billing/daily", DailyBilling, period=period, user_id=user_id)
 
     @listing
     def records(
@@ -56,31 +54,31 @@ class Billing(Resource[M]):
 
         Newest first; with `sort="cost"`, most expensive first. `limit`: maximum number in total.
         """
-        read = BillingRecord.model_validate
         query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}
-        return PageRequest("/api/billing/records", "records", read, query, limit, page_size)
+        return PageRequest(
+            "/api/billing/records", "records", BillingRecord, query, limit, page_size
+        )
 
     @operation
     def record(self, job_id: str | BaseJob) -> Request[BillingRecord]:
         """Reads the bill of one job, with the formula and its numbers."""
-        path = path_of("/api/billing/records/{}", id_of(job_id))
-        return get(path, BillingRecord.model_validate)
+        return get(path_of("/api/billing/records/{}", id_of(job_id)), BillingRecord)
 
     @operation
     def rates(self, *, user_id: str | None = None) -> Request[Rates]:
         """Reads the rates for a job submitted now."""
-        return get("/api/billing/rates", Rates.model_validate, user_id=user_id)
+        return get("/api/billing/rates", Rates, user_id=user_id)
 
     @operation
     def estimate(self, job_type: str, payload: Mapping[str, Any]) -> Request[Estimate]:
         """Estimates the cost of a job, with a range. Does not submit it."""
         body = {"job_type": job_type, "payload": payload}
-        return Request("POST", "/api/billing/estimate", Estimate.model_validate, body=body)
+        return Request("POST", "/api/billing/estimate", Estimate, body=body)
 
     @operation
     def budget(self, *, user_id: str | None = None) -> Request[BudgetAnswer]:
         """Reads the monthly cap and the current usage."""
-        return get("/api/billing/budget", BudgetAnswer.model_validate, user_id=user_id)
+        return get("/api/billing/budget", BudgetAnswer, user_id=user_id)
 
     @operation
     def set_budget(
@@ -97,8 +95,7 @@ class Billing(Resource[M]):
         body: dict[str, object] = {"cap_usd": cap_usd}
         if warning_usd is not ...:
             body["warning_usd"] = warning_usd
-        parse = BudgetAnswer.model_validate
-        return Request("PUT", "/api/billing/budget", parse, {"user_id": user_id}, body)
+        return Request("PUT", "/api/billing/budget", BudgetAnswer, {"user_id": user_id}, body)
 
     @operation
     def export(self, period: str | None = None, *, user_id: str | None = None) -> Request[str]:
@@ -109,13 +106,8 @@ class Billing(Resource[M]):
 
     @listing
     def audit(
-        self,
-        *,
-        user_id: str | None = None,
-        limit: int | None = None,
-        page_size: int | None = None,
+        self, *, user_id: str | None = None, limit: int | None = None, page_size: int | None = None
     ) -> PageRequest[AuditEntry]:
         """Lists changes of budgets and other settings, newest first."""
-        read = AuditEntry.model_validate
         query = {"user_id": user_id}
-        return PageRequest("/api/audit", "entries", read, query, limit, page_size)
+        return PageRequest("/api/audit", "entries", AuditEntry, query, limit, page_size)

@@ -35,14 +35,12 @@ class DeploymentsOperations(Resource[M]):
     ) -> PageRequest[Deployment]:
         """Lists deployments, newest first. `limit`: maximum number in total."""
         query = {"status": status, "user_id": user_id}
-        read = Deployment.model_validate
-        return PageRequest("/api/deployments", "deployments", read, query, limit, page_size)
+        return PageRequest("/api/deployments", "deployments", Deployment, query, limit, page_size)
 
     @operation
     def get(self, deployment_id: str) -> Request[DeploymentDetail]:
         """Reads a deployment with its placements."""
-        path = path_of("/api/deployments/{}", deployment_id)
-        return get(path, DeploymentDetail.model_validate)
+        return get(path_of("/api/deployments/{}", deployment_id), DeploymentDetail)
 
     @operation
     def stats(
@@ -57,13 +55,12 @@ class DeploymentsOperations(Resource[M]):
         """Reads requests, errors, latency and tokens of the last day."""
         path = path_of("/api/deployments/{}/stats", deployment_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
-        return get(path, DeploymentStats.model_validate, **query)
+        return get(path, DeploymentStats, **query)
 
     @operation
     def stop(self, deployment_id: str) -> Request[DeploymentDetail]:
         """Stops the deployment and its billing."""
-        path = path_of("/api/deployments/{}/stop", deployment_id)
-        return post(path, DeploymentDetail.model_validate)
+        return post(path_of("/api/deployments/{}/stop", deployment_id), DeploymentDetail)
 
     @operation
     def scale(
@@ -76,7 +73,7 @@ class DeploymentsOperations(Resource[M]):
         """Changes the number of replicas."""
         path = path_of("/api/deployments/{}", deployment_id)
         body = without_none({"min_replicas": min_replicas, "max_replicas": max_replicas})
-        return Request("PATCH", path, DeploymentDetail.model_validate, body=body)
+        return Request("PATCH", path, DeploymentDetail, body=body)
 
     @operation
     def ask(

@@ -13,7 +13,7 @@ from ..listing import PageRequest
 from ..log_range import BEYOND, LogRange
 from ..models import Artifact, Attempt, BaseJob, JobCounts, JobMetrics, JobThroughput
 from ..operation import M, Resource, listing, operation
-from ..request import AppliedCheck, Request, create, get, path_of, post
+from ..request import AppliedCheck, Request, create, get, get_list, path_of, post
 
 J = TypeVar("J", bound=BaseJob)
 
@@ -29,10 +29,7 @@ def id_of(job: JobRef) -> str:
 
 
 def read_artifacts(job: JobRef) -> Request[ArtifactList]:
-    return get(
-        path_of("/api/jobs/{}/artifacts", id_of(job)),
-        lambda answer: [Artifact.model_validate(each) for each in answer.get("artifacts", [])],
-    )
+    return get_list(path_of("/api/jobs/{}/artifacts", id_of(job)), "artifacts", Artifact)
 
 
 def completed(job: J) -> J:
@@ -51,11 +48,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
     @operation
     def submit(
-        self,
-        job_type: str,
-        body: Mapping[str, Any],
-        *,
-        idempotency_key: str | None = None,
+        self, job_type: str, body: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> Request[J]:
         """Submits a body in the API's format. `client.train` etc. have typed parameters."""
         return create(path_of("/api/jobs/{}", job_type), self.read, body, idempotency_key)
@@ -110,8 +103,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
         Counts only finished jobs that ended after `ended_after`. Default: one day ago.
         """
-        query = {"ended_after": ended_after, "user_id": user_id}
-        return get("/api/jobs/counts", JobCounts.model_validate, **query)
+        return get("/api/jobs/counts", JobCounts, ended_after=ended_after, user_id=user_id)
 
     @operation
     def throughput(
@@ -131,7 +123,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
             "job_type": job_type,
             "user_id": user_id,
         }
-        return get("/api/jobs/throughput", JobThroughput.model_validate, **query)
+        return get("/api/jobs/throughput", JobThroughput, **query)
 
     @operation
     def get(self, job_id: JobRef) -> Request[J]:
@@ -146,25 +138,19 @@ class JobsOperations(Resource[M], Generic[M, J]):
         """
         request = post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
         applied_check = AppliedCheck(
-            {"job_already_finished"},
-            self._get(job_id),
-            lambda job: job.error_code == "cancelled",
+            {"job_already_finished"}, self._get(job_id), lambda job: job.error_code == "cancelled"
         )
         return replace(request, applied_check=applied_check)
 
     @operation
     def retry(self, job_id: JobRef, *, idempotency_key: str | None = None) -> Request[J]:
         """Submits a new job with the same payload."""
-        path = path_of("/api/jobs/{}/retry", id_of(job_id))
-        return create(path, self.read, {}, idempotency_key)
+        return create(path_of("/api/jobs/{}/retry", id_of(job_id)), self.read, {}, idempotency_key)
 
     @operation
     def attempts(self, job_id: JobRef) -> Request[AttemptList]:
         """Lists the attempts of the job."""
-        return get(
-            path_of("/api/jobs/{}/attempts", id_of(job_id)),
-            lambda answer: [Attempt.model_validate(each) for each in answer.get("attempts", [])],
-        )
+        return get_list(path_of("/api/jobs/{}/attempts", id_of(job_id)), "attempts", Attempt)
 
     @operation
     def artifacts(self, job_id: JobRef) -> Request[ArtifactList]:
@@ -181,8 +167,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
         if tail_bytes:
             headers["Range"] = f"bytes=-{tail_bytes}"
         path = path_of("/api/jobs/{}/logs", id_of(job_id))
-        query = {"attempt": attempt}
-        return Request("GET", path, str, query, headers=headers, is_text=True)
+        return Request("GET", path, str, {"attempt": attempt}, headers=headers, is_text=True)
 
     @operation
     def metrics(
@@ -190,17 +175,11 @@ class JobsOperations(Resource[M], Generic[M, J]):
     ) -> Request[JobMetrics]:
         """Reads the job's metrics over time: progress, and the numbers of its `::forge` lines."""
         path = path_of("/api/jobs/{}/metrics", id_of(job_id))
-        query = {"attempt": attempt, "max_points": max_points}
-        return get(path, JobMetrics.model_validate, **query)
+        return get(path, JobMetrics, attempt=attempt, max_points=max_points)
 
     @operation
     def log_range(
-        self,
-        job_id: JobRef,
-        *,
-        start: int = 0,
-        end: int | None = None,
-        attempt: int | None = None,
+        self, job_id: JobRef, *, start: int = 0, end: int | None = None, attempt: int | None = None
     ) -> Request[LogRange]:
         """Reads bytes of the log from `start` (inclusive) to `end` (exclusive).
 
@@ -209,19 +188,12 @@ class JobsOperations(Resource[M], Generic[M, J]):
         if start < 0 or (end is not None and end <= start):
             raise ForgeError("start must not be negative, and end must be more than start")
         last = "" if end is None else end - 1
-        headers = {
-            "Accept": "text/plain",
-            "Accept-Encoding": "identity",
-            "Range": f"bytes={start}-{last}",
-        }
+        headers = {"Accept": "text/plain", "Accept-Encoding": "identity"}
+        headers["Range"] = f"bytes={start}-{last}"
+        path = path_of("/api/jobs/{}/logs", id_of(job_id))
+        query = {"attempt": attempt}
         return Request(
-            "GET",
-            path_of("/api/jobs/{}/logs", id_of(job_id)),
-            LogRange.of,
-            {"attempt": attempt},
-            headers=headers,
-            is_whole=True,
-            also={BEYOND},
+            "GET", path, LogRange.of, query, headers=headers, is_whole=True, also={BEYOND}
         )
 
     def _log_stream(self, job_id: JobRef, attempt: int | None) -> Following:

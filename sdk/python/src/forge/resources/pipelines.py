@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..async_transport import AsyncTransport
-from ..errors import ForgeError, PipelineFailedError
+from ..errors import PipelineFailedError
 from ..following import OUTAGE_S
 from ..listing import PageRequest
 from ..models import Pipeline, PipelineEstimate
@@ -59,7 +59,7 @@ class PipelinesOperations(Resource[M]):
             "name": name,
             "tags": tags,
         }
-        return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
+        return create("/api/pipelines", Pipeline, body, idempotency_key)
 
     run = create
     """Alias of `create`."""
@@ -67,7 +67,7 @@ class PipelinesOperations(Resource[M]):
     @operation
     def submit(self, body: Fields, *, idempotency_key: str | None = None) -> Request[Pipeline]:
         """Starts a pipeline from a body in the API's format."""
-        return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
+        return create("/api/pipelines", Pipeline, body, idempotency_key)
 
     @listing
     def list(
@@ -85,14 +85,12 @@ class PipelinesOperations(Resource[M]):
         `q`: the beginning of an id, or a part of a name or tag.
         """
         query = {"status": status, "tag": tag, "q": q, "user_id": user_id}
-        read = Pipeline.model_validate
-        return PageRequest("/api/pipelines", "pipelines", read, query, limit, page_size)
+        return PageRequest("/api/pipelines", "pipelines", Pipeline, query, limit, page_size)
 
     @operation
     def estimate(self, body: Mapping[str, Any]) -> Request[PipelineEstimate]:
         """Estimates cost and duration of a pipeline, from a body as for `submit`."""
-        parse = PipelineEstimate.model_validate
-        return Request("POST", "/api/pipelines/estimate", parse, body=body)
+        return Request("POST", "/api/pipelines/estimate", PipelineEstimate, body=body)
 
     @operation
     def get(self, pipeline_id: str) -> Request[Pipeline]:
@@ -102,7 +100,7 @@ class PipelinesOperations(Resource[M]):
     @operation
     def cancel(self, pipeline_id: str) -> Request[Pipeline]:
         """Cancels the pipeline and its running jobs."""
-        return post(path_of("/api/pipelines/{}/cancel", pipeline_id), Pipeline.model_validate)
+        return post(path_of("/api/pipelines/{}/cancel", pipeline_id), Pipeline)
 
     @operation
     def resume(
@@ -117,7 +115,7 @@ class PipelinesOperations(Resource[M]):
         """Resumes from the failed step. With `from_step`, repeats that step and all later ones."""
         path = path_of("/api/pipelines/{}/resume", pipeline_id)
         body = {"from": from_step, "budget_usd": budget_usd, "gates": gates}
-        return create(path, Pipeline.model_validate, body, idempotency_key)
+        return create(path, Pipeline, body, idempotency_key)
 
     @operation
     def approve(
@@ -133,13 +131,8 @@ class PipelinesOperations(Resource[M]):
         `step` defaults to the waiting step. Without it, the request is not retried if the response
         is lost.
         """
-        request = post(
-            path_of("/api/pipelines/{}/approve", pipeline_id),
-            Pipeline.model_validate,
-            step=step,
-            approved=approved,
-            note=note,
-        )
+        path = path_of("/api/pipelines/{}/approve", pipeline_id)
+        request = post(path, Pipeline, step=step, approved=approved, note=note)
         if step is None:
             # No retry: it could approve the next waiting step.
             return replace(request, is_repeatable=False)
@@ -160,10 +153,10 @@ class PipelinesOperations(Resource[M]):
         """Changes the budget of a running pipeline. None removes it."""
         path = path_of("/api/pipelines/{}/budget", pipeline_id)
         body = {"budget_usd": budget_usd, **without_none({"warning_usd": warning_usd})}
-        return Request("PUT", path, Pipeline.model_validate, body=body)
+        return Request("PUT", path, Pipeline, body=body)
 
     def _get(self, pipeline_id: str) -> Request[Pipeline]:
-        return get(path_of("/api/pipelines/{}", pipeline_id), Pipeline.model_validate)
+        return get(path_of("/api/pipelines/{}", pipeline_id), Pipeline)
 
 
 class _PipelineWatch:
@@ -172,10 +165,7 @@ class _PipelineWatch:
     def __init__(
         self, pipeline_id: str, poll_interval: float, timeout: float | None, stop_at_approval: bool
     ) -> None:
-        if not poll_interval > 0:
-            raise ForgeError("poll_interval must be more than 0")
-        self._poll_interval = poll_interval
-        self.deadline = Deadline(pipeline_id, timeout)
+        self.deadline = Deadline(pipeline_id, poll_interval, timeout)
         self._stop_at_approval = stop_at_approval
         self._last: Pipeline | None = None
 
@@ -192,12 +182,8 @@ class _PipelineWatch:
             raise PipelineFailedError(pipeline)
         if self._stop_at_approval and pipeline.status == "waiting_approval":
             return True
-        self.deadline.status = pipeline.status
-        self.deadline.check()
+        self.deadline.check(pipeline.status)
         return False
-
-    def pause_s(self) -> float:
-        return max(0.0, min(self._poll_interval, self.deadline.left_s()))
 
 
 class Pipelines(PipelinesOperations[Sync]):
@@ -227,7 +213,7 @@ class Pipelines(PipelinesOperations[Sync]):
                 on_update(pipeline)
             if watch.is_over(pipeline):
                 return pipeline
-            self._transport.pause(watch.pause_s())
+            self._transport.pause(watch.deadline.pause_s())
 
 
 class AsyncPipelines(PipelinesOperations[Async]):
@@ -257,4 +243,4 @@ class AsyncPipelines(PipelinesOperations[Async]):
                 on_update(pipeline)
             if watch.is_over(pipeline):
                 return pipeline
-            await self._transport.pause(watch.pause_s())
+            await self._transport.pause(watch.deadline.pause_s())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..models import Identity, Limit, Readiness
 from ..operation import M, Resource, operation
-from ..request import Request, get
+from ..request import Request, get, get_list
 
 
 class Service(Resource[M]):
@@ -15,16 +15,12 @@ class Service(Resource[M]):
     @operation
     def ping(self) -> Request[Identity]:
         """Checks the key and reads its owner."""
-        return get("/api/auth/ping", Identity.model_validate)
+        return get("/api/auth/ping", Identity)
 
     @operation
     def limits(self, *, user_id: str | None = None) -> Request[list[Limit]]:
         """Reads the limits of your tenant and their usage. An admin may choose the tenant."""
-        return get(
-            "/api/limits",
-            lambda answer: [Limit.model_validate(each) for each in answer.get("limits", [])],
-            user_id=user_id,
-        )
+        return get_list("/api/limits", "limits", Limit, user_id=user_id)
 
     @operation
     def is_alive(self) -> Request[bool]:
@@ -34,7 +30,7 @@ class Service(Resource[M]):
     @operation
     def is_ready(self) -> Request[Readiness]:
         """Whether the server is ready. Raises ForgeHTTPError if it is not."""
-        return get("/readyz", Readiness.model_validate)
+        return get("/readyz", Readiness)
 
     @operation
     def openapi(self) -> Request[dict[str, Any]]:

@@ -13,18 +13,18 @@ from .submitting import J
 
 
 class Submissions(JobTypeMethods[M, J], Generic[M, J]):
-    """Submit jobs. A parameter that is left out has the API's default.
+    """Submissions accept both of the API's field sets. Missing parameters have the API's defaults.
 
-    Where a parameter has two names, both are the API's. Each submission also takes `resources`,
-    `priority`, `tags`, `params`, `notes`, `timeout_s`, `max_attempts` and `idempotency_key`.
+    Each one also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
+    `max_attempts` and `idempotency_key`.
     """
 
     @operation
     def status(self, job_id: str | BaseJob) -> Request[J]:
-        """The job as it is now."""
+        """Reads the current state of a job."""
         return Request("GET", path_of("/api/jobs/{}", id_of(job_id)), self.jobs.read)
 
     @operation
     def get_artifacts(self, job_id: str | BaseJob) -> Request[list[Artifact]]:
-        """What a job left behind: metadata and URIs. `client.artifacts` has the files."""
+        """The artifacts of a job: metadata and URIs. `client.artifacts` has their files."""
         return read_artifacts(job_id)

@@ -1,4 +1,4 @@
-"""What the methods that submit jobs share."""
+"""Shared by all methods that submit a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Submitting(Resource[M], Generic[M, J]):
 
 
 def by_place(dataset_id: str | None, dataset_uri: str | None) -> tuple[str | None, str | None]:
-    """By place, a dataset is named by either: a URI can't be an id."""
+    """Lets a positional `dataset_id` also be a URI: an id has no "://"."""
     if dataset_id and dataset_uri is None and "://" in dataset_id:
         return None, dataset_id
     return dataset_id, dataset_uri

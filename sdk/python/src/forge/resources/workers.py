@@ -55,14 +55,13 @@ class Workers(Resource[M]):
 
         `gpu`: a part of the GPU's name. `q`: a part of an id or tag.
         """
-        read = Worker.model_validate
         query = {"status": status, "gpu": gpu, "q": q, "user_id": user_id}
-        return PageRequest("/api/workers", "workers", read, query, limit, page_size)
+        return PageRequest("/api/workers", "workers", Worker, query, limit, page_size)
 
     @operation
     def summary(self, *, user_id: str | None = None) -> Request[Fleet]:
         """Counts workers and GPUs, and reads their utilisation."""
-        return get("/api/fleet", Fleet.model_validate, user_id=user_id)
+        return get("/api/fleet", Fleet, user_id=user_id)
 
     @operation
     def samples(
@@ -75,13 +74,12 @@ class Workers(Resource[M]):
     ) -> Request[WorkerSamples]:
         """Reads a worker's utilisation and memory over the last day."""
         path = path_of("/api/workers/{}/samples", worker_id)
-        query = {"since": since, "until": until, "bucket_s": bucket_s}
-        return get(path, WorkerSamples.model_validate, **query)
+        return get(path, WorkerSamples, since=since, until=until, bucket_s=bucket_s)
 
     @operation
     def get(self, worker_id: str) -> Request[WorkerDetail]:
         """Reads a worker with the progress of its set-up."""
-        return get(path_of("/api/workers/{}", worker_id), WorkerDetail.model_validate)
+        return get(path_of("/api/workers/{}", worker_id), WorkerDetail)
 
     @operation
     def register(
@@ -94,8 +92,7 @@ class Workers(Resource[M]):
     ) -> Request[RegisteredWorker]:
         """Lets the server set up a machine over SSH."""
         body = {"ssh_host": ssh_host, "ssh_user": ssh_user, **machine}
-        parse = RegisteredWorker.model_validate
-        return create("/api/workers/register", parse, body, idempotency_key)
+        return create("/api/workers/register", RegisteredWorker, body, idempotency_key)
 
     @operation
     def plan(
@@ -103,7 +100,7 @@ class Workers(Resource[M]):
     ) -> Request[BootstrapPlan]:
         """Returns what `register` would do to the machine, without doing it."""
         body = {"ssh_host": ssh_host, "ssh_user": ssh_user, **machine, "plan": True}
-        return post("/api/workers/register", BootstrapPlan.model_validate, **body)
+        return post("/api/workers/register", BootstrapPlan, **body)
 
     @operation
     def bootstrap(
@@ -111,8 +108,8 @@ class Workers(Resource[M]):
     ) -> Request[WorkerDetail]:
         """Sets up a machine again. A new `ssh_host_key` replaces the trusted one."""
         path = path_of("/api/workers/{}/bootstrap", worker_id)
-        request = post(path, WorkerDetail.model_validate, ssh_host_key=ssh_host_key)
-        look = get(path_of("/api/workers/{}", worker_id), WorkerDetail.model_validate)
+        request = post(path, WorkerDetail, ssh_host_key=ssh_host_key)
+        look = get(path_of("/api/workers/{}", worker_id), WorkerDetail)
         applied_check = AppliedCheck(
             {"worker_in_service"}, look, lambda worker: worker.status == "bootstrapping"
         )
@@ -121,20 +118,19 @@ class Workers(Resource[M]):
     @operation
     def drain(self, worker_id: str) -> Request[Worker]:
         """Drains a worker: it finishes its job and accepts no other."""
-        return post(path_of("/api/workers/{}/drain", worker_id), Worker.model_validate)
+        return post(path_of("/api/workers/{}/drain", worker_id), Worker)
 
     @operation
     def undrain(self, worker_id: str) -> Request[Worker]:
         """Lets a draining worker accept jobs again. An ended agent must be restarted."""
-        return post(path_of("/api/workers/{}/undrain", worker_id), Worker.model_validate)
+        return post(path_of("/api/workers/{}/undrain", worker_id), Worker)
 
     @operation
     def reset(self, worker_id: str) -> Request[Worker]:
         """Puts a worker in `error` back into service. For admins."""
-        return post(path_of("/api/workers/{}/reset", worker_id), Worker.model_validate)
+        return post(path_of("/api/workers/{}/reset", worker_id), Worker)
 
     @operation
     def remove(self, worker_id: str) -> Request[DecommissionedWorker]:
         """Decommissions a worker."""
-        path = path_of("/api/workers/{}", worker_id)
-        return Request("DELETE", path, DecommissionedWorker.model_validate)
+        return Request("DELETE", path_of("/api/workers/{}", worker_id), DecommissionedWorker)
