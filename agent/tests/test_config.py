@@ -34,6 +34,29 @@ def test_falls_back_to_the_local_stack(tmp_path: Path) -> None:
     assert (config.api_url, config.api_key) == ("http://127.0.0.1:1", "w")
 
 
+def _stack_at(folder: Path, api_url: str, **env: str) -> tuple[str, str]:
+    (folder / "stack.json").write_text(json.dumps({"api_url": api_url, "worker_api_key": "local"}))
+    config = AgentConfig.load(env={"FORGE_HOME": str(folder), **env})
+    return config.api_url, config.api_key
+
+
+def test_no_key_goes_to_an_address_that_it_is_not_for(tmp_path: Path) -> None:
+    local = "http://127.0.0.1:1"
+    assert _stack_at(tmp_path, local, SERVICE_API_KEY="mine") == (local, "mine")
+    assert _stack_at(tmp_path, local, SERVICE_API_URL=f"{local}/") == (local, "local")
+    with pytest.raises(ConfigError, match="SERVICE_API_URL is not set"):
+        _stack_at(tmp_path, "http://elsewhere:1", SERVICE_API_KEY="mine")
+    with pytest.raises(ConfigError, match="SERVICE_API_KEY is not set"):
+        _stack_at(tmp_path, local, SERVICE_API_URL="http://elsewhere:1")
+
+
+@pytest.mark.parametrize("content", ["[]", "1", "not JSON"])
+def test_a_stack_file_that_is_no_object_counts_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "stack.json").write_text(content)
+    with pytest.raises(ConfigError, match="no local stack runs"):
+        AgentConfig.load(env={"FORGE_HOME": str(tmp_path)})
+
+
 def test_variables_and_flags_override_the_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     config = _load(

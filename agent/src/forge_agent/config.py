@@ -1,6 +1,5 @@
 """The agent's configuration, in order of precedence: flags, environment, TOML file, defaults."""
 
-import json
 import os
 import re
 import shlex
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .declared_types import DEPLOYMENT_TYPE, JOB_TYPES
+from .local_stack import find_control_plane
 from .settings import SETTINGS, ConfigError, parse_setting
 
 
@@ -105,13 +105,9 @@ class AgentConfig:
                 values[setting.name] = parse_setting(setting, given)
         if content:
             raise ConfigError(f"{chosen}: unknown setting {', '.join(sorted(content))}")
-        stack = _read_stack_file(env)
-        for name, key in (("api_url", "api_url"), ("api_key", "worker_api_key")):
-            values[name] = values.get(name) or stack.get(key)
-            if not values[name]:
-                variable = f"SERVICE_{name.upper()}"
-                raise ConfigError(f"{variable} is not set, and no local stack is running")
-        values["api_url"] = values["api_url"].rstrip("/")
+        values["api_url"], values["api_key"] = find_control_plane(
+            values.get("api_url", ""), values.get("api_key", ""), env
+        )
         values.setdefault("state_dir", default_state_dir(env))
         s3 = {
             name: values.pop(name) for name in list(values) if name.startswith(("s3_", "spaces_"))
@@ -138,15 +134,6 @@ def default_state_dir(env: Mapping[str, str]) -> Path:
         return Path(env["STATE_DIRECTORY"])
     base = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME", "/root")) / ".local" / "state")
     return Path(base) / "forge-agent"
-
-
-def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
-    try:
-        content = json.loads((Path(env.get("FORGE_HOME", ".forge")) / "stack.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in content.items() if isinstance(value, str)}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
