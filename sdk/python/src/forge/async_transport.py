@@ -69,7 +69,7 @@ class AsyncTransport:
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         with self.wire.connection(request):
             async with self._client.stream(request.method, request.path, **options) as response:
-                if not response.is_success:
+                if not response.is_success and response.status_code not in request.also:
                     await response.aread()
                     raise failure_of(request, response)
                 yield response
