@@ -1,7 +1,9 @@
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
 import { NOT_YET } from "../core/workflow-ids";
 import type { Logger } from "../platform/logger";
+import type { Queryable } from "../platform/postgres/pool";
 import type { Context } from "../services/context";
+import { findJob, type JobRow } from "../services/jobs/jobs";
 
 /** Input of the activities of one attempt. */
 export interface AttemptInput {
@@ -16,6 +18,12 @@ export interface AttemptInput {
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
+
+export async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
+  const job = await findJob(db, jobId, null);
+  if (!job) throw gone(`job ${jobId}`);
+  return job;
+}
 
 /** Retryable: the activity waits for another event. It does not indicate an error. */
 export const notYet = (what: string): ApplicationFailure =>
@@ -39,10 +47,7 @@ export function activityLogger(ctx: Context, job: AttemptInput): Logger {
 
 const HEARTBEAT_MS = 10_000;
 
-/**
- * Runs long work with heartbeats to Temporal. The signal aborts when the activity is cancelled or
- * timed out.
- */
+/** Runs long work with heartbeats to Temporal. The signal aborts on cancellation and time-out. */
 export async function withHeartbeats<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const activity = ActivityContext.current();
   // Local activities can't heartbeat.

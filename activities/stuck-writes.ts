@@ -9,10 +9,7 @@ const MAX_ERROR_CHARACTERS = 2_000;
 /** Most writes take a few milliseconds. */
 const SLOW_MS = 2_000;
 
-/**
- * Records activities that keep failing while Temporal retries them. Without it, a write that can
- * never succeed would be retried forever and stay unnoticed.
- */
+/** Records activities that keep failing, so that a write that can never succeed is noticed. */
 export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
   return ({ info }) => {
     const workflowId = info.workflowExecution?.workflowId;
@@ -33,7 +30,6 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
 
     /**
      * Records a slow try while it runs, because a try that hangs or kills its process never fails.
-     *
      * @returns stops recording; waits for a write that has started.
      */
     function recordIfSlow(): () => Promise<void> {

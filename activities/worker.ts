@@ -35,10 +35,7 @@ async function installRuntime({ logger, metrics }: Context): Promise<void> {
   });
 }
 
-/**
- * Runs the Temporal workers of a server. Starts while Temporal is down, and reconnects after
- * outages.
- */
+/** Runs a server's Temporal workers. Waits while Temporal is down, reconnects after outages. */
 export class TemporalWorkerComponent implements Component {
   readonly name = "temporal-worker";
   private workers: Worker[] = [];

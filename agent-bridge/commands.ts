@@ -32,11 +32,7 @@ interface Running {
   attempt?: number | null | undefined;
 }
 
-/**
- * Commands for a worker after its heartbeat.
- *
- * @param toStop deployments that it serves and should not.
- */
+/** @param toStop deployments that the worker serves and should not. */
 export function commandsFor(state: HeartbeatState, running: Running, toStop: string[]): Command[] {
   const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));
   if (state.draining) commands.push({ type: "drain" });

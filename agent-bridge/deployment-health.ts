@@ -15,7 +15,6 @@ interface HealthReport {
 /**
  * Compares the deployments that a worker reports with those it should serve. Most heartbeats report
  * no change, and need no query here.
- *
  * @returns the deployments that the worker should stop.
  */
 export async function compareDeploymentHealth(
@@ -26,9 +25,7 @@ export async function compareDeploymentHealth(
   const live = state.placements ?? [];
   const listed = report.deployments ?? [];
   const toStop = live
-    .filter(({ stopping, served_as: id }) => {
-      return stopping && (report.deployments === undefined || listed.includes(id));
-    })
+    .filter(({ stopping, served_as: id }) => stopping && (report.deployments?.includes(id) ?? true))
     .map(({ served_as: id }) => id);
   const unknown = listed.filter((id) => !live.some((one) => one.served_as === id));
   const unexpected =
@@ -48,7 +45,7 @@ export async function compareDeploymentHealth(
 
 /**
  * False while a step of the database's clock may be unnoticed: it would end the grace of a missing
- * deployment early. Then the next heartbeat reports the change.
+ * deployment early. The next heartbeat then reports the change.
  */
 async function isClockRight(
   { clockWatch }: Pick<Context, "clockWatch">,
@@ -63,10 +60,8 @@ function reportOf(placement: LivePlacement, report: HealthReport): PlacementRepo
   const { deployment_id: deploymentId, served_as: id, missing, healthy } = placement;
   return {
     deploymentId,
-    isListed: report.deployments ? report.deployments.includes(id) : !missing,
-    isUnhealthy: report.unhealthy_deployments
-      ? report.unhealthy_deployments.includes(id)
-      : !healthy,
+    isListed: report.deployments?.includes(id) ?? !missing,
+    isUnhealthy: report.unhealthy_deployments?.includes(id) ?? !healthy,
   };
 }
 

@@ -42,19 +42,14 @@ export class HeartbeatWriter {
     private readonly samples: WorkerSamples,
     private readonly jobMetrics: JobMetrics,
   ) {
-    this.heartbeats = new Batcher(
-      (heartbeats) => this.recordBatch(heartbeats),
-      WINDOW_MS,
-      MAX_BATCH,
-    );
+    const write = (heartbeats: JobHeartbeat[]) => this.recordBatch(heartbeats);
+    this.heartbeats = new Batcher(write, WINDOW_MS, MAX_BATCH);
   }
 
   /**
-   * Records a heartbeat. Returns the worker's state after it; undefined if its owner has not
-   * registered it.
-   *
-   * @throws Unavailable if another transaction, for example of a process that hangs, holds the
-   * worker's row.
+   * Records a heartbeat. Returns the worker's new state; undefined if its owner did not register
+   * it.
+   * @throws Unavailable if another transaction, e.g. of a process that hangs, locks its row.
    */
   async record(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
     const until = performance.now() + LOCK_RETRY_MS;
@@ -69,55 +64,45 @@ export class HeartbeatWriter {
 
   private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
-    // If a worker has several heartbeats in the batch, the last one counts, and all get the same
-    // response. A heartbeat whose key is not bound to this worker must not replace the worker's
-    // own.
+    // A worker's last heartbeat in the batch counts, and all get the same response. One whose key
+    // is not bound to the worker must not replace the worker's own.
     const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
-    const rows = await recordHeartbeats(
-      this.ctx.pool,
-      [...latest.values()],
-      this.ctx.config.deployments,
-    );
+    const sent = [...latest.values()];
+    const { pool, config, signals } = this.ctx;
+    const rows = await recordHeartbeats(pool, sent, config.deployments);
     const states = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
     const rowOf = (heartbeat: JobHeartbeat): HeartbeatState | undefined => {
       const row = states.get(keyOf(heartbeat.workerId, heartbeat.userId));
-      return heartbeat.boundKeyId === null || heartbeat.boundKeyId === row?.bound_key_id
-        ? row
-        : undefined;
+      const isAllowed = heartbeat.boundKeyId === null || heartbeat.boundKeyId === row?.bound_key_id;
+      return isAllowed ? row : undefined;
     };
-    for (const heartbeat of latest.values()) {
+    const recorded = sent.flatMap((heartbeat) => {
       const row = rowOf(heartbeat);
-      if (!row) continue;
+      return row ? [{ heartbeat, row }] : [];
+    });
+    for (const { heartbeat, row } of recorded) {
       this.samples.add(heartbeat);
       this.addMetrics(heartbeat, row);
     }
-    const progress = [...latest.values()].flatMap((heartbeat) => {
-      const row = rowOf(heartbeat);
-      const running = { job_id: heartbeat.jobId, attempt: heartbeat.attempt };
-      if (!row || heartbeat.jobId === null || heartbeat.progress === null || !holds(row, running))
-        return [];
-      return [
-        { workerId: heartbeat.workerId, jobId: heartbeat.jobId, progress: heartbeat.progress },
-      ];
+    const progress = recorded.flatMap(({ heartbeat, row }) => {
+      const { workerId, jobId, attempt, progress } = heartbeat;
+      if (jobId === null || progress === null || !holds(row, { job_id: jobId, attempt })) return [];
+      return [{ workerId, jobId, progress }];
     });
-    if (progress.length > 0) await recordProgress(this.ctx.pool, progress);
-    const denials = [...latest.values()].flatMap((heartbeat) => {
-      const row = rowOf(heartbeat);
-      if (!row || row.held_job_id === null || row.held_denials === null) return [];
-      const isOver = row.held_denials > 0 && heartbeat.jobId === row.held_job_id;
-      if (!heartbeat.saysNoJob && !isOver) return [];
-      return [
-        { workerId: heartbeat.workerId, jobId: row.held_job_id, isDenied: heartbeat.saysNoJob },
-      ];
+    if (progress.length > 0) await recordProgress(pool, progress);
+    const denials = recorded.flatMap(({ heartbeat, row }) => {
+      const { workerId, saysNoJob: isDenied } = heartbeat;
+      const { held_job_id: jobId, held_denials: before } = row;
+      if (jobId === null || before === null) return [];
+      const isOver = before > 0 && heartbeat.jobId === jobId;
+      return isDenied || isOver ? [{ workerId, jobId, isDenied }] : [];
     });
-    if (denials.length > 0) await recordDenials(this.ctx.pool, denials);
+    if (denials.length > 0) await recordDenials(pool, denials);
     // A worker is alive again, and its poll may be waiting already.
-    if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
-      this.ctx.signals.queueChanged();
-    }
-    const missing = [...latest.values()].filter((heartbeat) => !rowOf(heartbeat));
+    if (rows.some((row) => row.was === "dead" && row.status === "idle")) signals.queueChanged();
+    const missing = sent.filter((heartbeat) => !rowOf(heartbeat));
     // A registered worker whose heartbeat was not recorded has a locked row.
-    const registered = missing.length > 0 ? await listRegistered(this.ctx.pool, missing) : [];
+    const registered = missing.length > 0 ? await listRegistered(pool, missing) : [];
     const locked = new Set(registered.map(callKeyOf));
     return heartbeats.map(
       (heartbeat) =>
@@ -136,10 +121,7 @@ export class HeartbeatWriter {
   }
 }
 
-/**
- * Includes the tenant: another tenant may send a heartbeat with the same worker id, which is
- * rejected.
- */
+/** Includes the tenant: another tenant's heartbeat with the same worker id is rejected. */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 
 const callKeyOf = ({ workerId, userId, boundKeyId }: JobHeartbeat): string =>

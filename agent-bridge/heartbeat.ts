@@ -11,9 +11,7 @@ import type { HeartbeatWriter } from "./heartbeat-writer";
 
 const amount = z.number().min(0).nullish();
 
-/**
- * The upper bound of a reported GPU value, so that means and sums over many workers stay finite.
- */
+/** Bound of a reported GPU value, so that means and sums over many workers stay finite. */
 const MAX_GPU_VALUE = 1_000_000;
 const bounded = (value: number | null | undefined): number | null =>
   value == null ? null : Math.min(value, MAX_GPU_VALUE);

@@ -6,7 +6,7 @@ import { type Route, route } from "../platform/http/route";
 import type { Context } from "../services/context";
 import { findCheckpointBefore, type Lease } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
-import { type Input, type InputFile, type JobReferences, resolveInputs } from "./resolve-inputs";
+import { type InputFile, type JobReferences, resolveInputs } from "./resolve-inputs";
 
 const fileSchema = z.object({
   path: z.string(),
@@ -41,9 +41,7 @@ export const resumeSchema = fileSchema.omit({ path: true }).extend({
 const pathOf = (jobId: string, param: string, path: string): string =>
   `/worker/jobs/${jobId}/inputs/${param}/${path.split("/").map(encodeURIComponent).join("/")}`;
 
-/**
- * Where a worker reads an object: directly in the store if that signs URLs, else through this API.
- */
+/** Where a worker reads an object: in the store if that signs URLs, else through this API. */
 async function urlsOf(
   { store: own, config }: Context,
   { store, key }: Pick<InputFile, "store" | "key">,
@@ -65,7 +63,7 @@ export async function presentInputs(
       ...input,
       ...(server ? { inference_url: server.url } : {}),
       ...(server?.token ? { inference_token: server.token } : {}),
-      ...(files === undefined ? {} : { files: await presentFiles(ctx, job.job_id, input, files) }),
+      ...(files && { files: await presentFiles(ctx, job.job_id, input.param, files) }),
     })),
   );
 }
@@ -73,7 +71,7 @@ export async function presentInputs(
 async function presentFiles(
   ctx: Context,
   jobId: string,
-  { param }: Pick<Input, "param">,
+  param: string,
   files: InputFile[],
 ): Promise<z.infer<typeof fileSchema>[]> {
   return await Promise.all(
@@ -95,14 +93,14 @@ export async function presentResume(
   const checkpoint = await findCheckpointBefore(ctx.pool, jobId, attempt);
   if (!checkpoint) return null;
   const key = `${checkpointPrefix(jobId, checkpoint.attempt)}${checkpoint.name}`;
-  return {
-    ...checkpoint,
-    ...(await urlsOf(ctx, { store: ctx.store, key }, pathOf(jobId, RESUME, checkpoint.name))),
-  };
+  const path = pathOf(jobId, RESUME, checkpoint.name);
+  return { ...checkpoint, ...(await urlsOf(ctx, { store: ctx.store, key }, path)) };
 }
 
-/** Takes the place of a parameter name for the checkpoint, as in next_job's `resume_from`. */
+/** `:param` in the URL of the checkpoint to resume from. */
 const RESUME = "resume_from";
+
+const BYTES = { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) };
 
 export function jobInputRoute(ctx: Context): Route {
   return route({
@@ -121,14 +119,8 @@ export function jobInputRoute(ctx: Context): Route {
       Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
     },
     answers: {
-      200: {
-        description: "its bytes",
-        content: { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) },
-      },
-      206: {
-        description: "the range asked for",
-        content: { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) },
-      },
+      200: { description: "its bytes", content: BYTES },
+      206: { description: "the range asked for", content: BYTES },
     },
     refusals: {
       ...LEASE_REFUSALS,

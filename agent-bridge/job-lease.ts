@@ -36,7 +36,6 @@ interface LeasedCall {
 
 /**
  * The attempt in the call, if it runs on the caller's worker.
- *
  * @throws 409 `stale_attempt` if it does not run there, or the lease token is missing or wrong.
  */
 export async function requireLease(

@@ -111,25 +111,16 @@ export function jobResultRoute(ctx: Context): Route {
       );
       if (accepted) {
         ctx.signals.emit("outbox", accepted);
-        request.log.info(
-          {
-            job_id: given.job_id,
-            attempt: accepted.attempt,
-            worker_id: given.worker_id,
-            status: given.status,
-          },
-          "result accepted",
-        );
+        const { job_id, worker_id, status } = given;
+        const { attempt } = accepted;
+        request.log.info({ job_id, attempt, worker_id, status }, "result accepted");
       }
       return { job_id: given.job_id, accepted: true };
     },
   });
 }
 
-/**
- * In one transaction: checks the lease, stores the outcome, frees the worker, and adds the outbox
- * entry.
- */
+/** Checks the lease, stores the outcome, frees the worker, and adds the outbox entry. */
 async function accept(
   db: Queryable,
   given: JobResult,
@@ -153,30 +144,21 @@ async function accept(
     throw staleLease(jobId, attempt.attempt, workerId);
   }
   const ending = await endingOf(db, given, job, attempt);
-  const outcome = await endAttempt(db, job, attempt, {
-    ...ending,
-    resultDigest: digest,
-    leaseS,
-  });
+  const outcome = await endAttempt(db, job, attempt, { ...ending, resultDigest: digest, leaseS });
   await releaseWorker(db, workerId, { succeeded: outcome === "completed", offerS });
   if (outcome === "failed") await strikeWorker(db, workerId, jobId);
   return { topic: "outcome", jobId, attempt: attempt.attempt, outcome };
 }
 
-/**
- * The usage in `metrics`, else in the result of a completed attempt. The usage of a failed attempt
- * is seldom billed, so invalid numbers are no reason to reject its result.
- */
+/** Ignores invalid numbers of a failed attempt: such usage is seldom billed. */
 const usageOf = (given: JobResult): ReportedUsage =>
   given.status === "completed"
     ? readUsage(given.metrics, given.result)
     : readUsageLeniently(given.metrics);
 
 /**
- * Limits the bill: plausible numbers may still add up to an absurd cost. GPU hours are left out, as
- * they are bounded by what was measured, and so are deployment days, as the worker does not report
- * them.
- *
+ * Limits the bill: plausible numbers may still add up to an absurd cost. Leaves out GPU hours,
+ * which are bounded by what was measured, and deployment days, which the worker does not report.
  * @returns the usage; for a failed attempt over the limit, only its GPU hours.
  * @throws InvalidRequest for a completed attempt over the limit.
  */
@@ -207,14 +189,9 @@ async function endingOf(
   const base = { metrics: given.metrics, logsUri: given.logs_uri ?? null };
   const usage = limitUsage(usageOf(given), given, job);
   if (given.status === "failed" || job.cancel_requested_at !== null) {
-    const failed = given.status === "failed" ? given : undefined;
-    return {
-      ...base,
-      outcome: "failed",
-      usage,
-      error: failed?.error ?? null,
-      retryable: failed?.retryable ?? false,
-    };
+    const { error, retryable } =
+      given.status === "failed" ? given : { error: null, retryable: false };
+    return { ...base, outcome: "failed", usage, error, retryable };
   }
   if (job.deployment_id !== null) {
     // A repeated placement: the artifact of the first one stays as it is.
@@ -250,15 +227,8 @@ async function reserve(
 ): Promise<boolean> {
   const { type: artifactType, kind } = ARTIFACT_FORMS[job.job_type];
   const { user_id: userId, job_id: jobId, created_by: createdBy } = job;
-  return await reserveArtifact(db, {
-    ...ids,
-    userId,
-    jobId,
-    attempt,
-    artifactType,
-    kind,
-    createdBy,
-  });
+  const owner = { userId, jobId, attempt, createdBy };
+  return await reserveArtifact(db, { ...ids, ...owner, artifactType, kind });
 }
 
 /** The artifact's id: the one that the worker chose, else the one generated for this attempt. */
@@ -281,10 +251,8 @@ function nameArtifact(
 
 function refuseLargeResult(given: JobResult, maxBytes: number): void {
   if (given.status !== "completed") return;
-  const size =
-    Buffer.byteLength(JSON.stringify(given.result)) +
-    Buffer.byteLength(JSON.stringify(given.metrics));
-  if (size > maxBytes) {
+  const text = JSON.stringify(given.result) + JSON.stringify(given.metrics);
+  if (Buffer.byteLength(text) > maxBytes) {
     throw new ForgeError(413, "body_too_large", `the result is over ${maxBytes} bytes`, "result");
   }
 }

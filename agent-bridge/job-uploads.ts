@@ -55,24 +55,22 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       async handle(call) {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
+        const { job_id: jobId, attempt } = lease;
         ctx.waitingRequests.register(call.request, call.principal, call.reply);
         await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, lease.user_id);
         return await receiveFile(ctx, call, {
-          jobId: lease.job_id,
-          attempt: lease.attempt,
+          jobId,
+          attempt,
           path,
           key: `${requirePrefix(lease)}${path}`,
           partialName: `artifact-${nameOf(path)}`,
-          findNoted: () => findRecordedFile(ctx.pool, lease.job_id, lease.attempt, path),
+          findNoted: () => findRecordedFile(ctx.pool, jobId, attempt, path),
           async onComplete(measured) {
-            const file = { path, ...measured };
-            const isNoted = await recordUpload(ctx.pool, lease.job_id, lease.attempt, file);
-            if (!isNoted) throw staleLease(lease.job_id, lease.attempt, call.query.worker_id);
+            const isNoted = await recordUpload(ctx.pool, jobId, attempt, { path, ...measured });
+            if (!isNoted) throw staleLease(jobId, attempt, call.query.worker_id);
           },
-          onMoved: (isThere) =>
-            recordMove(ctx.pool, lease.job_id, lease.attempt, { path, isThere }),
-          onFound: ({ sha256 }) =>
-            confirmUpload(ctx.pool, lease.job_id, lease.attempt, { path, sha256 }),
+          onMoved: (isThere) => recordMove(ctx.pool, jobId, attempt, { path, isThere }),
+          onFound: ({ sha256 }) => confirmUpload(ctx.pool, jobId, attempt, { path, sha256 }),
         });
       },
     }),
@@ -105,10 +103,8 @@ export function jobUploadRoutes(ctx: Context): Route[] {
         if (!(await recordCheckpoint(ctx.pool, jobId, checkpoint))) {
           throw staleLease(jobId, attempt, call.query.worker_id);
         }
-        const previous = lease.checkpoint;
-        if (previous && previous.name !== name) {
-          await ctx.store.remove(`${prefix}${previous.name}`);
-        }
+        const previous = lease.checkpoint?.name ?? name;
+        if (previous !== name) await ctx.store.remove(`${prefix}${previous}`);
         return received;
       },
     }),

@@ -5,16 +5,14 @@ import { countBoundWorkers, isLiveKey, lockKey } from "../services/accounts/keys
 import type { WorkerRow } from "../services/fleet/workers";
 
 /** The worker's id is in use by another tenant, or by a machine with another key. */
-export const workerIdTaken = (workerId: string): Conflict =>
-  new Conflict(
-    "worker_id_taken",
-    `worker "${workerId}" belongs to another tenant or to another key`,
-    "worker_id",
-  );
+export function workerIdTaken(workerId: string): Conflict {
+  const message = `worker "${workerId}" belongs to another tenant or to another key`;
+  return new Conflict("worker_id_taken", message, "worker_id");
+}
 
 /**
- * Whether the caller may register an existing worker. A limited key may also take over a worker
- * whose own limited key is revoked or expired. That is how the key of a machine is replaced.
+ * Whether the caller may register an existing worker. To replace a machine's key, a limited key may
+ * take over a worker whose own limited key is revoked or expired.
  */
 export async function mayRegister(
   db: Queryable,
@@ -30,7 +28,6 @@ export async function mayRegister(
 /**
  * Call this before the worker is bound to the key, in the same transaction. It locks the key, so
  * that two workers that register at once can't both take the last place.
- *
  * @throws 409 `quota_exceeded`
  */
 export async function requireRoomOnKey(

@@ -147,9 +147,7 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  /**
-   * Whether the worker may hold an attempt. Checking costs less than a dispatch that finds none.
-   */
+  /** Whether the worker may hold an attempt: cheaper to read than a dispatch that finds none. */
   let mayHold = offer.holds;
   for (;;) {
     const waiter = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
@@ -208,10 +206,7 @@ async function countWaiting<T>({ metrics }: Context, woken: Promise<T>): Promise
   return await woken.finally(() => metrics.waitingPolls.dec());
 }
 
-/**
- * Waits for part of the poll's time, so that a worker which ignores the command does not poll in a
- * tight loop.
- */
+/** Waits, so that a worker that ignores the command does not poll in a tight loop. */
 async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
   await sleep(Math.min(waitMs, MAX_PAUSE_MS), undefined, { signal }).catch(() => undefined);

@@ -8,9 +8,8 @@ type ProducingJob = Pick<
 >;
 
 /**
- * The folder of an attempt's artifact. Its id was generated for this attempt, so no other attempt
- * writes there. A deployment that is placed again already has its files, so new files go to a spare
- * folder.
+ * The folder of an attempt's artifact. Only this attempt writes there: the id was generated for it.
+ * A deployment that is placed again has its files already: new ones go to a spare folder.
  */
 export function outputPrefix(job: ProducingJob): string | undefined {
   if (job.deployment_id !== null) return discardedOutputPrefix(job.job_id, job.attempt);

@@ -49,10 +49,8 @@ export function requirePlainPath(path: string): string {
     throw new InvalidRequest('must be plain names separated by "/"', "path");
   }
   if (isManifestName(path)) {
-    throw new InvalidRequest(
-      `"${path}" is reserved for the control plane; use another name`,
-      "path",
-    );
+    const message = `"${path}" is reserved for the control plane; use another name`;
+    throw new InvalidRequest(message, "path");
   }
   return path;
 }
@@ -67,10 +65,7 @@ interface Upload {
   partialName: string;
   /** What is recorded about an existing file with this path. */
   findNoted(): Promise<RecordedFile | undefined>;
-  /**
-   * Called when the upload is complete, before the file moves to its key. Throws if it may not move
-   * any more.
-   */
+  /** Called when the upload is complete, before the move to its key. Throws if it may not move. */
   onComplete(measured: Measured): Promise<void>;
   /** Called after the move, successful or not, with whether a file exists at the key. */
   onMoved?(isThere: boolean): Promise<void>;
@@ -113,8 +108,7 @@ export async function receiveFile(
     await store.append(partial, received, bytes(sent));
     stored = Math.max(received, range.end + 1);
   }
-  // The upload may be complete although the client got no response. Then a status request finishes
-  // it too.
+  // The upload may be complete although the client got no response: a status request finishes it.
   if (stored < (range.total ?? Number.POSITIVE_INFINITY)) {
     const noted = range.asks && received === 0 ? await upload.findNoted() : undefined;
     if (noted && noted.sha256 === checksum && (await fileExists(store, upload, noted))) {
@@ -133,10 +127,7 @@ export async function receiveFile(
   });
 }
 
-/**
- * Reported as an unavailable store, so that the worker keeps its result and retries until there is
- * room.
- */
+/** Reported as an unavailable store: the worker then keeps its result and retries. */
 const noRoom = (free: number): StoreUnavailable =>
   new StoreUnavailable(
     `the store has only ${free} bytes left, which are reserved (FORGE_STORE_RESERVE_BYTES)`,
@@ -145,10 +136,7 @@ const noRoom = (free: number): StoreUnavailable =>
 /** The largest body that S3 takes in one request. */
 const MAX_SIGNED_BYTES = 5 * 1024 ** 3;
 
-/**
- * A signed URL for an upload directly to the store, if it supports that. The store checks size and
- * checksum.
- */
+/** A signed URL for the store itself, if it has them. The store checks size and checksum. */
 async function signUpload(
   { store, config }: Context,
   partial: string,
@@ -160,10 +148,7 @@ async function signUpload(
   return { upload: await store.signUpload(partial, { sizeBytes, sha256 }) };
 }
 
-/**
- * Whether a recorded file exists at its key. If the server that moved it may have died, its bytes
- * are compared with the recorded checksum.
- */
+/** Whether a recorded file is at its key. Compares checksums if the move is not confirmed. */
 async function fileExists(
   store: ObjectStore,
   { key, onFound }: Upload,
@@ -212,19 +197,15 @@ async function finish(
     await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
     if (isMoved) return done(path, measured, reply);
   }
-  // An equal request may have moved the file. A file of another size can't be that one, so it is
-  // not read.
+  // An equal request may have moved the file. Only a file of the same size is read.
   const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
     await onFound?.(moved);
     return done(path, moved, reply);
   }
   await store.remove(partial);
-  throw new Conflict(
-    "upload_conflict",
-    `another upload of "${path}" conflicts with this one`,
-    "path",
-  );
+  const message = `another upload of "${path}" conflicts with this one`;
+  throw new Conflict("upload_conflict", message, "path");
 }
 
 interface ReceivingCall {

@@ -17,7 +17,13 @@ import type { Context } from "../services/context";
 import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine";
 import { redact } from "../services/fleet/bootstrap/redact";
 import { countBootstraps, insertSshWorker } from "../services/fleet/bootstraps";
-import { tagsField, workerIdField } from "./registration-fields";
+
+/** Fields of both forms of registration. */
+export const workerIdField = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, "letters, digits, . _ -; at most 128");
+
+export const tagsField = z.array(z.string().max(128)).max(64).default([]);
 
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
 /** Relative, absolute, or below `~/`. Where it leads is checked when it is read. */
@@ -113,10 +119,8 @@ export async function registerBySsh(
     },
   });
   if (isNew) {
-    request.log.info(
-      { worker_id: answer.worker_id, host: given.ssh_host },
-      "worker registered by SSH",
-    );
+    const fields = { worker_id: answer.worker_id, host: given.ssh_host };
+    request.log.info(fields, "worker registered by SSH");
     ctx.signals.queueChanged();
   }
   return answer;
@@ -129,31 +133,24 @@ export async function planBootstrap(
   given: SshRegistration,
 ): Promise<z.infer<typeof planAnswer>> {
   await requireUsable(ctx, call, given);
-  const worker = {
-    worker_id: given.worker_id ?? "NEW",
-    gpu_count: given.gpu_count,
-    tags: tagsOf(given),
-  };
+  const { worker_id = "NEW", gpu_count } = given;
+  const worker = { worker_id, gpu_count, tags: tagsOf(given) };
   const files = filesFor(ctx, worker, () => "[redacted]");
   const shown = Object.entries(files).map(([name, content]) => [name, redact(content, [])]);
   return {
-    plan: BOOTSTRAP_STEPS.map(({ name, does }) => {
-      return {
-        step: name,
-        does,
-        command: isScriptStep(name) ? commandOf(ctx, worker, name) : null,
-      };
-    }),
+    plan: BOOTSTRAP_STEPS.map(({ name, does }) => ({
+      step: name,
+      does,
+      command: isScriptStep(name) ? commandOf(ctx, worker, name) : null,
+    })),
     files: Object.fromEntries(shown),
   };
 }
 
 /** Includes the region, as deployments select workers by it. */
 function tagsOf({ tags, metadata }: SshRegistration): string[] {
-  const region = tagsField.safeParse(
-    [...tags, metadata?.region].filter((tag) => tag !== undefined),
-  );
-  return [...new Set(region.data ?? tags)];
+  const region = metadata?.region === undefined ? [] : [metadata.region];
+  return [...new Set(tagsField.safeParse([...tags, ...region]).data ?? tags)];
 }
 
 /** Checks now what would otherwise fail as a step a minute later. */
@@ -163,17 +160,14 @@ async function requireUsable(
   given: SshRegistration,
 ): Promise<void> {
   requireScope(principal, "user");
-  requireConfigured(ctx);
+  if (ctx.config.http.publicUrl === undefined) {
+    // Without a public URL, the last step would fail after an hour of installing.
+    const message = "this server can't set up workers: FORGE_PUBLIC_URL must be set first";
+    throw new Conflict("bootstrap_not_configured", message);
+  }
   const directory = keyDirOf(ctx.config.ssh.keyDir, principal.userId, principal.sharesWorkers);
   await refuseField("ssh_key_path", readKeyFile(directory, given.ssh_key_path));
   await refuseField("ssh_host", ctx.config.ssh.addresses.resolve(given.ssh_host));
-}
-
-/** Otherwise the last step would fail after an hour of installing. */
-function requireConfigured(ctx: Context): void {
-  if (ctx.config.http.publicUrl !== undefined) return;
-  const message = "this server can't set up workers: FORGE_PUBLIC_URL must be set first";
-  throw new Conflict("bootstrap_not_configured", message);
 }
 
 async function refuseField(param: string, check: Promise<unknown>): Promise<void> {

@@ -22,13 +22,11 @@ import {
   type SshRegistration,
   sshAnswer,
   sshRegistration,
+  tagsField,
+  workerIdField,
 } from "./register-ssh";
-import { tagsField, workerIdField } from "./registration-fields";
 
-/**
- * A whole fleet may start at once. Registrations beyond this rate wait, but no longer than an agent
- * waits for a response.
- */
+/** A whole fleet may start at once: then registrations wait, but less than an agent's timeout. */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
@@ -44,7 +42,7 @@ const agentForm = z.object({
   tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only ones it serves"),
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
-  /** The attempt that the worker still runs. It keeps an attempt that it names across a restart. */
+  /** The attempt that the worker still runs: it keeps a named attempt across a restart. */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
 });

@@ -41,7 +41,6 @@ export type JobReferences = Pick<Lease, "user_id" | "payload" | "params">;
 
 /**
  * The inputs of a job, as far as the control plane knows them. Never returns another tenant's data.
- *
  * @param only resolve this parameter only.
  */
 export async function resolveInputs(
@@ -62,10 +61,8 @@ export async function resolveInputs(
     references.map(async ({ param, value, artifactId }): Promise<Input | undefined> => {
       const artifact = findNamed(own, artifactId);
       if (TEACHERS.includes(param)) {
-        return teacher(
-          { param, value },
-          deployments.find(({ deployment_id }) => deployment_id === artifact?.storage_id),
-        );
+        const deployment = deployments.find((one) => one.deployment_id === artifact?.storage_id);
+        return teacher({ param, value }, deployment);
       }
       const key = storeKeyOf(value, store);
       if (key !== undefined) {
@@ -102,27 +99,17 @@ function teacher(
 async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   const { param, value, artifact } = uri;
   const key = artifact ? withStorageId(uri.key, artifact) : uri.key;
-  const sizeBytes = await ctx.store.sizeOf(key);
-  if (sizeBytes !== undefined) {
-    const path = key.split("/").at(-1) ?? key;
-    return { param, value, files: [{ path, store: ctx.store, key, sizeBytes, sha256: null }] };
-  }
+  const files = await fileAt(ctx.store, key);
+  if (files.length > 0) return { param, value, files };
   const isFolder = artifact && key === prefixOfKind(artifact.kind, artifact.storage_id);
-  return isFolder
-    ? { param, value, ...contentOf(ctx, artifact) }
-    : { param, value, withheld: true };
+  return { param, value, ...(isFolder ? contentOf(ctx, artifact) : { withheld: true }) };
 }
 
-/**
- * The key with the artifact's storage id. The URI may have an id that the worker chose, which is
- * not a folder.
- */
+/** The key with the artifact's storage id: an id that the worker chose is not a folder. */
 const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string =>
   key.split("/").with(2, folder).join("/");
 
-interface StoreUri {
-  param: string;
-  value: string;
+interface StoreUri extends Pick<Input, "param" | "value"> {
   key: string;
   /** The artifact whose folder it is in. */
   artifact: ArtifactRow | undefined;
@@ -161,22 +148,23 @@ async function fromTenantStore(ctx: Context, userId: string, uri: string): Promi
     const files = await filesAt(location);
     return files.length > 0 ? { files } : { withheld: true, reason: `${uri} does not exist` };
   } catch (error) {
-    if (error instanceof ConnectionRefused) {
-      return { withheld: true, reason: `${uri} can't be read: ${error.message}` };
-    }
-    if (!(error instanceof StoreUnavailable)) throw error;
-    const isRefused = error.status !== undefined && error.status < 500;
+    const isRefused = error instanceof ConnectionRefused;
+    if (!isRefused && !(error instanceof StoreUnavailable)) throw error;
     const reason = `${uri} can't be read: ${error.message}`;
-    return { withheld: true, reason, ...(isRefused ? {} : { retryable: true }) };
+    const isFinal = isRefused || (error.status !== undefined && error.status < 500);
+    return { withheld: true, reason, ...(isFinal ? {} : { retryable: true }) };
   }
 }
 
+/** The file with this key; empty if there is none. */
+async function fileAt(store: ObjectStore, key: string): Promise<InputFile[]> {
+  const sizeBytes = await store.sizeOf(key);
+  const path = key.split("/").at(-1) ?? key;
+  return sizeBytes === undefined ? [] : [{ path, store, key, sizeBytes, sha256: null }];
+}
+
 async function filesAt({ store, key }: TenantPlace): Promise<InputFile[]> {
-  if (!key.endsWith("/")) {
-    const sizeBytes = await store.sizeOf(key);
-    const path = key.split("/").at(-1) ?? key;
-    return sizeBytes === undefined ? [] : [{ path, store, key, sizeBytes, sha256: null }];
-  }
+  if (!key.endsWith("/")) return await fileAt(store, key);
   const found = await store.list(key);
   return found
     .filter(({ path }) => isPlainPath(path))

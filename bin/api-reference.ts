@@ -6,10 +6,7 @@ import { once } from "../platform/concurrency/once";
 import type { OpenApiDocument } from "../platform/http/openapi";
 import type { OpenFiles } from "./http-app";
 
-/**
- * Only the package's files are used. Importing it would keep a second, parsed copy of them in
- * memory.
- */
+/** Only its files are read. An import would keep a second, parsed copy of them in memory. */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
 const PAGE = join(__dirname, "api-reference");
 

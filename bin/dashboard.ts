@@ -16,10 +16,7 @@ const CONTENT_TYPES: Record<string, string> = {
   ".woff2": "font/woff2",
 };
 
-/**
- * Allows content from this origin only, and no code from text. Tests check the dashboard against
- * it.
- */
+/** Only content of this origin, and no code from text. Tests check the dashboard against it. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -62,9 +62,7 @@ const KEEP_ALIVE_MS = 72_000;
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/**
- * The HTTP application. A request passes authentication, limits, its route, and one error handler.
- */
+/** A request passes authentication, limits, its route, and one error handler. */
 export async function createApp(
   ctx: Context,
   routes: Route[],
@@ -194,23 +192,19 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   request.raw.socket.destroy();
 }
 
+/** The name and release of one of our clients. */
 const VALID_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
-
-/** The name and release of one of our clients, as the request claims. */
-function clientOf(request: FastifyRequest): { client?: string } {
-  const client = request.headers["x-forge-client"];
-  return typeof client === "string" && VALID_CLIENT.test(client) ? { client } : {};
-}
 
 /** Logs one line per request, at debug level only, because workers send many heartbeats. */
 function logResponses(app: FastifyInstance): void {
   app.addHook("onResponse", async (request, reply) => {
+    const client = request.headers["x-forge-client"];
     const answered = {
       method: request.method,
       path: pathOf(request),
       status: reply.statusCode,
       ms: reply.elapsedTime,
-      ...clientOf(request),
+      ...(typeof client === "string" && VALID_CLIENT.test(client) ? { client } : {}),
     };
     request.log.debug(answered, "answered");
   });
@@ -250,7 +244,7 @@ function corsOptions(origins: string[]) {
   };
 }
 
-/** JSON by our own parser; anything else passes as a stream, to the routes that run it (routing.ts). */
+/** JSON: our own parser. Other bodies: streams, for the routes that declare them (routing.ts). */
 function addBodyParsers(app: FastifyInstance, admission: AdmissionControl): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -271,10 +265,7 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split("?", 1)[0] ?? request.url;
 }
 
-/**
- * Whether an admin key tries to change something, even if the request is refused. Not for worker
- * routes.
- */
+/** Whether an admin key tries a change outside the worker routes, even if it is refused. */
 function isAdminChange(request: FastifyRequest): boolean {
   const scope = routeOf(request)?.scope;
   const changes = request.method !== "GET" && request.method !== "HEAD";

@@ -15,9 +15,8 @@ export function addJobCommands(program: Command, withContext: WithContext): void
       withContext(async ({ pool }) => {
         const stuck = await listStuckWrites(pool);
         for (const { workflow_id: id, activity, tries, since, error } of stuck) {
-          process.stdout.write(
-            `${id} ${activity}: ${tries} tries since ${since.toISOString()}: ${error}\n`,
-          );
+          const tried = `${tries} tries since ${since.toISOString()}`;
+          process.stdout.write(`${id} ${activity}: ${tried}: ${error}\n`);
         }
         process.stdout.write(`${stuck.length} writes are stuck\n`);
         if (stuck.length > 0) process.exitCode = 1;

@@ -8,9 +8,8 @@ setFlagsFromString("--semi-space-growth-factor=1");
 
 /**
  * Call after a server has started. Lets the old generation grow by 40 % between collections instead
- * of to twice the live size. A lower value costs time: with 10 %, collections paused the process
- * for 70 ms at a time under load. During the start, while modules fill the heap, this setting would
- * cost a fifth of the CPU time.
+ * of to twice the live size. With 10 %, collections paused the process for 70 ms at a time under
+ * load. During the start, while modules fill the heap, this would cost a fifth of the CPU time.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=40");

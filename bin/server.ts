@@ -21,9 +21,8 @@ export type Role = "api" | "worker" | "all";
 const WORKFLOW_BUNDLE = join(__dirname, "..", "workflow-bundle.js");
 
 /**
- * Creates a server in one of its roles. Components stop in the reverse order of their start: first
- * the server accepts no more requests, then waiting polls are answered and open requests end, then
- * the loops stop, then the Temporal worker drains, and the connections close last.
+ * Creates a server in one of its roles. It stops in this order: no new requests, waiting polls are
+ * answered, open requests end, the loops stop, the Temporal worker drains, the connections close.
  */
 export async function createServer(
   ctx: Context,
@@ -59,10 +58,7 @@ export async function createServer(
 const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
-/**
- * Every role registers them, because any process may start the first workflow. Temporal may start
- * later.
- */
+/** In every role: any process may start the first workflow. Temporal may start later. */
 function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;
   return async () => {

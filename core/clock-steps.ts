@@ -11,9 +11,7 @@ export interface ClockReading {
 /** Smaller differences are not steps: the reading took time, or the clock is being slewed. */
 const MIN_STEP_MS = 5_000;
 
-/**
- * Smaller drift is not accumulated: readings are not more precise, or the clock is being slewed.
- */
+/** Smaller drift is ignored: readings are that imprecise, or the clock is being slewed. */
 const MIN_DRIFT_MS = 100;
 
 const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(ms) : 0);
@@ -30,9 +28,8 @@ export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * The minimum, in ms, by which the clock was set back while no process ran. Negative, or 0. A step
+ * The least, in ms, by which the clock was set back while no process ran: 0 or negative. A step
  * forward can't be detected: it looks like time that has passed.
- *
  * @param lastMs `steadyMs` of the last reading of any process.
  */
 export const stepBackSince = (lastMs: number, now: ClockReading): number =>
@@ -42,17 +39,13 @@ export const stepBackSince = (lastMs: number, now: ClockReading): number =>
 export const isStepBetween = (before: ClockReading, now: ClockReading): boolean =>
   now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;
 
-/**
- * The reading to compare the next one with. Drift that is too small to record stays in it, so that
- * several small steps add up.
- */
+/** The reading to compare the next one with. Small drift stays in it, so that it adds up. */
 export const nextBaseline = (before: ClockReading, now: ClockReading): ClockReading =>
   isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < MIN_DRIFT_MS ? now : before;
 
 /**
- * The part of a step that no process has recorded, in ms. A process that saw no step accepts what
- * others recorded. Otherwise two processes that disagree, because one was suspended, would correct
- * each other forever.
+ * The unrecorded part of a step, in ms. A process that saw no step accepts what others recorded:
+ * otherwise two that disagree, because one was suspended, would correct each other forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

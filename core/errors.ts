@@ -21,10 +21,7 @@ export class InvalidRequest extends ForgeError {
   }
 }
 
-/**
- * 404 `<thing>_not_found`. The same for things of another tenant, so that callers can't tell the
- * difference.
- */
+/** 404 `<thing>_not_found`, also for things of another tenant: callers can't tell them apart. */
 export class NotFound extends ForgeError {
   override readonly name = "NotFound";
   constructor(thing: string, id: string, param?: string) {

@@ -7,7 +7,6 @@ const HAS_MARK = new RegExp(`[${MARKS}]`);
 /**
  * A name or a tag. Direction marks are rejected because they can make one name look like another.
  * Free text, such as notes, may contain them.
- *
  * @param needed the text must contain at least one character of this class.
  */
 export const label = (maxLength: number, needed: "visible" | "alphanumeric" = "visible") =>

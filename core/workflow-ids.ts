@@ -2,18 +2,18 @@
 export const WAKE_SIGNAL = "nudge";
 
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
-/** The part of an id after a prefix; undefined if the id doesn't start with it. */
-const after = (prefix: string, workflowId: string): string | undefined =>
-  workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : undefined;
-export const jobIdOfWorkflow = (workflowId: string): string | undefined =>
-  after("job:", workflowId);
-export const pipelineIdOfWorkflow = (workflowId: string): string | undefined =>
-  after("pipeline:", workflowId);
-export const deploymentIdOfWorkflow = (workflowId: string): string | undefined =>
-  after("deployment:", workflowId);
 export const pipelineWorkflowId = (pipelineId: string): string => `pipeline:${pipelineId}`;
 export const deploymentWorkflowId = (deploymentId: string): string => `deployment:${deploymentId}`;
 export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;
+
+/** Reads the part of a workflow id after a prefix; undefined for other ids. */
+const idAfter =
+  (prefix: string) =>
+  (workflowId: string): string | undefined =>
+    workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : undefined;
+export const jobIdOfWorkflow = idAfter("job:");
+export const pipelineIdOfWorkflow = idAfter("pipeline:");
+export const deploymentIdOfWorkflow = idAfter("deployment:");
 
 /**
  * Each attempt has its own activity id. Temporal doesn't check its retry count when an activity is
@@ -27,8 +27,5 @@ export function attemptOfActivityId(activityId: string): number | undefined {
   return match ? Number(match[1]) : undefined;
 }
 
-/**
- * Failure type of an activity that waits for another event and is retried until then. It does not
- * indicate an error.
- */
+/** Failure type of an activity that is retried until another event happens. Not an error. */
 export const NOT_YET = "not_yet";

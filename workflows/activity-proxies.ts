@@ -27,10 +27,7 @@ export const localActivities = proxyLocalActivities<Activities>({
   retry: { initialInterval: "200ms", maximumAttempts: 3 },
 });
 
-/**
- * Calls an activity as a local activity. If that fails, calls it as a regular one with unlimited
- * retries.
- */
+/** Calls an activity as a local one. If that fails, as a regular one with unlimited retries. */
 export async function localFirst<T>(
   call: (activities: Pick<Activities, keyof Activities>) => Promise<T>,
 ): Promise<T> {

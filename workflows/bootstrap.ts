@@ -15,9 +15,7 @@ import {
   STEP_TRIES,
 } from "../core/fleet/bootstrap";
 
-/**
- * Unlimited retries: the result of the bootstrap must be written, even after an outage of Postgres.
- */
+/** Unlimited retries: the bootstrap's result must be written, even after an outage of Postgres. */
 const statusActivities = proxyActivities<Activities>({
   startToCloseTimeout: "1m",
   retry: { initialInterval: "500ms", maximumInterval: "10s" },

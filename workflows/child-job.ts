@@ -19,9 +19,8 @@ interface ChildJob {
 }
 
 /**
- * Runs a job's workflow as a child and waits until it closes. A failed job fails its workflow, and
- * the reconciler restarts a terminated one, so read the job's row to learn how the job ended.
- *
+ * Runs a job's workflow as a child and waits until it closes. Read the job's row to learn how the
+ * job ended: a failed job fails its workflow, and the reconciler restarts a terminated one.
  * @returns false if the workflow existed already, started by someone else.
  */
 export async function runChildJob(job: ChildJob): Promise<boolean> {

@@ -38,9 +38,8 @@ export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
 }
 
 /**
- * Like `jobWorkflow`, for a job that was committed before its workflow starts. It reads the first
- * attempt before it waits: a short job has ended by then, and its whole workflow takes one workflow
- * task.
+ * For a job that was committed before its workflow starts. Reads the first attempt before it waits:
+ * a short job has ended by then, and its whole workflow takes one workflow task.
  */
 export async function submittedJobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
   return await runJob(input, readFirstAttempt);
@@ -89,8 +88,7 @@ async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): 
 /**
  * Waits for an attempt to end. The relay completes the activity by its id, which is unique per
  * attempt. The activity times out and is retried while the job waits in a long queue. Each retry
- * reads the attempt again, so a process that was killed before its first read causes no endless
- * wait.
+ * reads the attempt again, in case a process was killed before its first read.
  */
 async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
   const { awaitAttempt } = proxyActivities<Activities>({

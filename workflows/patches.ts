@@ -10,26 +10,24 @@ import { patched, workflowInfo } from "@temporalio/workflow";
 const PATCHES = {
   /** The plan contains the orders. Before, a separate activity read them. */
   planBringsOrders: "plan-brings-orders",
-  /** If a late wake finds no new run, the workflow keeps the end of the last run. Before, it ended as `none`. */
+  /** A late wake that finds no new run keeps the last run's end. Before, it ended as `none`. */
   lastEndCounts: "last-end-counts",
 } as const;
 
-/** Patches that new executions use. A patch of PATCHES that is not listed here is not active yet. */
+/** Patches that new executions use. A patch of PATCHES that is missing here is not active yet. */
 const ACTIVE_PATCHES: readonly string[] = ["plan-brings-orders", "last-end-counts"];
 
 /** Patches that are in the history of this execution. */
 const recorded = new Set<string>();
 
 /**
- * Whether this execution uses a patch. Use it instead of the SDK's `patched`. An execution that
- * started without the patch continues without it. One that a later release started with it
- * continues with it, even if this release does not activate the patch.
+ * Whether this execution uses a patch. Use it instead of the SDK's `patched`: an execution keeps
+ * the patches that it started with, even those that this release does not activate.
  */
 export function isPatched(patch: keyof typeof PATCHES): boolean {
   const id = PATCHES[patch];
   if (ACTIVE_PATCHES.includes(id)) return patched(id);
-  // During replay `patched` reports what the history contains. Otherwise it would activate the
-  // patch.
+  // During replay `patched` reads the history. Otherwise it would activate the patch.
   if (workflowInfo().unsafe.isReplaying && patched(id)) recorded.add(id);
   return recorded.has(id);
 }

@@ -77,10 +77,7 @@ export class PipelineRun {
     return this.isFailing || this.orders.cancelled || this.isSuperseded;
   }
 
-  /**
-   * The end of this run was already written by a try whose result Temporal lost, and a later run
-   * has begun.
-   */
+  /** A try whose result Temporal lost has ended this run, and a later run has begun. */
   private get isSuperseded(): boolean {
     return this.orders.run !== undefined && this.orders.run !== this.run;
   }

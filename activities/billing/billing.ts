@@ -40,9 +40,8 @@ export interface JobOutput {
 const NO_OUTPUT: JobOutput = { storedBytes: 0, rows: null };
 
 /**
- * Writes the job's billing record with the rate card pinned at submission. Idempotent. A
- * deployment's lifetime is not taken from its worker: the stop writes it
- * (services/deployments/stop-deployment.ts).
+ * Writes the job's billing record with the rate card pinned at submission. Idempotent. Ignores a
+ * deployment's lifetime: its stop writes that (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
   ctx: Context,
@@ -51,19 +50,13 @@ export async function billJob(
   output: JobOutput = NO_OUTPUT,
 ): Promise<BillingRow> {
   const rowsRead = await findRowsRead(ctx, billable);
-  return await writeRecord(
-    ctx,
-    input,
-    billable,
-    meter(ctx, billable, rowsRead, output),
-    rowsRead,
-    output,
-  );
+  const attempts = meter(ctx, billable, rowsRead, output);
+  return await writeRecord(ctx, input, billable, attempts, rowsRead, output);
 }
 
 /**
  * Bills a failed job if the operator bills its outcomes. Otherwise only records its usage. Does
- * nothing for a job that was never assigned to a worker. Idempotent.
+ * nothing for a job that no worker was assigned. Idempotent.
  */
 export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
@@ -75,17 +68,15 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
-  await writeRecordFile(
-    ctx,
-    await writeRecord(ctx, input, billable, attempts, rowsRead, NO_OUTPUT),
-  );
+  const record = await writeRecord(ctx, input, billable, attempts, rowsRead, NO_OUTPUT);
+  await writeRecordFile(ctx, record);
 }
 
 /**
- * Writes the record as a file to the object store. Idempotent: the file is rendered from the row. A
- * process that was suspended between reading and writing may overwrite a newer state. So the row is
- * read again after each write, until the file agrees with it. A final record does not change any
- * more, unless an operator withdraws it before its job completes; then finishJob removes the file.
+ * Writes the record as a file to the object store. Idempotent: the file is rendered from the row.
+ * Reads the row again after each write, because a process that was suspended in between may have
+ * overwritten a newer state. A final record changes only if an operator withdraws it before its job
+ * completes; finishJob then removes the file.
  */
 export async function writeRecordFile(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);
@@ -146,33 +137,18 @@ async function writeRecord(
   const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
   const metrics = metricsOf(attempts, output.storedBytes);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
-  const bill = priceJob(
-    jobType,
-    portionsOf({ metrics, gpu_tokens: gpuTokens, attempts }),
-    rateCard,
-  );
+  const portions = portionsOf({ metrics, gpu_tokens: gpuTokens, attempts });
+  const bill = priceJob(jobType, portions, rateCard);
   const details = describeWork(billable, metrics, rowsRead, output.rows);
-  const record = {
-    userId,
-    jobType,
-    metrics,
-    bill,
-    rateCard,
-    gpuTokens,
-    attempts,
-    details,
-    accrues,
-  };
+  const priced = { metrics, bill, rateCard, gpuTokens, attempts };
+  const record = { ...priced, userId, jobType, details, accrues };
   const used = usageOfLine({ metrics, attempts });
   const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
   // Undefined: the record existed already.
   return written ?? (await requireRecord(ctx, input.jobId));
 }
 
-/**
- * Work details of the attempt that ended the job. Earlier attempts were repeated, or are in its
- * numbers.
- */
+/** Work details of the last attempt. Earlier attempts were repeated, or are in its numbers. */
 function describeWork(
   { job_type: type, payload, attempts }: BillableRow,
   { input_tokens: read, output_tokens: written }: Metrics,
@@ -181,15 +157,14 @@ function describeWork(
 ): WorkDetails {
   const last = attempts.at(-1);
   if (!last) return {};
-  const { seconds, gpu_name: gpuName } = last;
-  const reported = { metrics: last.metrics ?? {}, result: last.result ?? {} };
   return detailsOf({
     type,
     payload,
-    ...reported,
+    metrics: last.metrics ?? {},
+    result: last.result ?? {},
     tokens: read + written,
-    seconds,
-    gpuName,
+    seconds: last.seconds,
+    gpuName: last.gpu_name,
     rowsRead,
     rowsMade,
   });

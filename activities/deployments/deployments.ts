@@ -1,11 +1,11 @@
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { describeStopped } from "../../core/artifacts/manifest";
-import type {
-  DeploymentAction,
-  DeploymentWorkflowInput,
-  PlacementJob,
+import {
+  DEPLOYMENT_TYPE,
+  type DeploymentAction,
+  type DeploymentWorkflowInput,
+  type PlacementJob,
 } from "../../core/deployments/workflow";
-import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceManifest } from "../../services/artifacts/artifacts";
@@ -20,9 +20,8 @@ import { listUnneededJobs } from "../../services/deployments/placement-jobs";
 import { listPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { cancelJob } from "../../services/jobs/cancel-job";
-import { findJob } from "../../services/jobs/jobs";
 import { requireRecord, writeRecordFile } from "../billing/billing";
-import { gone, notYet } from "../context";
+import { gone, notYet, requireJob } from "../context";
 
 export function createDeploymentActivities(ctx: Context) {
   return {
@@ -52,26 +51,20 @@ export function createDeploymentActivities(ctx: Context) {
       return { isOver };
     },
 
-    /**
-     * Stops the deployment as its user would, after a cancellation in Temporal's UI. Idempotent.
-     */
+    /** Stops the deployment as its user would, after a cancel in Temporal's UI. Idempotent. */
     async stopDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<void> {
       await stopDeployment(ctx, deploymentId, null, "temporal");
     },
 
     /** Fails, and is retried, until the job has ended. For jobs that another workflow runs. */
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
-      const job = await findJob(ctx.pool, jobId, null);
-      if (!job) throw gone(`job ${jobId}`);
+      const job = await requireJob(ctx.pool, jobId);
       if (!isFinal(job.status)) throw notYet(`${jobId} has not ended yet`);
     },
   };
 }
 
-/**
- * Writes the final manifest of a stopped deployment. Writes the row last: it marks that the file is
- * done.
- */
+/** Writes the final manifest. The row comes last: it marks that the file is done. */
 async function writeStoppedManifest(
   ctx: Context,
   { deployment_id: deploymentId, job_id: jobId }: DeploymentRow,
@@ -85,10 +78,7 @@ async function writeStoppedManifest(
     costUsd,
     days: metrics.deployment_lifetime_days,
   });
-  await putJson(
-    ctx.store,
-    `${artifactPrefix(DEPLOYMENT_TYPE, deploymentId)}${MANIFEST_FILE}`,
-    stopped,
-  );
+  const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
+  await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
   await replaceManifest(ctx.pool, deploymentId, stopped);
 }

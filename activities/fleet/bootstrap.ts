@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
 import { type BootstrapInput, type BootstrapStep, NOT_RETRYABLE } from "../../core/fleet/bootstrap";
 import { ConnectionRefused } from "../../platform/net/refused";
+import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { createKey, findExpiry, revokeKey } from "../../services/accounts/keys";
 import { lockTenant } from "../../services/accounts/quotas";
@@ -27,10 +28,7 @@ import {
 import { lockWorker } from "../../services/fleet/workers";
 import { StepLog } from "./step-log";
 
-/**
- * Several heartbeats fit into the workflow's heartbeat timeout, after which a dead server is
- * detected.
- */
+/** Several heartbeats fit into the heartbeat timeout, by which Temporal detects a dead server. */
 const HEARTBEAT_MS = 3_000;
 const POLL_MS = 500;
 
@@ -55,11 +53,10 @@ export function createBootstrapActivities(ctx: Context) {
 
     async connectToMachine(input: BootstrapInput): Promise<void> {
       await step(ctx, input, "connect", async ({ worker, log, signal }) => {
+        const { ssh_user: user, ssh_host: host, ssh_port: port } = worker;
         const session = await connect(ctx, worker, signal);
         session.close();
-        log.add(
-          `${worker.ssh_user}@${worker.ssh_host} port ${worker.ssh_port}, ${session.hostKey}\n`,
-        );
+        log.add(`${user}@${host} port ${port}, ${session.hostKey}\n`);
       });
     },
 
@@ -68,10 +65,7 @@ export function createBootstrapActivities(ctx: Context) {
     fetchRepository: scriptStep("repository"),
     installRequirements: scriptStep("requirements"),
 
-    /**
-     * Starts the agent with a new worker key, and revokes the previous key. The key is stored only
-     * there.
-     */
+    /** Starts the agent with a new key, stored only on the machine. Revokes the previous key. */
     async startAgent(input: BootstrapInput): Promise<void> {
       await step(ctx, input, "agent", async (given) => {
         const { key, keyId } = await mintKey(ctx, input);
@@ -89,9 +83,8 @@ export function createBootstrapActivities(ctx: Context) {
         while (!(await hasSentHeartbeat(ctx.pool, worker.worker_id))) {
           if (ctx.clock.nowMs() > deadline) {
             await appendAgentLog(ctx, { worker, log, signal });
-            throw new ConnectionRefused(
-              `the agent was started, but sent no heartbeat for ${readyTimeoutS} s`,
-            );
+            const message = `the agent was started, but sent no heartbeat for ${readyTimeoutS} s`;
+            throw new ConnectionRefused(message);
           }
           await sleep(POLL_MS, undefined, { signal });
         }
@@ -111,8 +104,8 @@ export function createBootstrapActivities(ctx: Context) {
   };
 }
 
-async function requireWorker(ctx: Context, input: BootstrapInput): Promise<SshWorkerRow> {
-  const worker = await findBootstrapping(ctx.pool, input.workerId, input.run);
+async function requireWorker(db: Queryable, input: BootstrapInput): Promise<SshWorkerRow> {
+  const worker = await findBootstrapping(db, input.workerId, input.run);
   if (!worker) throw superseded();
   return worker;
 }
@@ -120,22 +113,20 @@ async function requireWorker(ctx: Context, input: BootstrapInput): Promise<SshWo
 const superseded = (): ApplicationFailure =>
   ApplicationFailure.nonRetryable("this bootstrap run was replaced or has ended", NOT_RETRYABLE);
 
-/**
- * Runs one step: sends heartbeats to Temporal, and writes the step's log and end to the database.
- */
+/** Runs one step with heartbeats to Temporal. Writes the step's log and end to the database. */
 async function step(
   ctx: Context,
   input: BootstrapInput,
   name: BootstrapStep,
   work: (given: Step) => Promise<void>,
 ): Promise<void> {
-  const worker = await requireWorker(ctx, input);
+  const worker = await requireWorker(ctx.pool, input);
   const activity = ActivityContext.current();
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, activity.cancellationSignal]);
   const heartbeat = setInterval(() => {
     activity.heartbeat();
-    requireWorker(ctx, input).catch((error: unknown) => {
+    requireWorker(ctx.pool, input).catch((error: unknown) => {
       if (error instanceof ApplicationFailure) stop.abort(error);
     });
   }, HEARTBEAT_MS);
@@ -152,8 +143,8 @@ async function step(
   } catch (caught) {
     await log.close();
     if (caught instanceof ApplicationFailure) throw caught;
-    const overflow =
-      stop.signal.reason instanceof ConnectionRefused ? stop.signal.reason : undefined;
+    const { reason } = stop.signal;
+    const overflow = reason instanceof ConnectionRefused ? reason : undefined;
     // Replaced by another bootstrap, or ended: must not write the step's state.
     if (stop.signal.aborted && !overflow) throw superseded();
     // Timed out: another try may be running, so don't write the step's state.
@@ -163,10 +154,8 @@ async function step(
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
     // Keep the machine's output out of workflow histories.
     if (error instanceof ConnectionRefused) {
-      throw ApplicationFailure.nonRetryable(
-        "refused; see the worker's status_reason",
-        NOT_RETRYABLE,
-      );
+      const hint = "refused; see the worker's status_reason";
+      throw ApplicationFailure.nonRetryable(hint, NOT_RETRYABLE);
     }
     throw ApplicationFailure.retryable("failed; see the worker's status_reason");
   } finally {
@@ -185,10 +174,8 @@ async function runScript(
   try {
     const files = { ...filesFor(ctx, worker), ...archivesFor(ctx, name) };
     await upload(ctx, worker, session, files, log.add);
-    const code = await session.run(commandOf(ctx, worker, name), {
-      onOutput: log.add,
-      ...(stdin === undefined ? {} : { stdin }),
-    });
+    const streams = { onOutput: log.add, ...(stdin === undefined ? {} : { stdin }) };
+    const code = await session.run(commandOf(ctx, worker, name), streams);
     if (code !== 0) throw new Error(`exit code ${code}`);
   } finally {
     session.close();
@@ -211,27 +198,22 @@ const secretsOf = (ctx: Context): string[] =>
     .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
     .map(([, value]) => value);
 
-/**
- * Creates a new key for the worker and revokes the old one in one transaction, so only one key is
- * valid.
- */
+/** Replaces the worker's key in one transaction, so that only one key is valid. */
 async function mintKey(
   ctx: Context,
   input: BootstrapInput,
 ): Promise<{ key: string; keyId: string }> {
   const { created, old } = await transaction(ctx.pool, async (db) => {
     await lockWorker(db, input.workerId);
-    const worker = await findBootstrapping(db, input.workerId, input.run);
-    if (!worker) throw superseded();
+    const worker = await requireWorker(db, input);
     // If the requesting key is revoked meanwhile, the new key is revoked with it.
     await lockTenant(db, worker.user_id);
     const { added_by_key_id: requestedBy } = worker;
-    // Unknown for old workers.
+    // Null for workers of old servers.
     const expiry = requestedBy === null ? null : await findExpiry(db, requestedBy);
     if (expiry === undefined) {
-      throw new ConnectionRefused(
-        "the API key that requested this bootstrap was revoked or has expired",
-      );
+      const message = "the API key that requested this bootstrap was revoked or has expired";
+      throw new ConnectionRefused(message);
     }
     const created = await createKey(db, {
       userId: worker.user_id,

@@ -21,10 +21,7 @@ export class StepLog {
   private readonly timer: NodeJS.Timeout;
   private readonly secrets: string[];
 
-  /**
-   * @param secrets values to redact.
-   * @param onOverflow called when the output exceeds the limit. May be called several times.
-   */
+  /** @param onOverflow called when the output exceeds the limit, maybe several times. */
   constructor(
     private readonly ctx: Context,
     private readonly workerId: string,

@@ -3,15 +3,14 @@ import { ARTIFACT_FORMS } from "../../core/artifacts/artifacts";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import type { AttemptReport, JobEnd } from "../../core/jobs/workflow";
 import { newId } from "../../platform/ids";
-import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
 import { attemptEndOf, findAttemptState, queueAttempt } from "../../services/jobs/attempts";
 import { cancelJob } from "../../services/jobs/cancel-job";
-import { failJob, findJob, type JobRow } from "../../services/jobs/jobs";
+import { failJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox";
 import { billFailedJob } from "../billing/billing";
-import { type AttemptInput, activityLogger, gone } from "../context";
+import { type AttemptInput, activityLogger, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";
 
 export function createAttemptActivities(ctx: Context) {
@@ -25,7 +24,8 @@ export function createAttemptActivities(ctx: Context) {
     const jobEnd = endOf(row.job_status, row.job_error_code);
     if (jobEnd) {
       // Cancelled between two attempts: the usage of the earlier attempts is not billed yet.
-      if (jobEnd.status === "failed") await billFailedJob(ctx, previousAttempt(input));
+      const previous = { ...input, attempt: input.attempt - 1 };
+      if (jobEnd.status === "failed") await billFailedJob(ctx, previous);
       return jobEnd;
     }
     if (!row.attempt_exists) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
@@ -34,24 +34,19 @@ export function createAttemptActivities(ctx: Context) {
 
   return {
     /**
-     * First activity of a job that was committed before its workflow started. If the attempt has
-     * completed by now, it also does the final writes. If these fail, the workflow retries them.
+     * First activity of a job that was committed before its workflow started. Also does the final
+     * writes if the attempt has completed by now. If these fail, the workflow retries them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
-        activityLogger(ctx, input).debug(
-          { err: String(error) },
-          "job not finished yet; the workflow retries",
-        );
+        const fields = { err: String(error) };
+        activityLogger(ctx, input).debug(fields, "job not finished yet; the workflow retries");
         return undefined;
       });
       return end ?? (await readReport(input));
     },
 
-    /**
-     * Waits for an attempt to end. Returns at once if the attempt or its job has ended. Otherwise
-     * the relay later completes the activity by its id.
-     */
+    /** Returns how the attempt or its job ended; else the relay completes the activity later. */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const report = await readReport(input);
       if (report) return report;
@@ -96,17 +91,6 @@ export function createAttemptActivities(ctx: Context) {
       return end;
     },
   };
-}
-
-const previousAttempt = (input: AttemptInput): AttemptInput => ({
-  ...input,
-  attempt: input.attempt - 1,
-});
-
-async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
-  const job = await findJob(db, jobId, null);
-  if (!job) throw gone(`job ${jobId}`);
-  return job;
 }
 
 function endOf(status: JobStatus, code: ErrorCode | null): JobEnd | undefined {

@@ -32,7 +32,7 @@ import {
 import { findJob } from "../../services/jobs/jobs";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
 import { billJob, requireBillable, writeRecordFile } from "../billing/billing";
-import { type AttemptInput, activityLogger, gone, withHeartbeats } from "../context";
+import { type AttemptInput, activityLogger, gone, requireJob, withHeartbeats } from "../context";
 import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
@@ -45,8 +45,7 @@ export function createFinalActivities(ctx: Context) {
      * 3. in one SQL statement, insert the registry entry and set `completed`, so that a reader who
      *    sees `completed` finds everything else.
      *
-     * If an operator has ended the job meanwhile, it stays ended. Idempotent: the same facts give
-     * the same bytes.
+     * A job that an operator has ended stays ended. Idempotent: the same facts give the same bytes.
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
       return (await finishCompleted(ctx, input)) ?? (await finishPlacement(ctx, input));
@@ -54,10 +53,7 @@ export function createFinalActivities(ctx: Context) {
   };
 }
 
-/**
- * Like `finishJob`. Undefined if the attempt has not completed, or if the job placed a deployment
- * again.
- */
+/** Like `finishJob`. Undefined: the attempt has not completed, or the job repeats a placement. */
 export async function finishCompleted(
   ctx: Context,
   input: AttemptInput,
@@ -72,11 +68,8 @@ export async function finishCompleted(
   const measuring = withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
   const { files, table } = await metrics.finishing("files", measuring);
   const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-  const rows = table?.isRead ? table.numRows : null;
-  const bill = await metrics.finishing(
-    "bill",
-    billJob(ctx, input, facts, { storedBytes: sizeBytes, rows }),
-  );
+  const output = { storedBytes: sizeBytes, rows: table?.isRead ? table.numRows : null };
+  const bill = await metrics.finishing("bill", billJob(ctx, input, facts, output));
   const describing = describe(ctx, facts, bill, files, table);
   const manifest = await metrics.finishing("manifest", describing);
   const stored = Promise.all([
@@ -84,7 +77,7 @@ export async function finishCompleted(
     writeRecordFile(ctx, bill),
   ]);
   await metrics.finishing("store", stored);
-  const { artifact_id: artifactId, storage_id: storageId } = facts;
+  const { artifact_id, storage_id: storageId } = facts;
   const made = { jobId, attempt, storageId, manifest, sizeBytes };
   const { completion } = declarationOf(facts.job_type);
   const completing =
@@ -98,14 +91,13 @@ export async function finishCompleted(
   }
   if (completion === "deployment") ctx.signals.emit("deployment", storageId);
   const { total_cost_usd } = bill;
-  activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
+  activityLogger(ctx, input).info({ artifact_id, total_cost_usd }, "job completed");
   return { status: "completed" };
 }
 
 /**
- * Called after a concurrent run has completed the job: the manifest file just written may be older
- * than the registry's version, or its artifact deleted. Rewrites the file until it agrees with the
- * registry.
+ * A concurrent run completed the job, so the manifest file just written may be older than the
+ * registry's version, or of a deleted artifact. Rewrites it until it agrees with the registry.
  */
 async function syncManifestFile(
   { pool, store }: Pick<Context, "pool" | "store">,
@@ -137,18 +129,13 @@ async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   throw new Error(`job ${jobId} has not ended, but can't be finished`);
 }
 
-/**
- * Finishes a job that placed a deployment again. Its bill is 0 USD, and it has no artifact of its
- * own.
- */
+/** Finishes a job that placed a deployment again: its bill is 0 USD, and it has no artifact. */
 async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEnd> {
   const { jobId, attempt } = input;
-  const job = await findJob(ctx.pool, jobId, null);
-  if (!job) throw gone(`job ${jobId}`);
+  const job = await requireJob(ctx.pool, jobId);
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
-  // Outcomes are committed before workflows are notified, so a missing one means that data was
-  // lost.
+  // Outcomes are committed before workflows are notified, so the database has lost this one.
   if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
   await writeRecordFile(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
   const made = { jobId, attempt, deploymentId };
@@ -167,14 +154,15 @@ async function measureOutput(
   signal: AbortSignal,
 ): Promise<{ files: OutputFile[]; table: MeasuredTable | null }> {
   const uploaded = uploadedFiles(facts);
-  const minted = facts.output_ids[ARTIFACT_FORMS[facts.job_type].idField];
+  const { idField, type } = ARTIFACT_FORMS[facts.job_type];
+  const minted = facts.output_ids[idField];
   if (minted !== undefined) {
     await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);
   }
   const files = await measureFiles(ctx.store, uploaded, prefix, signal);
-  const isDataset = ARTIFACT_FORMS[facts.job_type].type === "dataset";
+  if (type !== "dataset") return { files, table: null };
   const stored = { tenant: facts.user_id, prefix, files };
-  return { files, table: isDataset ? await measureArtifact(ctx.tables, stored, signal) : null };
+  return { files, table: await measureArtifact(ctx.tables, stored, signal) };
 }
 
 async function describe(

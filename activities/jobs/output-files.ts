@@ -9,9 +9,8 @@ import type { AttemptFile } from "../../services/jobs/attempt-files";
 import type { CompletionFacts } from "../../services/jobs/completion";
 
 /**
- * Uploads are stored under the id that the server generated for the attempt. If the worker chose
- * another artifact id, this moves them, file by file, to that id's folder, unless another tenant
- * owns it. Idempotent: moved files are not listed again.
+ * Moves uploads from the folder of the attempt's generated id to that of the id that the worker
+ * chose. `from` and `to` are equal if another tenant owns it. Idempotent: lists no moved files.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;
@@ -29,26 +28,21 @@ export interface OutputFile extends Measured {
 }
 
 /** Files uploaded through the API, by path, with the checksum measured at upload. */
-export type UploadedFiles = Map<string, AttemptFile>;
+type UploadedFiles = Map<string, AttemptFile>;
 
-/**
- * @throws StoreUnavailable while a file is still being moved to its final location: its content could
- * change after the manifest is written.
- */
+/** @throws StoreUnavailable while a file moves: it could change after the manifest is written. */
 export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): UploadedFiles {
   const moving = uploaded.find((file) => file.is_moving);
-  if (moving)
-    throw new StoreUnavailable(
-      `"${moving.path}" of ${jobId} is still being moved to its final location`,
-    );
+  if (moving) {
+    const message = `"${moving.path}" of ${jobId} is still being moved to its final location`;
+    throw new StoreUnavailable(message);
+  }
   return new Map(uploaded.map((file) => [file.path, file]));
 }
 
 /**
- * Lists the files of an artifact's folder with checksums. Files uploaded through the API were
- * measured at upload; only other files are read.
- *
- * @throws StoreUnavailable if an uploaded file is missing: the store is not, or not yet, available again.
+ * Lists an artifact's files with checksums. Reads only those that the API did not receive.
+ * @throws StoreUnavailable if an uploaded file is missing: the store is not fully available.
  */
 export async function measureFiles(
   store: ObjectStore,
@@ -69,8 +63,7 @@ export async function measureFiles(
     if (path === MANIFEST_FILE || !isPlainPath(path)) continue;
     const known = uploaded.get(path);
     const sha256 = known?.is_confirmed && known.size_bytes === sizeBytes ? known.sha256 : null;
-    const measured =
-      sha256 === null ? await store.measure(`${prefix}${path}`) : { sizeBytes, sha256 };
+    const measured = sha256 ? { sizeBytes, sha256 } : await store.measure(`${prefix}${path}`);
     if (measured) files.push({ path, ...measured });
   }
   return files;

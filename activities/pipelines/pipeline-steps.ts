@@ -51,9 +51,8 @@ export function createStepActivities(ctx: Context) {
         await begin(ctx, of, await prepare(ctx, pipeline, step));
       } catch (error) {
         if (!(error instanceof StepFault)) throw error;
-        await locked(ctx, of, (db) =>
-          failStep(db, of.pipelineId, of.step, error.message, error.code),
-        );
+        const { message, code } = error;
+        await locked(ctx, of, (db) => failStep(db, of.pipelineId, of.step, message, code));
       }
       // Read again: a concurrent call may have begun or ended the step.
       const now = await findOf(ctx, of);
@@ -61,26 +60,21 @@ export function createStepActivities(ctx: Context) {
     },
 
     /**
-     * Inserts the job of a step that has begun. From now on the scheduler can assign it. The
-     * calling workflow is the job's workflow. Idempotent. Returns false if the pipeline was
-     * cancelled before.
+     * Inserts the job of a step that has begun, for the scheduler to assign. The calling workflow
+     * is the job's workflow. Returns false if the pipeline was cancelled before. Idempotent.
      */
-    async insertStepJob({ jobId }: { jobId: string }): Promise<boolean> {
-      const inserted = await transaction(ctx.pool, (db) => insertItsJob(ctx, db, jobId));
-      if (inserted) ctx.signals.queueChanged();
-      return inserted;
-    },
+    insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertItsJob(ctx, jobId),
 
     /**
-     * Writes how a step ended, from its job's status and its gate. Throws while the job has not
-     * ended, so that Temporal retries it. Fails without retry if the step never began, because then
-     * the database has lost data. Idempotent.
+     * Writes how a step ended, by its job's status and its gate. Fails with retries while the job
+     * has not ended, and without retry if the database lost the step's beginning. Idempotent.
      */
     async endStep(of: StepInput): Promise<StepEnd> {
       const { pipeline, step } = await findOf(ctx, of);
       if (isSuperseded(of, pipeline)) return "superseded";
       if (step.status === "running") {
-        if (step.job_status === null) await recreateJob(ctx, step);
+        // Its workflow was terminated before it inserted the job. The relay starts a new one.
+        if (step.job_status === null && step.job_id) await insertItsJob(ctx, step.job_id, 0);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
       }
@@ -88,9 +82,9 @@ export function createStepActivities(ctx: Context) {
       if (isSuperseded(of, now.pipeline)) return "superseded";
       const { status } = now.step;
       if (hasEnded(status)) return status;
-      if (status !== "running")
-        throw gone(`the beginning of step "${of.step}" of ${of.pipelineId}`);
-      throw new Error(`step "${of.step}" of ${of.pipelineId} is ${status}`);
+      const name = `step "${of.step}" of ${of.pipelineId}`;
+      if (status !== "running") throw gone(`the beginning of ${name}`);
+      throw new Error(`${name} is ${status}`);
     },
   };
 }
@@ -109,10 +103,7 @@ async function findOf(
 const isSuperseded = ({ run }: StepInput, pipeline: PipelineRow): boolean =>
   run !== undefined && run !== pipeline.run;
 
-/**
- * Locks the pipeline and runs `work` if the pipeline is still in this run, not over and not
- * cancelled.
- */
+/** Runs `work` with the pipeline locked, if it is in this run, not over and not cancelled. */
 async function locked(
   ctx: Context,
   of: StepInput,
@@ -125,10 +116,7 @@ async function locked(
   });
 }
 
-/**
- * Ends the step if the pipeline is still in this run. A resumed run may apply another gate to the
- * same job.
- */
+/** Ends the step, unless the pipeline was resumed: the new run may have another gate. */
 async function endAs(
   { pool }: Context,
   { pipeline_id: pipelineId, run }: PipelineRow,
@@ -141,10 +129,7 @@ async function endAs(
   });
 }
 
-/**
- * Holds the pipeline's lock, so that each step's budget check includes the steps that began before
- * it.
- */
+/** Locks the pipeline, so that each step's budget check includes the steps that began before. */
 async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<void> {
   await locked(ctx, of, async (db, pipeline) => {
     if (!prepared.reused) {
@@ -157,9 +142,19 @@ async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<
 
 async function insertItsJob(
   ctx: Context,
-  db: Queryable,
   jobId: string,
   startAfterS: number | null = null,
+): Promise<boolean> {
+  const isThere = await transaction(ctx.pool, (db) => insertOnce(ctx, db, jobId, startAfterS));
+  if (isThere) ctx.signals.queueChanged();
+  return isThere;
+}
+
+async function insertOnce(
+  ctx: Context,
+  db: Queryable,
+  jobId: string,
+  startAfterS: number | null,
 ): Promise<boolean> {
   if (await findJob(db, jobId, null)) return true;
   const step = await findStepOfJob(db, jobId);
@@ -175,38 +170,19 @@ async function insertItsJob(
     expectedCostUsd: step.expected_cost_usd,
   });
   const { pipeline_id: pipelineId, name, run, reuse_key: reuseKey, warnings } = step;
-  await insertJob(db, {
-    ...job,
-    jobId,
-    warnings,
-    startAfterS,
-    step: { pipelineId, name, run, reuseKey },
-  });
+  const place = { pipelineId, name, run, reuseKey };
+  await insertJob(db, { ...job, jobId, warnings, startAfterS, step: place });
   ctx.metrics.submitted.inc({ job_type: step.job_type });
   return true;
 }
 
-/**
- * The job's workflow was terminated before it inserted the job. Inserts it; the relay starts the
- * workflow.
- */
-async function recreateJob(ctx: Context, { job_id: jobId }: StepRow): Promise<void> {
-  if (jobId === null) return;
-  const inserted = await transaction(ctx.pool, (db) => insertItsJob(ctx, db, jobId, 0));
-  if (inserted) ctx.signals.queueChanged();
-}
-
 function begunAs(step: StepRow): BegunStep {
+  const { job_id: jobId, job_type: jobType, options } = step;
   switch (step.status) {
     case "running":
       if (step.reused || (step.job_status && isFinal(step.job_status))) return { how: "reused" };
-      if (step.job_id === null) break;
-      return {
-        how: "job",
-        jobId: step.job_id,
-        jobType: step.job_type,
-        maxAttempts: step.options.max_attempts,
-      };
+      if (jobId === null) break;
+      return { how: "job", jobId, jobType, maxAttempts: options.max_attempts };
     case "completed":
     case "failed":
     case "skipped":

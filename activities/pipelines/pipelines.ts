@@ -31,9 +31,7 @@ import { mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
-    /**
-     * The current state of the pipeline's steps; null if the pipeline is over or does not exist.
-     */
+    /** The current state of the pipeline; null if it is over or does not exist. */
     async openPipeline({ pipelineId }: PipelineWorkflowInput): Promise<PipelinePlan | null> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
       if (!pipeline || isOver(pipeline.status)) return null;
@@ -101,14 +99,12 @@ export function createPipelineActivities(ctx: Context) {
     },
 
     /** The final write of a run. Derives its end from the ends of its steps. Idempotent. */
-    async closePipeline({
-      pipelineId,
-      run,
-    }: PipelineWorkflowInput & { run?: number }): Promise<PipelineEnd> {
-      return await transaction(ctx.pool, async (db) => {
+    async closePipeline(input: PipelineWorkflowInput & { run?: number }): Promise<PipelineEnd> {
+      const { pipelineId, run } = input;
+      return await transaction(ctx.pool, async (db): Promise<PipelineEnd> => {
         const pipeline = await lockPipeline(db, pipelineId, null);
-        if (!pipeline) return { status: "none" as const };
-        if ((run ?? pipeline.run) !== pipeline.run) return { status: "superseded" as const };
+        if (!pipeline) return { status: "none" };
+        if ((run ?? pipeline.run) !== pipeline.run) return { status: "superseded" };
         if (isOver(pipeline.status)) return endOf(pipeline.status, pipeline.error_code);
         const end = judgeRun(pipeline, await listSteps(db, [pipelineId]));
         await closeRun(db, pipelineId, end);
@@ -119,10 +115,7 @@ export function createPipelineActivities(ctx: Context) {
   };
 }
 
-/**
- * Also cancels the jobs of a cancelled pipeline: the process that accepted the cancellation may
- * have died before it did.
- */
+/** Also cancels a cancelled pipeline's jobs: the process that accepted the cancel may have died. */
 async function ordersOf(
   ctx: Context,
   pipeline: PipelineRow | undefined,
@@ -147,15 +140,12 @@ function judgeRun(
   steps: StepView[],
 ): { status: PipelineStatus; error: string | null; errorCode: string | null } {
   const needed = steps.filter((step) => !step.optional);
-  const failed =
-    needed.find(({ status }) => status === "failed") ??
-    steps.find(({ status }) => status === "failed");
+  const noError = { error: null, errorCode: null };
   if (needed.every(({ status }) => status === "completed")) {
-    return { status: "completed", error: null, errorCode: null };
+    return { status: "completed", ...noError };
   }
-  if (pipeline.cancel_requested_at !== null) {
-    return { status: "cancelled", error: null, errorCode: null };
-  }
+  if (pipeline.cancel_requested_at !== null) return { status: "cancelled", ...noError };
+  const failed = [...needed, ...steps].find(({ status }) => status === "failed");
   return {
     status: "failed",
     error: failed ? `step "${failed.name}": ${failed.error}` : "a step was skipped",

@@ -4,9 +4,8 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { choosesFrom, listSteps } from "../../services/pipelines/pipeline-steps";
 
 /**
- * Whether the ends of all steps that a step needs are in the database. A workflow begins a step
- * only after that. If one is missing, the database has lost data, and a restarted workflow must
- * repeat that step first.
+ * Whether the ends of all steps that a step needs are in the database. If not, the database has
+ * lost data, and a restarted workflow must first repeat the steps whose end is missing.
  */
 export async function mayGoOnTo(db: Queryable, pipelineId: string, name: string): Promise<boolean> {
   const steps = (await listSteps(db, [pipelineId])).map((step) => ({

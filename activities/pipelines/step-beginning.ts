@@ -48,8 +48,7 @@ export async function prepare(
   if (earlier !== undefined) {
     return { ...beginning, jobId: earlier, reused: true, expectedCostUsd: null };
   }
-  // If the tenant's queue is full, the activity is retried until there is room. A cancelled
-  // pipeline inserts no job, so it skips the check.
+  // If the queue is full, the activity is retried. A cancelled pipeline needs no room in it.
   if (pipeline.cancel_requested_at === null) {
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;
@@ -108,9 +107,7 @@ async function checkedNames(
   }
 }
 
-/**
- * Money spent, plus the expected cost of running steps and of this step, must be within the budget.
- */
+/** Money spent, and the expected cost of running steps and this step, must fit the budget. */
 export async function requirePipelineBudget(
   db: Queryable,
   { pipeline_id: pipelineId, user_id: userId, budget_usd: budget }: PipelineRow,

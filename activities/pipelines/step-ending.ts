@@ -5,11 +5,7 @@ import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
 import { factsOf } from "./step-submission";
 
-/**
- * How a step ended, from its job's status and its gate.
- *
- * @throws notYet while the job has not ended.
- */
+/** How a step ended, by its job's status and gate. @throws notYet while the job has not ended. */
 export function endingOf(
   pipeline: PipelineRow,
   step: StepRow,

@@ -4,7 +4,7 @@ import { sourceIdsOf } from "../../core/artifacts/references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";
-import { explain, type GateFacts, judge, measure } from "../../core/pipelines/gate";
+import { explain, type GateFacts, judge, measure, valueAt } from "../../core/pipelines/gate";
 import type { StepReference } from "../../core/pipelines/references";
 import { isReusable, workOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";
@@ -30,11 +30,7 @@ export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
   metrics,
 });
 
-/**
- * The best candidate of a step's choice; null if the step makes no choice.
- *
- * @throws StepFault if none qualifies.
- */
+/** The best candidate of a step's choice; null: no choice. @throws StepFault if none qualifies. */
 export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
   if (!choose) return null;
   const { from, by, order, where } = choose;
@@ -60,10 +56,7 @@ export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["
   throw new StepFault("nothing_to_choose", `no step can be chosen: ${rejected.join("; ")}`);
 }
 
-/**
- * The step's submission with resolved references. Validated again, because the values are known
- * only now.
- */
+/** Resolves the step's references and validates it again: the values are known only now. */
 export function resolveSubmission(
   ctx: Context,
   step: StepRow,
@@ -73,14 +66,7 @@ export function resolveSubmission(
   let remaining = ctx.config.jobs.maxResultBytes;
   const read = ({ step: name, part, path }: StepReference, text: string): unknown => {
     const source = needed.find((each) => each.name === (name ?? chosen?.step));
-    const whole = source?.[part];
-    const value = path.reduce<unknown>(
-      (at, field) =>
-        typeof at === "object" && at !== null && Object.hasOwn(at, field)
-          ? (at as Record<string, unknown>)[field]
-          : undefined,
-      whole,
-    );
+    const value = valueAt(source?.[part], path);
     if (typeof value === "string" || typeof value === "number") {
       // References are short, but their values may be long.
       remaining -= String(value).length;
@@ -93,8 +79,8 @@ export function resolveSubmission(
     throw new StepFault("step_invalid", `${text}: step "${source?.name}" has no such value`);
   };
   try {
-    const body = resolveStep(step, read);
-    return parseSubmission(step.job_type, body, { teacher: ctx.config.jobs.defaultTeacher });
+    const defaults = { teacher: ctx.config.jobs.defaultTeacher };
+    return parseSubmission(step.job_type, resolveStep(step, read), defaults);
   } catch (error) {
     if (error instanceof StepFault) throw error;
     const why = error instanceof InvalidRequest ? error.message : firstIssue(error);

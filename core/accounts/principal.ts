@@ -7,9 +7,7 @@ export type Scope = (typeof SCOPES)[number];
 export interface Principal {
   userId: string;
   keyId: string;
-  /**
-   * Owner of the keys and machines that the caller creates: `keyId`, or a session's original key.
-   */
+  /** Owner of keys and machines that the caller creates: `keyId`, or a session's original key. */
   ownerKeyId: string;
   keyName: string;
   scope: Scope;
@@ -19,17 +17,14 @@ export interface Principal {
   workerLimit: number | null;
 }
 
-/** Scopes that may call a route, by the scope that the route requires. */
+/** For each scope that a route requires: the scopes that satisfy it. */
 const ALLOWED: Record<Scope, readonly Scope[]> = {
   worker: ["worker", "user", "admin"],
   user: ["user", "admin"],
   admin: ["admin"],
 };
 
-/**
- * Whose rows a query may return: the tenant with this user_id, or all tenants if `null` (admins).
- * Every query that reads tenant data for an API takes one.
- */
+/** The tenant (user_id) whose rows a query for an API returns; null: all tenants (admins). */
 export type TenantScope = string | null;
 
 export function requireScope(principal: Principal, needed: Scope): void {
@@ -40,9 +35,7 @@ export function requireScope(principal: Principal, needed: Scope): void {
 export const insufficientScope = (message: string, param?: string): ForgeError =>
   new ForgeError(403, "insufficient_scope", message, param);
 
-/**
- * The key that a worker must be bound to, so that this caller may act for it; null: no restriction.
- */
+/** The key that a worker must be bound to for this caller to act for it; null: any key. */
 export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;
 

@@ -5,13 +5,13 @@ export const ARTIFACT_FORMS: Record<JobType, ArtifactForm> = mapByType(({ artifa
 
 export const ARTIFACT_KINDS = Object.values(ARTIFACT_FORMS).map(({ kind }) => kind);
 
-/** The two ids of an artifact: `artifact_id` for its tenant, `storage_id` for its folder in the store. */
+/** The two ids of an artifact: `artifact_id` for its tenant, `storage_id` names its folder. */
 export interface ArtifactIds {
   artifact_id: string;
   storage_id: string;
 }
 
-/** Finds an artifact by either id: payloads use `artifact_id`, URIs in our store use `storage_id`. */
+/** Finds an artifact by either id: payloads have `artifact_id`, URIs in our store `storage_id`. */
 export const findNamed = <T extends ArtifactIds>(artifacts: T[], id: unknown): T | undefined =>
   artifacts.find(({ artifact_id, storage_id }) => artifact_id === id || storage_id === id);
 
@@ -21,7 +21,7 @@ export const storeUri = (key: string): string => `forge://${key}`;
 export const artifactPrefix = (type: JobType, storageId: string): string =>
   `${ARTIFACT_FORMS[type].directory}/${storageId}/`;
 
-/** The same for a registered artifact. It ignores the location that the worker reported. */
+/** The folder of a registered artifact, whatever location its worker reported. */
 export function prefixOfKind(kind: string, storageId: string): string {
   const form = Object.values(ARTIFACT_FORMS).find((known) => known.kind === kind);
   if (!form) throw new Error(`no artifact is of kind ${kind}`);
@@ -31,13 +31,9 @@ export function prefixOfKind(kind: string, storageId: string): string {
 export const billingRecordKey = (userId: string, jobId: string): string =>
   `billing/records/${userId}/${jobId}.json`;
 
-/** File name of the manifest in the artifact's folder. */
 export const MANIFEST_FILE = "manifest.json";
 
-/**
- * The format of generated ids. An id of this format that was not generated for the current attempt belongs to
- * another artifact.
- */
+/** Format of generated ids. Such an id belongs to the attempt that it was generated for. */
 export const MINTED_ID = new RegExp(
   `^(?:${[...new Set(Object.values(ARTIFACT_FORMS).map(({ idPrefix }) => idPrefix))].join("|")})_[0-9a-hjkmnp-tv-z]{26}$`,
 );

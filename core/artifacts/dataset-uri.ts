@@ -6,10 +6,7 @@ const SCHEMES = ["s3", "spaces", "forge", "file"] as const;
 
 const FILE_URI = new RegExp(`^file://((?:/+${URI_SEGMENT})+)$`);
 
-/**
- * Checks the form of a dataset_uri: a known scheme, a bucket and a key, no path traversal. Does not
- * check that the data exists.
- */
+/** Checks the form of a dataset_uri (scheme, bucket, key, no path traversal), not its existence. */
 export function checkDatasetUri(uri: string, artifactsRoot: string): void {
   const fault = faultOf(uri, artifactsRoot);
   if (fault) throw new InvalidRequest(`dataset_uri ${fault}`, "dataset_uri");
@@ -60,7 +57,7 @@ function keyOf(path: string): string {
   return path.endsWith("/") ? `${key}/` : key;
 }
 
-/** Other ways to name Forge's own store in a dataset_uri, besides forge://. */
+/** Prefixes of URIs in Forge's own store, besides forge://. */
 export interface OwnStore {
   /** The directory that `file://` may name. */
   artifactsRoot: string;
@@ -74,9 +71,8 @@ const ARTIFACT_FOLDERS = new Set(
 );
 
 /**
- * The id of the artifact that a dataset_uri in our own store points to. `null`: a location that
- * jobs must not name, such as a log or a bill. Undefined: an external location, or a sample, that
- * no tenant owns.
+ * The artifact id in a dataset_uri of our own store. Null: a place that jobs must not name, such as
+ * a log or a bill. Undefined: outside our store, or a sample, which no tenant owns.
  */
 export function artifactIdIn(uri: string, own: OwnStore): string | null | undefined {
   const key = storeKeyOf(uri, own);
@@ -86,18 +82,15 @@ export function artifactIdIn(uri: string, own: OwnStore): string | null | undefi
   return ARTIFACT_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
 }
 
-/**
- * The store key of a dataset_uri in our own store: decoded, without empty segments; else undefined.
- */
+/** The key of a dataset_uri in our own store, decoded, no empty segments; undefined for others. */
 export function storeKeyOf(uri: string, own: OwnStore): string | undefined {
   if (faultOf(uri, own.artifactsRoot) !== undefined) return undefined;
   const root = own.artifactsRoot.replace(/(?<!\/)\/+$/, "");
-  const prefix = [
+  const prefixes: [uri: string, key: string][] = [
     ["forge://", ""],
     [`file://${root}/`, "artifacts/"],
-    ...(own.bucketUri === undefined ? [] : [[`${own.bucketUri}/`, ""]]),
-  ].find(([uriPrefix = ""]) => uri.startsWith(uriPrefix));
-  if (!prefix) return undefined;
-  const [uriPrefix = "", keyPrefix = ""] = prefix;
-  return keyOf(`${keyPrefix}${uri.slice(uriPrefix.length)}`);
+    ...(own.bucketUri === undefined ? [] : [[`${own.bucketUri}/`, ""] as [string, string]]),
+  ];
+  const prefix = prefixes.find(([start]) => uri.startsWith(start));
+  return prefix && keyOf(`${prefix[1]}${uri.slice(prefix[0].length)}`);
 }

@@ -36,10 +36,7 @@ export interface LineageEdge {
   relation: "input" | "output" | "step";
 }
 
-/**
- * Builds the graph. Edges follow the data: source → job → artifact. A pipeline points to its steps'
- * jobs.
- */
+/** Edges follow the data: source → job → artifact. A pipeline points to the jobs of its steps. */
 export function drawLineage({ artifacts, jobs }: LineageFacts): {
   nodes: LineageNode[];
   edges: LineageEdge[];

@@ -67,14 +67,16 @@ export const QUALITY = {
   quality_tier: z.string().optional(),
 };
 
+export const tableSchema = z.object({
+  columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
+});
+
 const dataset = z
   .object({
     artifact_type: z.literal("dataset"),
     ...generic,
     num_rows: z.int().min(0).nullable(),
-    schema: z.object({
-      columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
-    }),
+    schema: tableSchema,
     quality: z.object(QUALITY).catchall(z.unknown()),
   })
   .meta({ id: "DatasetManifest" });
@@ -93,7 +95,7 @@ const checkpoint = z
   })
   .meta({ id: "CheckpointManifest" });
 
-/** A field of the evaluated or served checkpoint, like `base_model` and `dataset_used`. */
+/** Like `base_model` and `dataset_used`, copied from the evaluated or served checkpoint. */
 const ofItsCheckpoint = z
   .int()
   .min(0)
@@ -132,7 +134,6 @@ const deployment = z
   })
   .meta({ id: "DeploymentManifest" });
 
-/** Schemas by artifact type. */
 export const MANIFEST_SCHEMAS = { dataset, checkpoint, eval: evaluation, deployment };
 
 export const manifestSchema = z

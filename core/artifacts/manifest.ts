@@ -8,15 +8,13 @@ import {
   type ManifestFile,
   manifestSchema,
   QUALITY,
+  tableSchema,
 } from "./manifest-schema";
 import { ReportedFields } from "./reported-fields";
 
 export type { Manifest } from "./manifest-schema";
 
-interface Column {
-  name: string;
-  dtype: string;
-}
+type Column = z.infer<typeof tableSchema>["columns"][number];
 
 /** A table of an artifact, as the service read it. */
 export interface MeasuredTable {
@@ -66,8 +64,8 @@ export interface ManifestFacts {
 
 /**
  * Builds a manifest that matches its schema and that Postgres can store. If the worker's result
- * makes that impossible, everything derived from it is dropped, and the result is recorded as a
- * contradiction. Worker input must never prevent a job from ending.
+ * prevents that, drops all fields derived from it and records a contradiction: worker input must
+ * never prevent a job from ending.
  */
 export function describeArtifact(facts: ManifestFacts): Manifest {
   try {
@@ -87,7 +85,6 @@ const isStorableText = (json: string): boolean =>
   !/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(json);
 
 function buildManifest(facts: ManifestFacts): Manifest {
-  const form = ARTIFACT_FORMS[facts.jobType];
   const { payload, result } = facts;
   const reported = new ReportedFields(result);
   compareUris(facts, reported);
@@ -95,10 +92,10 @@ function buildManifest(facts: ManifestFacts): Manifest {
     reported.contradict(`files.${path}`, "a table", why);
   }
   const fields = typeFields(facts, reported);
-  const generic = {
-    schema_version: "1.0" as const,
+  return {
+    schema_version: "1.0",
     artifact_id: facts.artifactId,
-    kind: form.kind,
+    kind: ARTIFACT_FORMS[facts.jobType].kind,
     created_at: facts.createdAt,
     created_by: facts.createdBy,
     user_id: facts.userId,
@@ -129,8 +126,8 @@ function buildManifest(facts: ManifestFacts): Manifest {
       "cost_estimate_usd",
     ],
     contradictions: reported.contradictions,
+    ...fields,
   };
-  return { ...generic, ...fields };
 }
 
 /** Facts about an uploaded dataset. The service measured all of them. */
@@ -143,7 +140,6 @@ export interface UploadFacts {
   file: { path: string; sizeBytes: number; sha256: string; numRows: number; columns: Column[] };
 }
 
-/** The manifest of an uploaded dataset. */
 export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
   return {
     artifact_type: "dataset",
@@ -173,9 +169,6 @@ export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
 }
 
 const count = z.int().min(0);
-const columnsSchema = z.object({
-  columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
-});
 
 function typeFields(facts: ManifestFacts, reported: ReportedFields) {
   const { artifactId, payload, params, table } = facts;
@@ -187,7 +180,7 @@ function typeFields(facts: ManifestFacts, reported: ReportedFields) {
           ? measuredTable(table, reported)
           : {
               num_rows: reported.take("num_rows", count),
-              schema: reported.take("schema", columnsSchema) ?? { columns: [] },
+              schema: reported.take("schema", tableSchema) ?? { columns: [] },
             }),
         quality: reported.entries("quality", (name) =>
           Object.hasOwn(QUALITY, name) ? QUALITY[name as keyof typeof QUALITY] : z.unknown(),
@@ -268,7 +261,7 @@ function measuredTable(table: MeasuredTable, reported: ReportedFields) {
     ),
     // Type names differ between libraries, so only column names are compared.
     schema: reported.preferMeasured("schema", { columns: table.columns }, (value) => {
-      const { data } = columnsSchema.safeParse(value);
+      const { data } = tableSchema.safeParse(value);
       const claimed = data?.columns.map(({ name }) => name) ?? [];
       return claimed.length === names.length && claimed.every((name) => names.includes(name));
     }),
@@ -290,7 +283,7 @@ function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   }
 }
 
-/** The datasets it was trained on. An unregistered dataset is named as in the job. */
+/** The datasets that the checkpoint was trained on; unregistered ones as named in the job. */
 function trainingData({ sourceArtifacts, payload }: ManifestFacts): string[] {
   const known = sourceArtifacts.filter(({ isDataset }) => isDataset);
   if (known.length > 0) return known.map(({ artifactId }) => artifactId);

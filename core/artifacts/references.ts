@@ -8,10 +8,7 @@ export interface Reference {
   param: string;
   /** An artifact id, a URI, or a name that only the worker can resolve. */
   value: string;
-  /**
-   * The id that the artifact has, if it exists; `null` for a location in our store that jobs must
-   * not name; undefined for an external location.
-   */
+  /** Id to look up; null: a place in our store that jobs must not name; undefined: other stores. */
   artifactId: string | null | undefined;
 }
 
@@ -43,6 +40,5 @@ export function sourceIdsOf(
   return [...idsIn(referencesOf(payload, params, own)), ...models];
 }
 
-/** The artifact ids of these references. */
 export const idsIn = (references: Reference[]): string[] =>
   references.map(({ artifactId }) => artifactId).filter((id) => typeof id === "string");

@@ -3,19 +3,13 @@ import type { Contradiction } from "./manifest-schema";
 
 const MAX_QUOTED = 1_000;
 
-/**
- * Fields that a worker reports about an artifact. Collects contradictions with what the service
- * knows.
- */
+/** Fields that a worker reports about an artifact. Collects what the service contradicts. */
 export class ReportedFields {
   readonly contradictions: Contradiction[] = [];
 
   constructor(private readonly reported: Record<string, unknown>) {}
 
-  /**
-   * A field that only the worker knows; null if absent. An invalid value is null and a
-   * contradiction.
-   */
+  /** A field that only the worker knows. An invalid value gives null and a contradiction. */
   take<T>(field: string, schema: z.ZodType<T>): T | null {
     const value = this.reported[field];
     if (value === undefined || value === null) return null;
@@ -25,10 +19,7 @@ export class ReportedFields {
     return null;
   }
 
-  /**
-   * The valid entries of an object field. Null entries are ignored; invalid ones are
-   * contradictions.
-   */
+  /** Valid entries of an object field. Null ones are ignored, invalid ones are contradictions. */
   entries<T>(field: string, schemaOf: (name: string) => z.ZodType<T>): Record<string, T> {
     const object = this.reported[field] ?? {};
     if (typeof object !== "object" || Array.isArray(object)) {

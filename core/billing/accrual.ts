@@ -24,11 +24,9 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
   }));
 
 /**
- * Splits a deployment's bill into months that are not written yet. A month's share is the bill at
- * the month's end, minus all earlier shares and all written shares. So the shares add up to the
- * bill exactly, however often it is split and whichever months are written. A wrong clock may have
- * closed a month early; what accrues in it afterwards goes to the next month.
- *
+ * Splits a deployment's bill into the months that are not written yet. A month's share is the bill
+ * at the month's end minus all earlier and all written shares, so the shares add up to the bill
+ * exactly. If a wrong clock closed a month early, the next month takes what still accrues.
  * @param lived in order, without gaps. The last entry is the deployment's end, or now.
  * @param written shares that are written already. Their sum is at most the bill.
  */
@@ -57,7 +55,7 @@ export function splitByMonth(
   return [...shares, share(month, last.days)];
 }
 
-/** The start of the next month. @param start the first moment of a month, UTC. */
+/** @param start the first moment of a month, UTC. */
 export function monthAfter(start: Date): Date {
   const next = new Date(start);
   next.setUTCMonth(next.getUTCMonth() + 1);

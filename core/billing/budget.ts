@@ -22,10 +22,7 @@ export const defaultWarning = (cap: number | null): number | null =>
 
 export type BudgetState = "ok" | "warning" | "exhausted";
 
-/**
- * Whether more work may begin. `exhausted` if the cap is reached, even for free work, or if the new
- * work is expected to exceed it.
- */
+/** Whether work that costs `more` may begin. Once the cap is reached, not even free work may. */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,
   { spent, committed }: Spending,

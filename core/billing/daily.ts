@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
 import { DEPLOYMENT_TYPE } from "../deployments/workflow";
-import { type LivedUntil, splitByMonth } from "./accrual";
+import { splitByMonth } from "./accrual";
 import type { Portion } from "./pricing";
 import type { RateCard } from "./rate-card";
 
@@ -12,9 +12,9 @@ export interface DeploymentMonth {
   card: RateCard;
   /** The month's share of the bill, written or not. */
   share: Decimal;
-  /** The deployment's age in days at the start of the month; null if it started later. */
+  /** Age in days at the start of the month; null if it started later. */
   daysBefore: number | null;
-  /** The deployment's age at the end of each day of the month. The last entry is its age at the stop, or now. */
+  /** Age at the end of each day of the month. The last entry is its age at the stop, or now. */
   lived: { day: string; days: number }[];
 }
 
@@ -29,7 +29,7 @@ export interface DayShare {
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;
-  const steps: LivedUntil[] = lived.map(({ day, days }) => ({ month: day, days }));
+  const steps = lived.map(({ day, days }) => ({ month: day, days }));
   const before = daysBefore === null ? [] : [{ month: "", days: daysBefore }];
   const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, [...before, ...steps])
     .slice(before.length)

@@ -6,7 +6,7 @@ import type { DetailName } from "../jobs/types/declaration";
 const typesWith = (detail: DetailName): string =>
   typesWhere(({ details }) => details?.includes(detail) ?? false).join(", ");
 
-/** What spec.md 2.5 shows of a job in addition to what is priced. Each is optional. */
+/** Fields of spec.md 2.5 that are shown but not priced. */
 export const detailsSchema = z.object({
   tokens_used: z.number().optional().describe("`input_tokens` and `output_tokens`"),
   duration_sec: z
@@ -38,7 +38,6 @@ export interface WorkFacts {
   tokens: number;
   /** From dispatch to end. */
   seconds: number;
-  /** The worker's GPU. */
   gpuName: string | null;
   /** Rows of the registered dataset that the job reads; null if unknown. */
   rowsRead: number | null;

@@ -66,7 +66,7 @@ function estimateDeployment({ gpuTokens, card, now, monthEnd }: EstimateFacts): 
   return { expectedUsd: usd, lowUsd: usd, highUsd: usd, basis: "payload", samples: 0, formula };
 }
 
-/** Scales the usage of each earlier job to the size of this one, and prices it with the current rate card. */
+/** Scales earlier jobs' usage to the size of this job, and prices it with the current card. */
 function estimateByHistory(facts: EstimateFacts): Estimate {
   const { type, payload, history, card, gpuTokens } = facts;
   const priced = history.map((sample) => {

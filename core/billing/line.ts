@@ -10,19 +10,14 @@ export interface LineUsage {
   unbilledGpuHours: number;
 }
 
-export function usageOfLine({
-  metrics,
-  attempts,
-}: Pick<StoredBillingRecord, "metrics" | "attempts">): LineUsage {
+type Recorded = Pick<StoredBillingRecord, "metrics" | "attempts">;
+
+export function usageOfLine({ metrics, attempts }: Recorded): LineUsage {
   // Records of old servers don't distinguish input and output tokens.
-  const {
-    gpu_hours: gpuHours,
-    input_tokens: read,
-    output_tokens: written,
-  } = { ...NO_USAGE, ...metrics };
+  const usage = { ...NO_USAGE, ...metrics };
   return {
-    gpuHours,
-    tokens: read + written,
+    gpuHours: usage.gpu_hours,
+    tokens: usage.input_tokens + usage.output_tokens,
     unbilledGpuHours: unbilledHours(attempts),
   };
 }

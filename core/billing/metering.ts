@@ -38,7 +38,7 @@ interface CountFacts {
 
 export const NOTHING_COUNTED: Counted = { rows_processed: null, samples_evaluated: null };
 
-/** One attempt, with the usage that its worker reported and the time that the control plane measured. */
+/** One attempt: the usage that its worker reported, and the time that we measured. */
 export interface AttemptFacts {
   attempt: number;
   outcome: Outcome;
@@ -56,7 +56,7 @@ export interface MeteredAttempt extends Omit<AttemptFacts, "usage" | "seconds"> 
   gpu_hours_reported: number | null;
   /** Whether the bill includes it. */
   billed: boolean;
-  /** Billed usage: GPU hours up to the measured value, other numbers up to their plausible bounds. */
+  /** Billed usage, see `meterAttempt`. */
   usage: Usage;
   /** Reported values of the numbers that exceeded their bounds; absent if none did. */
   reported?: Record<string, number>;
@@ -68,21 +68,16 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
   samples_evaluated: "samples_not_reported",
 };
 
-/** Rounds down to a billionth of an hour, the precision of measured hours, so it never exceeds them. */
-const round = (hours: number): number =>
-  new Decimal(hours).toDecimalPlaces(9, Decimal.ROUND_DOWN).toNumber();
-
-/** Billed GPU hours: the reported ones, up to the measured ones; the measured ones if none are reported. */
+/** The reported hours, up to the measured ones. Rounded down to the precision of measured hours. */
 export const hoursOf = (reported: number | null, measured: number): number =>
-  round(Math.min(reported ?? measured, measured));
+  new Decimal(Math.min(reported ?? measured, measured))
+    .toDecimalPlaces(9, Decimal.ROUND_DOWN)
+    .toNumber();
 
 /**
- * Computes the billed usage of an attempt.
- * - GPU hours: the reported value, up to the measured one. Without a report, the measured value.
- * - Other numbers: the reported value, up to its plausible bound.
- * - Rows and samples that are not reported: the counted value.
- *
- * The time to set up a worker precedes its first attempt, so no attempt includes it.
+ * Computes the billed usage of an attempt: GPU hours up to the measured ones, other numbers up to
+ * their plausible bounds, and counted rows and samples if none are reported. The time to set up a
+ * worker precedes its first attempt, so no attempt includes it.
  */
 export function meterAttempt(
   facts: AttemptFacts,
@@ -111,12 +106,7 @@ export function meterAttempt(
     gpu_hours_measured: measured,
     gpu_hours_reported: reported,
     billed,
-    usage: {
-      ...NO_USAGE,
-      ...accepted,
-      ...filled,
-      gpu_hours: hoursOf(reported, measured),
-    },
+    usage: { ...NO_USAGE, ...accepted, ...filled, gpu_hours: hoursOf(reported, measured) },
     flags,
   };
 }

@@ -24,11 +24,7 @@ export interface MonthBounds {
   now: Date;
 }
 
-/**
- * Bounds of a month, by default the current one.
- *
- * @param now ISO 8601, from the database's clock.
- */
+/** By default the current month. @param now ISO 8601, from the database's clock. */
 export function monthBounds(period: string | undefined, now: string): MonthBounds {
   const name = period ?? now.slice(0, 7);
   const start = new Date(`${name}-01T00:00:00.000Z`);
@@ -37,19 +33,19 @@ export function monthBounds(period: string | undefined, now: string): MonthBound
 
 const MS_PER_DAY = 86_400_000;
 
+const unwrittenShares = ({ portions, card, lived, written }: Accruing): MonthShare[] =>
+  splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
+
 /** The unwritten cost of a live deployment in a month. @param month the month's first day. */
-export function accruedIn({ portions, card, lived, written }: Accruing, month: string): Decimal {
-  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
-  return new Decimal(shares.find((one) => one.month === month)?.costUsd ?? 0);
-}
+export const accruedIn = (deployment: Accruing, month: string): Decimal =>
+  new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The unwritten cost in all later months. It is not 0 if a wrong clock closed this month early:
- * later months then take what still accrues.
+ * The unwritten cost in all later months. Not 0 if a wrong clock closed this month early: later
+ * months then take what still accrues.
  */
-export function accruedAfter({ portions, card, lived, written }: Accruing, month: string): Decimal {
-  const shares = splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
-  const later = shares.filter((one) => one.month > month);
+export function accruedAfter(deployment: Accruing, month: string): Decimal {
+  const later = unwrittenShares(deployment).filter((one) => one.month > month);
   return Decimal.sum(0, ...later.map(({ costUsd }) => costUsd));
 }
 
@@ -81,10 +77,7 @@ export function costOfDeployment(
   return stillToAccrue(beginning, { start: now, end: until, now }).plus(atOnce);
 }
 
-/**
- * Projects a month's job costs from the rate of its days so far. At least one whole day is assumed,
- * because the first hours of a month say little about it.
- */
+/** Projects a month's job costs from its days so far, at least one: the first hours say little. */
 export function projectJobs(spent: Decimal, start: Date, now: Date, end: Date): Decimal {
   const [length, elapsed] = [end, now].map(
     (at) => (at.getTime() - start.getTime()) / MS_PER_DAY,

@@ -33,22 +33,19 @@ const TOKENS_PER_ROW = 1_000_000;
 /** Whether the type's bill or record depends on the rows that it reads. */
 export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
-/** Bounds from the duration, and from the payload and the dataset if they give the size of the job. */
+/** Bounds from the duration, and from the job's size if its payload or dataset gives it. */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {
-  const byTime = {
-    tokens: Math.max(ALWAYS.tokens, seconds * PER_SECOND.tokens),
-    rows: Math.max(ALWAYS.rows, seconds * PER_SECOND.rows),
-    samples: Math.max(ALWAYS.samples, seconds * PER_SECOND.samples),
-  };
+  const byTime = (unit: keyof UsageBounds): number =>
+    Math.max(ALWAYS[unit], seconds * PER_SECOND[unit]);
   const { rowsWritten, counts } = declarationOf(type).usage;
   const wanted = rowsWritten?.(payload, rows) ?? null;
   const tokens = wanted === null ? Infinity : Math.max(SMALL_JOB.tokens, wanted * TOKENS_PER_ROW);
   const isCounted = counts === "rows_processed" && rows !== null;
   const read = isCounted ? Math.max(SMALL_JOB.rows, rows) : Infinity;
   return {
-    tokens: Math.min(byTime.tokens, tokens),
-    rows: Math.min(byTime.rows, read),
-    samples: byTime.samples,
+    tokens: Math.min(byTime("tokens"), tokens),
+    rows: Math.min(byTime("rows"), read),
+    samples: byTime("samples"),
   };
 }
 
@@ -60,7 +57,7 @@ const BOUND_OF: Partial<Record<keyof ReportedUsage, keyof UsageBounds>> = {
   samples_evaluated: "samples",
 };
 
-/** Limits usage to its bounds. `cut` holds the reported values of the numbers that exceeded them. */
+/** Limits usage to its bounds. `cut`: the reported values of numbers that exceeded them. */
 export function withinBounds(
   usage: Partial<ReportedUsage>,
   bounds: UsageBounds,

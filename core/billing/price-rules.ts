@@ -25,14 +25,14 @@ interface PriceRule {
   generationPrice?(card: WorkCard): string;
 }
 
-/** The price rules that a job type can choose from. Each rule reads only fields that every rate card has. */
+/** A job type names one of these rules. Each reads only fields that every rate card has. */
 const RULES = {
   generated_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),
   },
   distilled_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, distillPrice(card)),
-    generationPrice: (card) => distillPrice(card),
+    generationPrice: distillPrice,
   },
   rows: {
     onWork: ({ usage: { rows_processed: rows } }, card) => ({
@@ -51,18 +51,16 @@ const RULES = {
   gpu_hours: {
     onWork: ({ usage, gpu_tokens: gpu }, card) => gpuHours(usage, gpuHourPrice(card, gpu)),
   },
-  monthly: {
-    onWork: ({ usage }, card) => lifetime(usage, card),
-    onMetered: ({ usage }, card) => lifetime(usage, card),
-  },
+  monthly: { onWork: lifetime, onMetered: lifetime },
 } as const satisfies Record<string, PriceRule>;
 
 export type PriceRuleName = keyof typeof RULES;
 
 export const PRICE_RULES: Record<PriceRuleName, PriceRule> = RULES;
 
-const distillPrice = (card: WorkCard): string =>
-  card.distillPer1mTokens ?? card.generationPer1mTokens;
+function distillPrice(card: WorkCard): string {
+  return card.distillPer1mTokens ?? card.generationPer1mTokens;
+}
 
 const generatedTokens = (usage: Usage, price: string): Term =>
   millions("generation", "tokens", usage.tokens_generated, price);
@@ -79,13 +77,12 @@ export const millions = (line: string, unit: string, count: number, price: strin
   text: `(${count} ${unit} / 1000000) x ${price}`,
 });
 
-const lifetime = ({ deployment_lifetime_days: days }: Usage, card: RateCard): Term => ({
-  line: "deploy",
-  amount: per(days, 30, card.deployPerMonth),
-  text: `${card.deployPerMonth} per month x (${days} days / 30.0)`,
-});
+function lifetime({ usage }: Portion, { deployPerMonth }: RateCard): Term {
+  const { deployment_lifetime_days: days } = usage;
+  const text = `${deployPerMonth} per month x (${days} days / 30.0)`;
+  return { line: "deploy", amount: per(days, 30, deployPerMonth), text };
+}
 
 /** The exact price of a quantity; not rounded. */
-export function per(quantity: Decimal.Value, unit: number, price: string): Decimal {
-  return new Decimal(quantity).times(price).div(unit);
-}
+export const per = (quantity: Decimal.Value, unit: number, price: string): Decimal =>
+  new Decimal(quantity).times(price).div(unit);

@@ -17,15 +17,14 @@ export interface Bill {
 const MONEY_DECIMALS = 6;
 
 /**
- * The only place where money is rounded. Each line of a bill is rounded once. Totals are sums of rounded lines,
- * and a month's share is the difference of two totals (accrual.ts).
+ * The only place where money is rounded: once for each line of a bill. Totals are sums of rounded
+ * lines, and a month's share is the difference of two totals (accrual.ts).
  */
 export const roundUsd = (amount: Decimal): Decimal =>
   amount.toDecimalPlaces(MONEY_DECIMALS, Decimal.ROUND_HALF_UP);
 
 /**
- * Prices a job: by the formula that its type declares (spec.md 2.5), or by usage if the rate card is metered.
- *
+ * Prices a job by its type's formula (spec.md 2.5), or by usage if the rate card is metered.
  * @param portions usage of each billed attempt; at least one.
  */
 export function priceJob(type: JobType, portions: readonly Portion[], card: RateCard): Bill {
@@ -33,8 +32,7 @@ export function priceJob(type: JobType, portions: readonly Portion[], card: Rate
   const terms = portions.flatMap((portion) =>
     card.basis === "metered" ? termsOfUsage(type, portion, card) : [rule.onWork(portion, card)],
   );
-  const lines: Record<string, Decimal> = {};
-  for (const line of Object.keys(ZERO)) lines[line] = new Decimal(0);
+  const lines = Object.fromEntries(LINES.map((line) => [line, new Decimal(0)]));
   for (const { line, amount } of terms) lines[line] = amount.plus(lines[line] ?? 0);
   const breakdown = Object.entries(lines).map(([line, sum]) => [line, roundUsd(sum)] as const);
   const total = Decimal.sum(0, ...breakdown.map(([, sum]) => sum)).toFixed();
@@ -46,7 +44,8 @@ export function priceJob(type: JobType, portions: readonly Portion[], card: Rate
   };
 }
 
-const ZERO = { gpu: "0", generation: "0", audit: "0", eval: "0", deploy: "0" };
+/** Lines that every bill has. */
+const LINES = ["gpu", "generation", "audit", "eval", "deploy"];
 
 const ruleOf = (type: JobType) => PRICE_RULES[declarationOf(type).price];
 
@@ -84,10 +83,7 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   };
 }
 
-/**
- * Upper limit that only a fault can reach. Below it, sums of many bills fit their columns, and JSON numbers are
- * exact to a millionth.
- */
+/** No real bill is larger. Sums of many still fit their columns, and JSON keeps millionths. */
 export const MAX_BILL_USD = 1e9;
 
 /** A GB-month is 10^9 bytes kept for a whole calendar month. */

@@ -15,9 +15,7 @@ const gpuHour = z
   .meta({ required: ["default"] })
   .describe("per GPU hour, by a word of the GPU's name; `default` for any other");
 
-/**
- * Prices by output: tokens, rows, samples, and GPU hours of training (first table of spec.md 2.5).
- */
+/** Prices by output: tokens, rows, samples, and GPU hours of training (spec.md 2.5, table 1). */
 const workPrices = z.strictObject({
   basis: z.literal("work"),
   gpuHour,
@@ -30,7 +28,7 @@ const workPrices = z.strictObject({
   deployPerMonth: price,
 });
 
-/** Prices by consumption: GPU time, tokens and storage of any job (second table of spec.md 2.5). */
+/** Prices by consumption: GPU time, tokens and storage of any job (spec.md 2.5, table 2). */
 const meteredPrices = z.strictObject({
   basis: z.literal("metered"),
   gpuHour,
@@ -64,10 +62,7 @@ export interface MeteredCard extends CardName, Omit<z.infer<typeof meteredPrices
 /** Prices by name and version. A job keeps the card that was in force when it was submitted. */
 export type RateCard = WorkCard | MeteredCard;
 
-/**
- * Default prices of spec.md 2.5, GPU prices of contract.md. Keep in sync with the migration that
- * inserts them.
- */
+/** Prices of spec.md 2.5, GPU prices of contract.md. A migration inserts the same ones. */
 export const DEFAULT_RATE_CARD: WorkCard = {
   name: "default",
   version: 1,
@@ -79,7 +74,7 @@ export const DEFAULT_RATE_CARD: WorkCard = {
   deployPerMonth: "2",
 };
 
-/** Second table of spec.md 2.5. It has no deployment fee. */
+/** spec.md 2.5, table 2. It has no deployment fee. */
 export const METERED_RATE_CARD: MeteredCard = {
   name: "metered",
   version: 1,
@@ -93,8 +88,7 @@ export const METERED_RATE_CARD: MeteredCard = {
 
 /** The price of one GPU hour on a GPU with these name tokens. */
 export function gpuHourPrice({ gpuHour }: RateCard, tokens: readonly string[]): string {
-  // If several words match, the longest (most specific) wins. Sorted, because JSON order is not
-  // stable.
+  // The longest (most specific) word wins. Sorted, because JSON order is not stable.
   const known = Object.keys(gpuHour)
     .filter((word) => word !== "default" && tokens.includes(word))
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))[0];

@@ -6,10 +6,7 @@ import { detailsSchema } from "./details";
 
 const amount = z.number();
 
-/**
- * The metrics of spec.md 2.5 for all job types: first those that are priced, then those for
- * information.
- */
+/** The metrics of spec.md 2.5 for all job types: first those that are priced, then details. */
 const metricsSchema = z
   .object({
     gpu_hours: amount,

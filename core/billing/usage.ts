@@ -14,10 +14,7 @@ export interface Usage {
 /** Numbers that the control plane counts itself if the worker does not report them. */
 export type Countable = "rows_processed" | "samples_evaluated";
 
-/**
- * Usage of an attempt as its worker reports it. Not reported: GPU time null, rows or samples
- * absent.
- */
+/** Usage as the worker reports it. If not reported, GPU hours are null, rows and samples absent. */
 export type ReportedUsage = Omit<Usage, "gpu_hours" | Countable> &
   Partial<Pick<Usage, Countable>> & { gpu_hours: number | null };
 
@@ -46,10 +43,8 @@ export const NO_USAGE: Usage = {
 type Reported = Record<string, unknown>;
 
 /**
- * Reads each usage number from `metrics`, else from `result` (contract.md, job_result). If the
- * worker does not report input and output tokens, output is `tokens_generated` and input is the
- * rest of `tokens_used`.
- *
+ * Reads each number from `metrics`, else from `result` (contract.md, job_result). If not reported,
+ * output tokens are `tokens_generated`, and input tokens the rest of `tokens_used`.
  * @throws InvalidRequest naming a field that is not a finite number from 0 to its bound.
  */
 export function readUsage(metrics: Reported, result: Reported): ReportedUsage {
@@ -84,9 +79,7 @@ function isUsage(field: keyof typeof MAX_USAGE, value: unknown): value is number
   return typeof value === "number" && value >= 0 && value <= MAX_USAGE[field];
 }
 
-/**
- * Like `readUsage`, but drops invalid numbers. For failed attempts, whose end must not be rejected.
- */
+/** Drops invalid numbers: the end of a failed attempt must not be rejected. */
 export function readUsageLeniently(metrics: Reported): ReportedUsage {
   const valid = Object.entries(metrics).filter(
     ([field, value]) => Object.hasOwn(MAX_USAGE, field) && isUsage(field as "gpu_hours", value),

@@ -1,7 +1,4 @@
-/**
- * Latency histogram. Each bucket is 20 % wider than the one before, so that a quantile is off by at
- * most 10 %. Histograms of several minutes and processes can be added.
- */
+/** Each bucket is 20 % wider than the one before, so that a quantile is off by at most 10 %. */
 const MIN_MS = 1;
 const GROWTH = 1.2;
 /** The last bucket counts everything over about 12 minutes. */

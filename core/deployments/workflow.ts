@@ -1,12 +1,8 @@
 import type { JobWorkflowInput } from "../jobs/workflow";
 
-/**
- * The job type that makes deployments, and places their servers. Its declaration takes its name from here, so
- * that workflows can name it without loading declarations.
- */
+/** The job type of deployments. Defined here, so that workflows need not load declarations. */
 export const DEPLOYMENT_TYPE = "deploy";
 
-/** The name the deployment workflow is registered under. */
 export const DEPLOYMENT_WORKFLOW = "deploymentWorkflow";
 
 export interface DeploymentWorkflowInput {
@@ -19,7 +15,6 @@ export type DeploymentStatus = (typeof DEPLOYMENT_STATUSES)[number];
 export const PLACEMENT_STATES = ["starting", "serving", "stopping", "ended"] as const;
 export type PlacementState = (typeof PLACEMENT_STATES)[number];
 
-/** Why a placement ended. */
 export const PLACEMENT_OUTCOMES = [
   "worker_lost",
   "missing",

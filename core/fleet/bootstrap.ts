@@ -1,6 +1,4 @@
-/**
- * The steps that turn a machine into a worker (spec.md 3.2). Each is one activity, in this order.
- */
+/** The steps that turn a machine into a worker (spec.md 3.2), in order. Each is one activity. */
 export const BOOTSTRAP_STEPS = [
   { name: "connect", does: "connects and verifies the host key", timeoutS: 120 },
   { name: "script", does: "uploads the bootstrap script and inspects the machine", timeoutS: 300 },
@@ -15,11 +13,7 @@ export const BOOTSTRAP_STEPS = [
     timeoutS: 900,
   },
   { name: "requirements", does: "installs the Python requirements", timeoutS: 3_600 },
-  {
-    name: "agent",
-    does: "starts the agent as a service, with its own worker key",
-    timeoutS: 300,
-  },
+  { name: "agent", does: "starts the agent as a service, with its own worker key", timeoutS: 300 },
   {
     name: "ready",
     does: "waits for the first heartbeat, then marks the worker idle",
@@ -35,7 +29,6 @@ export const bootstrapTaskQueue = (taskQueue: string): string => `${taskQueue}-b
 /** Maximum attempts of one step. After the last one the bootstrap fails. */
 export const STEP_TRIES = 3;
 
-/** The name the bootstrap workflow is registered under. */
 export const BOOTSTRAP_WORKFLOW = "bootstrapWorkflow";
 
 export interface BootstrapInput {

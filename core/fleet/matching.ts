@@ -26,10 +26,7 @@ export interface Assignment {
   workerId: string;
 }
 
-/**
- * Tenants whose job priorities also count against other tenants on shared workers; `*`: all
- * tenants.
- */
+/** Tenants whose priorities also count against other tenants on shared workers; `*`: all. */
 export type RankedTenants = readonly string[];
 
 /** A job's priority compared with jobs of other tenants; 0 unless its tenant is ranked. */
@@ -39,21 +36,18 @@ export const rankOf = (
 ): number => (ranked.includes(userId) || ranked.includes("*") ? priority : 0);
 
 /**
- * The scheduling rules as a pure function. services/fleet/matching.ts implements the same rules in
- * SQL.
+ * The scheduling rules as a pure function. services/fleet/matching.ts has the same rules in SQL.
  *
- * Idle workers choose a job, the least capable worker first. So a CPU job does not occupy the only
- * GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest
- * priority, then the oldest. Among the candidates, the worker takes the one with:
+ * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
+ * only GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest
+ * priority, then the oldest. The worker takes the candidate with:
  *
  * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
- * 2. on a shared worker, the tenant that holds the fewest shared workers of at least its
- * capability;
+ * 2. on a shared worker, the tenant with the fewest shared workers that are at least as capable;
  * 3. the greatest age.
  *
- * Small jobs of the same priority therefore never starve a large job. Within its tenant only older
- * jobs go first. Jobs of other tenants go first only while those tenants hold fewer workers of the
- * required size. Smaller workers that its tenant holds don't count.
+ * So small jobs of the same priority never starve a large job: of its tenant's jobs only older ones
+ * go first, and other tenants go first only while they hold fewer workers of the required size.
  */
 export function matchQueue(
   queue: QueuedJob[],

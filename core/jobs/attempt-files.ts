@@ -2,19 +2,14 @@
 export const logKey = (jobId: string, attempt: number): string =>
   `artifacts/logs/${jobId}/attempt-${attempt}.log`;
 
-/**
- * Checkpoints from which a later attempt resumes. Not part of any artifact; only workers read them.
- */
+/** Checkpoints to resume a later attempt from. Not part of any artifact; only workers read them. */
 export const checkpointPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}/`;
 
 /** Files that a job's attempts share. Not needed after the job has completed. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
-/**
- * Output that is discarded: a job that places a deployment again must not overwrite the files of
- * the first placement.
- */
+/** For output to discard: a repeated placement must not overwrite the files of the first one. */
 export const discardedOutputPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}-output/`;
 

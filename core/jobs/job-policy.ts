@@ -20,7 +20,7 @@ const rule = z.strictObject({
 export const jobPolicySchema = z.partialRecord(z.enum(JOB_TYPES), rule);
 export type JobPolicy = z.infer<typeof jobPolicySchema>;
 
-/** The requirements in the declarations. Types without requirements run on a CPU or a GPU (spec.md 4.7). */
+/** The declared requirements. A type that declares none runs on a CPU or a GPU (spec.md 4.7). */
 export const DEFAULT_JOB_POLICY: JobPolicy = Object.fromEntries(
   DECLARATIONS.flatMap(({ type, requirements }: JobTypeDeclaration) =>
     requirements ? [[type, requirements]] : [],

@@ -58,8 +58,8 @@ export const aliasesOf = (type: JobType): Record<string, string> =>
   declarationOf(type).payload.aliases ?? {};
 
 /**
- * The documented forms of a submission's body: the field names of the table in spec.md 2.2, and those of the SDK.
- * A body may mix both. If it gives a field by both names, the values must be equal.
+ * The documented forms of a submission's body: the field names of spec.md 2.2, and those of the
+ * SDK. A body may mix both. A field given by both names must have equal values.
  */
 export function submissionForms(type: JobType): z.ZodType {
   const { fields, forms: declared = [fields] } = declarationOf(type).payload;
@@ -70,7 +70,6 @@ export function submissionForms(type: JobType): z.ZodType {
 
 /**
  * Validates a submission's body and replaces aliases (spec.md 2.2) by field names.
- *
  * @throws ZodError for an invalid field, InvalidRequest for fields that contradict each other.
  */
 export function parseSubmission(

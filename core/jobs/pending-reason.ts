@@ -4,6 +4,7 @@ import {
   type FleetWorker,
   type Holding,
   mayRun,
+  type QueuedJob,
   type RankedTenants,
   rankOf,
   serves,
@@ -36,9 +37,7 @@ export interface PendingReason {
   message: string;
   /** With `no_worker_fits`: the unmet requirement of the worker that comes nearest. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
-  /**
-   * 1 is next. Null if the job waits in no queue, or is beyond the part of the queue that was read.
-   */
+  /** 1 is next; null if the job is in no queue, or beyond the part of the queue that was read. */
   queue_position: number | null;
 }
 
@@ -54,22 +53,14 @@ export interface FleetMember extends FleetWorker {
   serves: string | null;
 }
 
-/**
- * A requirement group: queued jobs of one tenant with equal requirements, in order. May be
- * truncated.
- */
+/** A requirement group: queued jobs of one tenant with equal requirements, in order. */
 export interface QueuedGroup extends Requirements {
   userId: string;
-  jobs: { jobId: string; priority: number; queuedAt: number }[];
+  jobs: Pick<QueuedJob, "jobId" | "priority" | "queuedAt">[];
   hasMore: boolean;
 }
 
-export interface WaitingJob extends Requirements {
-  jobId: string;
-  userId: string;
-  priority: number;
-  queuedAt: number;
-}
+export type WaitingJob = QueuedJob;
 
 /** Which workers can run a job. The same for all jobs of one requirement group. */
 export interface Outlook {
@@ -81,32 +72,27 @@ export interface Outlook {
 
 type Wants = Requirements & { userId: string };
 
-/**
- * Applies the rules of matching.ts. Takes O(fleet) time: call it once per requirement group, not
- * per job.
- */
+/** Applies the rules of matching.ts in O(fleet) time: call it once per requirement group. */
 export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
   const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
-  const settingUp = fitting.filter((worker) => worker.status === "bootstrapping");
   const working = fitting.filter(
     (worker) => (worker.status === "idle" || worker.status === "busy") && !worker.draining,
   );
   const because = (why: PendingReason): Outlook => ({ reason: why, working });
   if (working.length === 0) {
-    const [coming] = settingUp;
-    const beingSetUp = (worker: FleetMember): string =>
-      `${nameFor(job, worker)} is being set up for it`;
-    if (coming) return because(reason("provisioning", beingSetUp(coming)));
+    const coming = fitting.find((worker) => worker.status === "bootstrapping");
+    if (coming) {
+      return because(reason("provisioning", `${nameFor(job, coming)} is being set up for it`));
+    }
     if (fitting.length > 0) return because(noneAvailable(job, fitting));
     const alive = visible.filter((worker) => worker.status !== "dead");
     if (alive.length === 0) return because(reason("no_worker", "no worker is registered"));
     return because(noneFits(job, alive));
   }
   if (working.some((worker) => worker.status === "idle" && worker.polls)) {
-    return because(
-      reason("scheduling", "a matching worker is idle; the job will be assigned shortly"),
-    );
+    const message = "a matching worker is idle; the job will be assigned shortly";
+    return because(reason("scheduling", message));
   }
   if (working.every((worker) => worker.status === "idle")) {
     const which = nameFor(job, working[0] as FleetMember);
@@ -119,7 +105,7 @@ export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
 
 /** Why this job is not running yet. The message may be shown to the job's owner. */
 export function explainPending(
-  job: WaitingJob,
+  job: QueuedJob,
   fleet: FleetMember[],
   queue: QueuedGroup[],
   ranked: RankedTenants = [],
@@ -127,7 +113,9 @@ export function explainPending(
 ): PendingReason {
   if (known) return known;
   const { position, overtaken } = queuePosition(job, working, fleet, queue, ranked);
-  const busy = working.length === 1 ? "the matching worker is busy" : busyWorkers(working.length);
+  const count = working.length;
+  const busy =
+    count === 1 ? "the matching worker is busy" : `all ${count} matching workers are busy`;
   if (overtaken > 0) {
     const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
     return { ...reason("over_share", message), queue_position: position };
@@ -136,14 +124,9 @@ export function explainPending(
   return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
 }
 
-/**
- * The last attempt has ended and the workflow has not queued the next one yet: Temporal is slow or
- * down.
- */
+/** An attempt has ended and the next one is not queued yet: Temporal is slow or down. */
 export const betweenAttempts = (attempts: number): PendingReason =>
   reason("between_attempts", `attempt ${attempts} has ended; the next one is about to be queued`);
-
-const busyWorkers = (count: number): string => `all ${count} matching workers are busy`;
 
 const reason = (code: PendingReason["code"], message: string): PendingReason => ({
   code,
@@ -154,16 +137,13 @@ const reason = (code: PendingReason["code"], message: string): PendingReason => 
 
 function noneAvailable(job: Wants, fitting: FleetMember[]): PendingReason {
   const states = fitting.slice(0, 3).map((worker) => {
-    const { draining, status, statusReason } = worker;
-    const isOwn = worker.userId === job.userId;
-    const why = isOwn && statusReason !== null ? ` (${statusReason})` : "";
+    const { userId, draining, status, statusReason } = worker;
+    const why = userId === job.userId && statusReason !== null ? ` (${statusReason})` : "";
     return `${nameFor(job, worker)} is ${draining && status !== "dead" ? "draining" : status}${why}`;
   });
   const more = fitting.length > states.length ? `, and ${fitting.length - states.length} more` : "";
-  return reason(
-    "no_worker_available",
-    `matching workers are not available: ${states.join(", ")}${more}`,
-  );
+  const message = `matching workers are not available: ${states.join(", ")}${more}`;
+  return reason("no_worker_available", message);
 }
 
 /** Other tenants must not see a worker's name. */
@@ -172,23 +152,14 @@ const nameFor = (job: Wants, worker: FleetMember): string =>
 
 /** Reports the worker with the fewest unmet requirements; on a tie, the most capable one. */
 function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
-  let nearest: { worker: FleetMember; unmet: number } | undefined;
-  for (const worker of workers) {
-    const unmet = countUnmet(job, worker);
-    const order =
-      nearest &&
-      (unmet - nearest.unmet ||
-        nearest.worker.gpuCount - worker.gpuCount ||
-        nearest.worker.memoryGb - worker.memoryGb);
-    if (order === undefined || order < 0) nearest = { worker, unmet };
-  }
-  const name = nearest && firstUnmet(job, nearest.worker);
-  if (!nearest || !name) throw new Error("expected a worker with an unmet requirement");
-  const requirement = { name, ...GAPS[name](nearest.worker, job) };
+  const [nearest] = workers
+    .map((worker) => ({ ...worker, unmet: countUnmet(job, worker) }))
+    .sort((a, b) => a.unmet - b.unmet || b.gpuCount - a.gpuCount || b.memoryGb - a.memoryGb);
+  const name = nearest && firstUnmet(job, nearest);
+  if (!name) throw new Error("expected a worker with an unmet requirement");
+  const requirement = { name, ...GAPS[name](nearest, job) };
   const { needed, available } = requirement;
-  const message = `needs ${UNITS[name](needed)}; the nearest worker has ${
-    available === null ? "none" : available
-  }`;
+  const message = `needs ${UNITS[name](needed)}; the nearest worker has ${available ?? "none"}`;
   return { ...reason("no_worker_fits", message), requirement };
 }
 
@@ -203,9 +174,7 @@ const UNITS: Record<Need, (needed: string | number) => string> = {
 
 type Gap = Omit<NonNullable<PendingReason["requirement"]>, "name">;
 
-/**
- * What the job needs and what the worker has. Only for a requirement that the worker does not meet.
- */
+/** What the job needs and what the worker has, for a requirement that the worker does not meet. */
 const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
   worker: () => ({ needed: "a worker that does not serve this deployment yet", available: null }),
   job_type: ({ jobTypes }, { jobType }) => ({
@@ -222,12 +191,12 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 };
 
 /**
- * The job's position among the jobs that compete for the same workers, assuming that tenants are
- * served in turn from now on. `overtaken` is the number of shared workers that its tenant holds, if
- * younger jobs of other tenants go first because of it; else 0.
+ * The job's position among the jobs that compete for the same workers, if tenants are served in
+ * turn from now on. `overtaken`: the number of shared workers that its tenant holds, if younger
+ * jobs of other tenants go first because of it; else 0.
  */
 function queuePosition(
-  job: WaitingJob,
+  job: QueuedJob,
   candidates: FleetMember[],
   fleet: FleetMember[],
   queue: QueuedGroup[],
@@ -264,7 +233,7 @@ function queuePosition(
   let overtaken = 0;
   for (const [userId, jobs] of rivals) {
     if (userId === job.userId) continue;
-    // Their n-th job goes first while they hold fewer workers by then, or as many and it is older.
+    // A tenant goes first while it holds fewer workers than ours. If it holds as many, age decides.
     const turns = held(job.userId) + own - held(userId);
     const before = Math.max(0, Math.min(jobs.length, turns));
     const next = turns >= 0 ? jobs[turns] : undefined;

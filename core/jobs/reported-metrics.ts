@@ -1,10 +1,7 @@
 const MAX_METRICS = 32;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/;
 
-/**
- * The finite numbers of a worker's report, at most 32. Entries with other values, or with names
- * that can't be displayed, are dropped.
- */
+/** The finite numbers of a worker's report, at most 32. Drops names that can't be displayed. */
 export function reportedMetrics(given: unknown): Record<string, number> {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
   const numbers = Object.entries(given).filter(

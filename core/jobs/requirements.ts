@@ -38,10 +38,9 @@ export const gpuMemoryGb = (type: string): number =>
   Number(/(\d{1,5})\s?gi?b\b/i.exec(type)?.[1] ?? 0);
 
 /**
- * Merges the policy for the job type with the job's own hints: the larger number, the union of
- * tags, and the job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the
- * job asks for 0 GPUs, its `memory_gb` is ignored. A deployment's region is matched as a worker
- * tag.
+ * Merges the policy for the job type with the job's own hints: the larger number, all tags, and the
+ * job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the job asks for 0
+ * GPUs, its `memory_gb` is ignored. A deployment's region must be a tag of the worker.
  */
 export function requirementsOf(
   type: JobType,
@@ -70,10 +69,7 @@ export const MEMORY_SHARE = 0.95;
 
 type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
 
-/**
- * The checks, by the name that the API reports, in reporting order. They run for every pair of job
- * and worker, so they must not allocate.
- */
+/** In reporting order. The checks run for each pair of job and worker: they must not allocate. */
 const NEEDS = {
   worker: (worker, { avoid }) => !avoid.includes(worker.workerId),
   job_type: ({ jobTypes }, { jobType }) => jobTypes?.includes(jobType) ?? true,
@@ -106,10 +102,7 @@ export function countUnmet(needs: Requirements, worker: Capabilities): number {
 export const firstUnmet = (needs: Requirements, worker: Capabilities): Need | undefined =>
   NAMES.find((name) => !NEEDS[name](worker, needs));
 
-/**
- * The key of a job's requirement group: jobs of one tenant with equal requirements. The scheduler
- * reads its queue group by group.
- */
+/** The key of a job's requirement group. The scheduler reads its queue group by group. */
 export function requirementGroupOf(userId: string, needs: Requirements): string {
   const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags, avoid } = needs;
   const avoidPart = avoid.length > 0 ? [avoid] : [];

@@ -20,10 +20,7 @@ export const waitsForWorker = (status: JobStatus): boolean =>
 export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
-/**
- * Why a worker is in `error`. An `unresponsive` worker leaves it with its next poll; for the other
- * codes it must register again.
- */
+/** Why a worker is in `error`. A poll ends `unresponsive`; other codes need a new registration. */
 export const WORKER_ERROR_CODES = [
   "reported",
   "failing",

@@ -1,23 +1,14 @@
 import type { AttemptEnd, ErrorCode } from "./states";
 
-/**
- * Names of the registered workflow types. Callers start a workflow by name and don't import its
- * code.
- */
+/** Registered workflow types. Callers start a workflow by name and don't import its code. */
 export const JOB_WORKFLOW = "jobWorkflow";
-/**
- * For a job that was committed before its workflow starts: its first attempt may have ended
- * already.
- */
+/** For a job committed before its workflow starts: its first attempt may have ended already. */
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
 /** Search attributes of a job's workflow. Set at its start, never changed. */
 export const SEARCH_ATTRIBUTES = { jobType: "ForgeJobType", userId: "ForgeUserId" } as const;
 
-/**
- * Ids only. Payloads and results stay in Postgres, so histories and the Temporal UI never show
- * them.
- */
+/** Ids only. Payloads and results stay in Postgres: Temporal's histories and UI never show them. */
 export interface JobWorkflowInput {
   jobId: string;
   maxAttempts: number;
@@ -26,9 +17,7 @@ export interface JobWorkflowInput {
   fromStep?: true;
 }
 
-/**
- * Result of an attempt's activity: how the attempt ended, or how the job ended if it already has.
- */
+/** How the attempt ended, or how the job ended if it already has. */
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };

@@ -3,12 +3,11 @@ import { checkDatasetUri } from "../artifacts/dataset-uri";
 import { InvalidRequest } from "../errors";
 import { JOB_TYPES, type JobType } from "../jobs/job-types";
 import { parseSubmission, type Submission } from "../jobs/payloads";
-import type { PayloadDefaults } from "../jobs/types/declaration";
-import { TEMPLATE_NAMES, type TemplateName } from "../jobs/types/declaration";
+import { type PayloadDefaults, TEMPLATE_NAMES, type TemplateName } from "../jobs/types/declaration";
 import { label, labels } from "../label";
 import { checkCondition } from "./gate";
 import { requireStep, sortSteps } from "./graph";
-import { mismatchOf, referencesIn, replaceReferences } from "./references";
+import { mismatchOf, referencesIn, replaceReferences, withParam } from "./references";
 import {
   type Choice,
   condition,
@@ -92,15 +91,11 @@ export interface DefinitionContext extends PayloadDefaults {
   artifactsRoot: string;
 }
 
-/**
- * Runs the validation of one step. Converts its errors, so that they name the field of the request.
- */
+/** Runs the validation of one step. Makes its errors name the field of the request. */
 export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
 /**
- * Validates a whole pipeline: every payload, reference and gate, and that steps don't depend on
- * each other in a cycle. A pipeline that passes can only fail because of what its jobs do.
- *
+ * Validates a whole pipeline. One that passes can only fail because of what its jobs do.
  * @throws ZodError for a malformed field, InvalidRequest for everything else.
  */
 export function definePipeline(
@@ -168,11 +163,10 @@ function define(
     };
   });
   checkReferences(steps, drafts);
-  const ordered = sortSteps(steps, (index) => rootOf(drafts[index]));
   return {
     template,
     name: name ?? null,
-    steps: ordered,
+    steps: sortSteps(steps, (index) => drafts[index]?.at.options ?? "steps"),
     budget_usd: budget_usd ?? null,
     reuse,
     tags,
@@ -184,8 +178,6 @@ function joinTags(ofPipeline: string[], ofStep: string[], param: string): string
   if (tags.length <= MAX_TAGS) return tags;
   throw new InvalidRequest(`the step and its pipeline together have over ${MAX_TAGS} tags`, param);
 }
-
-const rootOf = (draft: Draft | undefined): string => draft?.at.options ?? "steps";
 
 /** Replaces a reference during validation: a reference itself is not a valid dataset_uri. */
 const PLACEHOLDER = "forge://steps/reference";
@@ -216,7 +208,6 @@ function checkChoice({ choose, at }: Draft): Choice | null {
   return choose;
 }
 
-/** Checks that each reference points to a value of the right type. */
 function checkReferences(steps: PipelineStep[], drafts: Draft[]): void {
   const byName = new Map(steps.map((step) => [step.name, step]));
   steps.forEach((step, index) => {
@@ -224,18 +215,13 @@ function checkReferences(steps: PipelineStep[], drafts: Draft[]): void {
     const { payload, options, choose } = step;
     const from = `${at.options}.choose.from`;
     for (const name of choose?.from ?? []) requireStep(name, [...byName.keys()], from);
-    const found = referencesIn({ ...payload, params: options.params });
-    for (const {
-      reference,
-      at: [field = "", ...deeper],
-    } of found) {
-      const param = [field === "params" ? at.options : at.payload, field, ...deeper].join(".");
+    for (const { reference, at: path } of referencesIn({ ...payload, params: options.params })) {
+      const [field = ""] = path;
+      const param = [field === "params" ? at.options : at.payload, ...path].join(".");
       const sources = reference.step === undefined ? (choose?.from ?? []) : [reference.step];
       if (sources.length === 0) {
-        throw new InvalidRequest(
-          `step "${step.name}" refers to the chosen step, but has no "choose"`,
-          param,
-        );
+        const message = `step "${step.name}" refers to the chosen step, but has no "choose"`;
+        throw new InvalidRequest(message, param);
       }
       for (const name of sources) {
         requireStep(name, [...byName.keys()], reference.step === undefined ? from : param);
@@ -247,18 +233,7 @@ function checkReferences(steps: PipelineStep[], drafts: Draft[]): void {
   });
 }
 
-function withParam<T>(param: string, run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    throw error instanceof InvalidRequest ? new InvalidRequest(error.message, param) : error;
-  }
-}
-
-/**
- * The payload, params and options of a step, with its references replaced by values of earlier
- * steps.
- */
+/** The payload, params and options of a step, with its references replaced. */
 export function resolveStep(
   { payload, options }: Pick<PipelineStep, "payload" | "options">,
   replace: Parameters<typeof replaceReferences>[1],

@@ -5,7 +5,6 @@ type Step = Pick<PlannedStep, "name" | "needs" | "choosesFrom" | "optional" | "s
 /**
  * How steps ended, from their statuses in the database. A skipped step stays `pending` there until
  * its run is closed, but counts as `skipped` here.
- *
  * @param steps in topological order.
  */
 function endsOf(steps: Step[]): Map<string, StepEnd> {

@@ -1,5 +1,6 @@
 import type { JobType } from "../jobs/job-types";
 import type { StepStatus } from "./step";
+import { hasEnded } from "./workflow";
 
 interface Known {
   name: string;
@@ -11,12 +12,10 @@ interface Known {
 }
 
 /**
- * Estimated time until all steps are done, in seconds: the longest path through the remaining
- * steps. It does not include waiting for workers or for approvals.
- *
+ * Seconds until all steps are done: the longest path through the remaining steps, without waiting
+ * for workers or approvals. Null if the duration of a remaining step's type is unknown.
  * @param steps in topological order.
- * @param durationOf recent duration of a job type.
- * @returns null if the duration of a remaining step's type is unknown.
+ * @param durationOf recent duration of a job type, in seconds.
  */
 export function remainingSeconds(
   steps: Known[],
@@ -25,7 +24,7 @@ export function remainingSeconds(
   const endsIn = new Map<string, number>();
   for (const step of steps) {
     const begins = Math.max(0, ...step.needs.map((name) => endsIn.get(name) ?? 0));
-    if (isDone(step.status)) {
+    if (hasEnded(step.status)) {
       endsIn.set(step.name, 0);
       continue;
     }
@@ -35,6 +34,3 @@ export function remainingSeconds(
   }
   return Math.max(0, ...endsIn.values());
 }
-
-const isDone = (status: StepStatus): boolean =>
-  status !== "pending" && status !== "waiting_approval" && status !== "running";

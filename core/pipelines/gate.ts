@@ -1,10 +1,7 @@
 import jsep, { type Expression } from "jsep";
 import { InvalidRequest } from "../errors";
 
-/**
- * What a condition may refer to: the step's result, two parts of it by their own names, and its
- * metrics.
- */
+/** What a condition may refer to. `scores` and `quality` are parts of the step's result. */
 export interface GateFacts {
   result: Record<string, unknown>;
   scores: unknown;
@@ -40,8 +37,11 @@ const ARITHMETIC: Record<string, (a: number, b: number) => number> = {
   "*": (a, b) => a * b,
   "/": (a, b) => a / b,
 };
-const EQUALITIES = ["==", "!="];
-const CONNECTIVES = ["&&", "||"];
+const OPERATORS = [
+  ...Object.keys(COMPARISONS),
+  ...["==", "!=", "&&", "||"],
+  ...Object.keys(ARITHMETIC),
+];
 
 /** The condition can't be evaluated with these facts. */
 class CannotEvaluate extends Error {
@@ -49,10 +49,8 @@ class CannotEvaluate extends Error {
 }
 
 /**
- * Validates a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. jsep only
- * parses, it never executes code. Allowed are comparisons, `&& || !`, arithmetic, numbers, strings,
- * booleans and paths.
- *
+ * Validates a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. Allowed are
+ * comparisons, `&& || !`, arithmetic, numbers, strings, booleans and paths. jsep only parses.
  * @throws InvalidRequest that says what is wrong.
  */
 export function checkCondition(text: string): void {
@@ -111,14 +109,8 @@ const isArithmetic = (operator: string): boolean => operator in ARITHMETIC;
 function check(node: Expression, text: string): void {
   if (isBinary(node)) {
     const { operator } = node;
-    const known = [
-      ...Object.keys(COMPARISONS),
-      ...EQUALITIES,
-      ...CONNECTIVES,
-      ...Object.keys(ARITHMETIC),
-    ];
-    if (!known.includes(operator)) {
-      throw invalid(text, `unknown operator "${operator}"; use one of ${known.join(" ")}`);
+    if (!OPERATORS.includes(operator)) {
+      throw invalid(text, `unknown operator "${operator}"; use one of ${OPERATORS.join(" ")}`);
     }
     check(node.left, text);
     check(node.right, text);
@@ -135,10 +127,8 @@ function check(node: Expression, text: string): void {
     throw invalid(text, "use only comparisons, && || !, arithmetic, numbers, strings and paths");
   }
   if (!ROOTS.includes(path[0] ?? "") || path.length < 2) {
-    throw invalid(
-      text,
-      `unknown path "${path.join(".")}"; paths start with one of ${ROOTS.join(". ")}.`,
-    );
+    const roots = `${ROOTS.join(". ")}.`;
+    throw invalid(text, `unknown path "${path.join(".")}"; paths start with one of ${roots}`);
   }
 }
 
@@ -194,11 +184,12 @@ function truth(value: Value): boolean {
   throw new CannotEvaluate(`${JSON.stringify(value)} is not true or false`);
 }
 
-function valueAt(facts: GateFacts, path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, name) => {
+/** The value at this path of an object's own properties; undefined if there is none. */
+export function valueAt(object: unknown, path: readonly string[]): unknown {
+  return path.reduce((at, name) => {
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
     return (at as Record<string, unknown>)[name];
-  }, facts);
+  }, object);
 }
 
 const MAX_SHOWN = 200;

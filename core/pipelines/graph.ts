@@ -7,9 +7,7 @@ interface Node {
 }
 
 /**
- * Sorts steps topologically: each step comes after the steps it needs. Otherwise keeps the given
- * order.
- *
+ * Sorts steps so that each comes after the steps it needs. Otherwise keeps the given order.
  * @param at the field of the request that holds a step, for error messages.
  * @throws InvalidRequest for a duplicate name, an unknown name, or a cycle.
  */

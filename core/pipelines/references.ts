@@ -34,18 +34,19 @@ export function referencesIn(
   at: string[] = [],
 ): { reference: StepReference; at: string[] }[] {
   if (typeof value === "string") {
-    const reference = withParam(at, () => referenceIn(value));
+    const reference = withParam(at.join("."), () => referenceIn(value));
     return reference ? [{ reference, at }] : [];
   }
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => referencesIn(inner, [...at, name]));
 }
 
-function withParam<T>(at: string[], run: () => T): T {
+/** Makes an error of `run` name this field of the request. */
+export function withParam<T>(param: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw error instanceof InvalidRequest ? new InvalidRequest(error.message, at.join(".")) : error;
+    throw error instanceof InvalidRequest ? new InvalidRequest(error.message, param) : error;
   }
 }
 

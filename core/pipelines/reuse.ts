@@ -20,12 +20,11 @@ const MODELS = ["model", "student_model"];
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
 /**
- * A text that is equal for jobs that do the same work on the same inputs. It holds the type, payload and params, with
- * the ids of artifacts replaced by their contents. Null if an input's contents are unknown, e.g. files in a bucket
- * outside our store.
- *
- * @param manifestOf returns the manifest of the tenant's artifact with this id; undefined if there is none. The name
- * is then treated as one that only workers know, such as a teacher or a base model.
+ * A text that is equal for jobs that do the same work on the same inputs: the type, payload and
+ * params, with the ids of artifacts replaced by their contents. Null if an input's contents are
+ * unknown, e.g. files in a bucket outside our store.
+ * @param manifestOf the manifest of the tenant's artifact with this id. Undefined: the id is a name
+ * that only workers know, such as a teacher or a base model.
  */
 export function workOf(
   type: JobType,

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { JOB_TYPES, type JobType } from "../jobs/job-types";
-import type { Submission } from "../jobs/payloads";
-import { OPTION_FIELDS } from "../jobs/payloads";
+import { OPTION_FIELDS, type Submission } from "../jobs/payloads";
 
 /** Maximum steps of one pipeline. Keeps its workflow's history far below Temporal's limits. */
 export const MAX_STEPS = 500;
@@ -32,10 +31,7 @@ export const choiceSchema = z
   .meta({ id: "ChoiceSubmission", description: "the best of several steps" });
 export type Choice = z.infer<typeof choiceSchema>;
 
-/**
- * A submitted step: a job's payload, which may contain references, its options, and its
- * dependencies.
- */
+/** A submitted step: a job's payload (may contain references), its options and dependencies. */
 export const stepSchema = z
   .strictObject({
     name: stepName,
@@ -54,15 +50,13 @@ export const stepSchema = z
   })
   .meta({ id: "PipelineStepSubmission" });
 
-type StepOptions = Omit<Submission, "payload">;
-
 /** A validated step of a pipeline: a job that is submitted once the steps it needs have ended. */
 export interface PipelineStep {
   name: string;
   job_type: JobType;
   /** With the field names of the specification, and unresolved references. */
   payload: Record<string, unknown>;
-  options: StepOptions;
+  options: Omit<Submission, "payload">;
   /** All dependencies: steps named in `needs`, steps it refers to, and steps it chooses from. */
   needs: string[];
   choose: Choice | null;

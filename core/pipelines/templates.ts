@@ -48,7 +48,7 @@ interface Given {
   best: Pick<Choice, "by" | "order" | "where">;
 }
 
-/** The steps of a template. The input of each step refers to the nearest earlier step that creates it. */
+/** The input of each step refers to the nearest earlier step that creates it. */
 export function draftTemplate(given: Given): Draft[] {
   const { template, skip, sweep } = given;
   const steps: readonly JobType[] = TEMPLATES[template];
@@ -65,8 +65,19 @@ export function draftTemplate(given: Given): Draft[] {
     const wired = wiringOf(type, chain, sweep !== undefined);
     const body = given.params[type] ?? {};
     refuseWired(type, body, wired);
-    if (!sweep) return [draft(type, type, { ...body, ...wired.fields }, wired.needs)];
-    return swept(type, body, given, sweep, wired);
+    const at = `params.${type}`;
+    const single: Draft = {
+      name: type,
+      job_type: type,
+      // A template's step has the form of a job submission: payload fields and options together.
+      payload: { ...body, ...wired.fields },
+      options: {},
+      needs: wired.needs,
+      choose: null,
+      optional: false,
+      at: { payload: at, options: at },
+    };
+    return sweep ? swept(single, given, sweep, wired) : [single];
   });
 }
 
@@ -76,7 +87,6 @@ interface Wiring {
   needs: string[];
 }
 
-/** What a step takes from earlier steps. */
 function wiringOf(type: JobType, chain: readonly JobType[], isSweep: boolean): Wiring {
   const before = chain.slice(0, chain.indexOf(type));
   const needs = before.slice(-1);
@@ -97,20 +107,20 @@ function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | u
   return undefined;
 }
 
-/** A sweep's steps: training and evaluation once for each set of fields, then a deployment of the best. */
+/** A training and an evaluation for each set of fields, then a deployment of the best. */
 function swept(
-  type: JobType,
-  body: Record<string, unknown>,
+  single: Draft,
   { best }: Given,
   sweep: Record<string, unknown>[],
   wired: Wiring,
 ): Draft[] {
+  const { job_type: type } = single;
   const part = declarationOf(type).pipeline.sweep;
+  if (part === undefined) return [single];
   if (part === "chosen") {
     const from = sweep.map((_, index) => `${SWEEP.judged}-${index + 1}`);
-    return [{ ...draft(type, type, { ...body, ...wired.fields }, []), choose: { from, ...best } }];
+    return [{ ...single, needs: [], choose: { from, ...best } }];
   }
-  if (part === undefined) return [draft(type, type, { ...body, ...wired.fields }, wired.needs)];
   return sweep.map((over, index) => {
     const own = part === "varied" ? over : {};
     const at = part === "varied" ? `sweep.${index}` : `params.${type}`;
@@ -120,26 +130,15 @@ function swept(
       field,
       text.replace(`steps.${SWEEP.varied}.`, `steps.${SWEEP.varied}-${number}.`),
     ]);
-    const needs = wired.needs.map((name) => (name === SWEEP.varied ? `${name}-${number}` : name));
-    const content = { ...body, ...own, ...Object.fromEntries(fields) };
-    const drafted = draft(`${type}-${number}`, type, content, needs);
-    return { ...drafted, optional: true, at: { payload: at, options: at } };
+    return {
+      ...single,
+      name: `${type}-${number}`,
+      payload: { ...single.payload, ...own, ...Object.fromEntries(fields) },
+      needs: wired.needs.map((name) => (name === SWEEP.varied ? `${name}-${number}` : name)),
+      optional: true,
+      at: { payload: at, options: at },
+    };
   });
-}
-
-function draft(name: string, type: JobType, body: Record<string, unknown>, needs: string[]): Draft {
-  const at = `params.${type}`;
-  return {
-    name,
-    job_type: type,
-    // A template's step has the form of a job submission: payload fields and options in one object.
-    payload: body,
-    options: {},
-    needs,
-    choose: null,
-    optional: false,
-    at: { payload: at, options: at },
-  };
 }
 
 function refuseWired(

@@ -1,7 +1,6 @@
 import type { JobType } from "../jobs/job-types";
 import type { PipelineStep, StepStatus } from "./step";
 
-/** Name of the registered workflow type. */
 export const PIPELINE_WORKFLOW = "pipelineWorkflow";
 /** Workflow update that approves or rejects a waiting step, for example from Temporal's CLI. */
 export const APPROVE_UPDATE = "approve";
@@ -76,10 +75,7 @@ export type PipelineEnd =
 export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
   status !== "pending" && status !== "waiting_approval" && status !== "running";
 
-/**
- * True if a step may begin, given how the steps it needs ended. All must have completed, except the
- * candidates of its choice.
- */
+/** True if all steps that it needs have completed; candidates of its choice may have failed. */
 export const mayBegin = (
   step: Pick<PlannedStep, "needs" | "choosesFrom">,
   endOf: (name: string) => StepEnd,

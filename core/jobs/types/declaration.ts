@@ -4,12 +4,11 @@ import type { PriceRuleName } from "../../billing/price-rules";
 import type { Countable } from "../../billing/usage";
 
 /**
- * Everything that Forge knows about one job type. Routes, validation, the OpenAPI document, bills, manifests,
- * pipeline templates, both SDKs, the `forge` command, the agent and the dashboard read it, or are generated
- * from it by `npm run openapi -- --write`.
+ * Everything that Forge knows about one job type. The server, both SDKs, the `forge` command, the
+ * agent and the dashboard read it, some as files that `npm run openapi -- --write` generates.
  *
- * To add a type, see docs/extending.md. To avoid import cycles, files in this folder import no file that reads
- * declarations.
+ * To add a type, see docs/extending.md. To avoid import cycles, files in this folder import no file
+ * that reads declarations.
  */
 export interface JobTypeDeclaration<Type extends string = string> {
   /** Its name in paths, payloads, SDK methods and commands: one lower-case word. */
@@ -23,7 +22,7 @@ export interface JobTypeDeclaration<Type extends string = string> {
   artifact: ArtifactForm;
   /** Result fields that later pipeline steps may refer to. */
   results: Record<string, ReferenceKind>;
-  /** True if it evaluates or serves a checkpoint: its manifest names that checkpoint's base model and dataset. */
+  /** For types that evaluate or serve a checkpoint: manifests name its base model and dataset. */
   describesCheckpoint?: boolean;
   /** The rule that prices a job on a rate card that prices work. */
   price: PriceRuleName;
@@ -31,10 +30,7 @@ export interface JobTypeDeclaration<Type extends string = string> {
   /** Fields of its billing record that are not priced. */
   details?: readonly DetailName[];
   pipeline: PipelineDeclaration;
-  /**
-   * The result of completion. `artifact`: files and a final bill. `deployment`: a server that runs and is billed
-   * until it is stopped; exactly one type has this value.
-   */
+  /** `artifact`: files, a final bill. `deployment` (one type): a server, billed until stopped. */
   completion: "artifact" | "deployment";
   /** Facts about the reference handler in `compute/`. */
   handler: { needsTorch: boolean };
@@ -48,7 +44,7 @@ interface PayloadDeclaration {
   aliases?: Record<string, string>;
   /** The field sets that the OpenAPI document shows. Default: only `fields`. */
   forms?: readonly z.ZodRawShape[];
-  /** Fills in fields that depend on others. Called after aliases are replaced, before validation. */
+  /** Fills in fields that depend on others. Called between replacing aliases and validation. */
   complete?(body: Record<string, unknown>, defaults: PayloadDefaults): void;
   /** @throws InvalidRequest for fields that can't be combined. Called after validation. */
   check?(payload: Record<string, unknown>): void;
@@ -76,7 +72,7 @@ export type ReferenceKind =
   | "deployment id";
 
 interface UsageDeclaration {
-  /** What its jobs use in addition to GPU hours. An estimate without history assumes a default for each. */
+  /** What its jobs use besides GPU hours. Estimates without history assume a default for each. */
   uses: readonly ("tokens" | "rows" | "samples")[];
   /** Whether its bill or record depends on the rows of the dataset that it reads. */
   readsRows: boolean;
@@ -97,11 +93,11 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 interface PipelineDeclaration {
   /** Templates that include it as a step. Steps follow the order of the list of types. */
   templates: readonly TemplateName[];
-  /** The field that a template fills in from the nearest earlier step whose result has a value of this kind. */
+  /** The field that a template fills in from the nearest earlier step that has such a result. */
   takes?: ReferenceField;
   /**
-   * Its role in a template's sweep. `varied`: runs once for each set of fields. `judged`: measures each of these
-   * runs. `chosen`: continues with the best run. Each role has one type.
+   * Its role in a template's sweep; each role has one type. `varied`: runs once for each set of
+   * fields. `judged`: measures each of these runs. `chosen`: continues with the best run.
    */
   sweep?: "varied" | "judged" | "chosen";
 }
@@ -110,10 +106,7 @@ interface PipelineDeclaration {
 interface ClientDeclaration {
   /** One sentence: the documentation of its SDK methods. */
   summary: string;
-  /**
-   * Parameters of its Python method. Each is a payload field of any form. `byPlace`: positional parameters;
-   * `byName`: keyword-only parameters.
-   */
+  /** Payload fields as parameters of its Python method: positional, and keyword-only. */
   parameters: { byPlace: readonly string[]; byName: readonly string[] };
   /** `forge jobs submit <type>`. */
   command: {
@@ -129,7 +122,7 @@ interface ClientDeclaration {
     step: string;
     /** Example of a gate condition on its result. */
     gate: string;
-    /** Color of its bars in charts. Adjacent colors must also differ for readers with color blindness. */
+    /** Color of its bars in charts. Neighbors must also differ for readers with color blindness. */
     color: { light: string; dark: string };
   };
 }
@@ -137,7 +130,7 @@ interface ClientDeclaration {
 export interface CommandOption {
   /** Without leading dashes: `num-samples`. */
   name: string;
-  /** The payload field that it sets. For `dataset_id`, a URI sets `dataset_uri` if the type has that field. */
+  /** The payload field that it sets. For `dataset_id`, a URI sets `dataset_uri` if there is one. */
   field: string;
   help: string;
 }
