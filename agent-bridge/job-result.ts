@@ -99,7 +99,6 @@ export function jobResultRoute(ctx: Context): Route {
     refusals: {
       404: ["worker_not_registered", "job_not_found"],
       409: ["stale_attempt"],
-      413: ["result_too_large"],
     },
     async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
