@@ -4,7 +4,7 @@ import type { Worker } from "@temporalio/worker";
 import { bootstrapTaskQueue } from "../core/fleet/bootstrap";
 import type { Component } from "../platform/service";
 import { registerSearchAttributes } from "../platform/temporal/client";
-import type { Context } from "../services/context";
+import { ACTIVITY_SLOTS, type Context } from "../services/context";
 import { createActivities } from "./index";
 import { recordStuckWrites } from "./stuck-writes";
 
@@ -98,8 +98,8 @@ export class TemporalWorkerComponent implements Component {
         taskQueue,
         workflowBundle: { codePath: this.workflowBundlePath },
         stickyQueueScheduleToStartTimeout: `${stickyS}s`,
-        maxConcurrentActivityTaskExecutions: 50,
-        maxConcurrentLocalActivityExecutions: 50,
+        maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
+        maxConcurrentLocalActivityExecutions: ACTIVITY_SLOTS,
       });
       // Bootstrap steps may take an hour or hang, so they have their own slots.
       const steps = await Worker.create({

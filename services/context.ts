@@ -1,5 +1,6 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
+import { FairQueue } from "../platform/concurrency/fair-queue";
 import { KeyedMutex } from "../platform/concurrency/keyed-mutex";
 import type { Config } from "../platform/config/config";
 import type { Logger } from "../platform/logger";
@@ -18,6 +19,9 @@ import { createTemporalClient } from "../platform/temporal/client";
 import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
+
+/** How many activities of jobs, pipelines and deployments a process runs at a time, and how many local ones. */
+export const ACTIVITY_SLOTS = 50;
 
 /** Everything that a handler, an activity or a loop may use. Passed as an argument, never global. */
 export interface Context {
@@ -45,6 +49,8 @@ export interface Context {
   connectionQueues: ConnectionQueues;
   /** When this process last received a request with a valid key, by `clock`. */
   traffic: { lastRequestMs: number | undefined };
+  /** By tenant: jobs whose files are measured. They hold at most half of the activity slots, and less of one tenant. */
+  measuringJobs: FairQueue;
   /** By upload: one request at a time assembles its parts. */
   uploadMutex: KeyedMutex;
   /** By tenant: one submission at a time is checked against the budget. */
@@ -89,6 +95,7 @@ export function createContext(
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     connectionQueues: createConnectionQueues(config.database.poolSize, config.database.timeoutMs),
     traffic: { lastRequestMs: undefined },
+    measuringJobs: new FairQueue(ACTIVITY_SLOTS / 2, ACTIVITY_SLOTS / 5),
     uploadMutex: new KeyedMutex(),
     budgetMutex: new KeyedMutex(),
     ...overrides,

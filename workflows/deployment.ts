@@ -1,4 +1,5 @@
 import {
+  ActivityFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -70,5 +71,11 @@ async function runDeployment(input: DeploymentWorkflowInput): Promise<Deployment
 async function runPlacementJob({ placement, userId, ...input }: PlacementJob): Promise<void> {
   const summary = `placement ${placement} for ${userId}`;
   const isOurs = await runChildJob({ input, jobType: DEPLOYMENT_TYPE, userId, summary });
-  if (!isOurs) await regularActivities.awaitJobEnd({ jobId: input.jobId });
+  if (isOurs) return;
+  try {
+    await regularActivities.awaitJobEnd({ jobId: input.jobId });
+  } catch (error) {
+    // The job is not in the database: it was restored to an earlier state. Look at that one.
+    if (!(error instanceof ActivityFailure)) throw error;
+  }
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { Context as ActivityContext } from "@temporalio/activity";
 import {
   ARTIFACT_FORMS,
   artifactPrefix,
@@ -32,7 +33,14 @@ import {
 import { findJob } from "../../services/jobs/jobs";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
 import { billJob, requireBillable, writeRecordFile } from "../billing/billing";
-import { type AttemptInput, activityLogger, gone, requireJob, withHeartbeats } from "../context";
+import {
+  type AttemptInput,
+  activityLogger,
+  gone,
+  notYet,
+  requireJob,
+  withHeartbeats,
+} from "../context";
 import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
@@ -65,8 +73,7 @@ export async function finishCompleted(
   if (facts.status === "completed") return { status: "completed" };
   const prefix = artifactPrefix(facts.job_type, facts.storage_id);
   const { metrics } = ctx;
-  const measuring = withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
-  const { files, table } = await metrics.finishing("files", measuring);
+  const { files, table } = await metrics.finishing("files", measureInTurn(ctx, facts, prefix));
   const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const output = { storedBytes: sizeBytes, rows: table?.isRead ? table.numRows : null };
   const bill = await metrics.finishing("bill", billJob(ctx, input, facts, output));
@@ -144,6 +151,20 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   ctx.signals.emit("deployment", deploymentId);
   activityLogger(ctx, input).info({ deployment_id: deploymentId }, "deployment placed again");
   return { status: "completed" };
+}
+
+/**
+ * Large files take long to measure, and wait for each other. If many jobs of a tenant are at it,
+ * further ones try again later: each holds an activity slot, which other jobs' activities need.
+ */
+async function measureInTurn(ctx: Context, facts: CompletionFacts, prefix: string) {
+  const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
+  // A local activity ends after five seconds, and has other slots.
+  if (ActivityContext.current().info.isLocal) return await work();
+  const { measuringJobs } = ctx;
+  if (!measuringJobs.hasRoomFor(facts.user_id))
+    throw notYet("other jobs' files are measured first");
+  return await measuringJobs.run(facts.user_id, work);
 }
 
 /** Moves the winning attempt's output to the artifact's folder and measures it. */

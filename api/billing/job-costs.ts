@@ -2,6 +2,7 @@ import { estimateJob } from "../../core/billing/estimate";
 import { monthBounds } from "../../core/billing/month";
 import { withAccruedCost } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
+import { isJobType } from "../../core/jobs/job-types";
 import { isFinal } from "../../core/jobs/states";
 import { listAccruingRecords } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
@@ -36,7 +37,9 @@ export class JobCosts {
     const costs = new Map<string, JobCost>();
     for (const row of rows) {
       const costUsd = accruing.get(row.job_id) ?? row.bill?.usd ?? null;
-      const estimatedUsd = isFinal(row.status) ? null : await this.estimate(row);
+      // After a rollback, there may be jobs of a type that only the later release knows.
+      const isEstimated = !isFinal(row.status) && isJobType(row.job_type);
+      const estimatedUsd = isEstimated ? await this.estimate(row) : null;
       costs.set(row.job_id, { costUsd, estimatedUsd });
     }
     return costs;

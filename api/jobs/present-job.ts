@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ARTIFACT_FORMS } from "../../core/artifacts/artifacts";
 import { NO_USAGE } from "../../core/billing/usage";
-import { JOB_TYPES } from "../../core/jobs/job-types";
+import { isJobType, JOB_TYPES } from "../../core/jobs/job-types";
 import { PENDING_CODES, type PendingReason } from "../../core/jobs/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../../core/jobs/states";
 import { timestamp } from "../../core/timestamp";
@@ -156,7 +156,8 @@ export function presentJob(
 
 /** Null if the files are only in a bucket that Forge can't read. */
 function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
-  const id = result?.[ARTIFACT_FORMS[type].idField];
+  // After a rollback, there may be jobs of a type that only the later release knows.
+  const id = isJobType(type) ? result?.[ARTIFACT_FORMS[type].idField] : undefined;
   return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;
 }
 

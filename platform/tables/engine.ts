@@ -7,6 +7,7 @@ import { Unavailable } from "../../core/errors";
 import { FairQueue } from "../concurrency/fair-queue";
 import type { Logger } from "../logger";
 import type { TableAnswer, TableRequest } from "./protocol";
+import { ReadingLimit, TICK_MS } from "./reading-limit";
 import { Unreadable } from "./unreadable";
 
 /** Earlier files may have caused a first crash. After a second one the file is refused. */
@@ -26,7 +27,7 @@ interface EngineOptions {
 interface Reading extends Omit<TableRequest, "id"> {
   /** The file's owner: tenants are served round-robin. */
   tenant: string;
-  /** Longest time to read it, in milliseconds. */
+  /** Longest time to read it, in milliseconds (reading-limit.ts). */
   timeoutMs: number;
   /** Cancels the read while it waits. */
   signal?: AbortSignal | undefined;
@@ -99,12 +100,14 @@ export class TableEngine {
     timeoutMs: number,
   ): Promise<TableAnswer | "died"> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const limit = new ReadingLimit(child.pid, timeoutMs);
+      const timer = setInterval(() => {
+        if (!limit.isReached()) return;
         settle(() =>
           reject(new Unreadable(`the file took more than ${timeoutMs / 1000} s to read`)),
         );
         this.discard(child);
-      }, timeoutMs);
+      }, TICK_MS);
       const onMessage = (answer: TableAnswer): void => {
         if (answer.id === request.id) settle(() => resolve(answer));
       };
@@ -113,7 +116,7 @@ export class TableEngine {
         this.discard(child);
       };
       const settle = (how: () => void): void => {
-        clearTimeout(timer);
+        clearInterval(timer);
         child.off("message", onMessage).off("exit", onGone).off("error", onGone);
         how();
       };

@@ -32,8 +32,8 @@ export async function wakeDeployment(
 
 /**
  * Restarts the workflow of a live deployment if it is gone. Terminates the workflow of a deployment that is missing
- * because the database was restored to an earlier state, or of one that is over. Leaves other open workflows alone: they
- * read the deployment's whole state each time they are woken.
+ * because the database was restored to an earlier state, or of one that is over. Wakes other open workflows that have
+ * something to do: they read the deployment's whole state each time.
  */
 async function compareDeployment(ctx: Context, deploymentId: string): Promise<void> {
   const { pool, logger, metrics } = ctx;
@@ -42,7 +42,10 @@ async function compareDeployment(ctx: Context, deploymentId: string): Promise<vo
   // Read after Temporal: a row is written before its workflow starts, and is `stopped` before its workflow closes.
   const row = await findComparedDeployment(pool, deploymentId);
   const isOver = row === undefined || row.status === "stopped";
-  if (isOpen(workflow) !== isOver) return;
+  if (isOpen(workflow) !== isOver) {
+    if (row?.is_due) await wakeDeployment(ctx, row);
+    return;
+  }
   await deleteStuckWrites(pool, workflowId, null);
   const fields = { deployment_id: deploymentId };
   if (!isOver) {

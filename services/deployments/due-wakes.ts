@@ -62,17 +62,34 @@ export async function recordWake(
 }
 
 export async function findComparedDeployment(db: Queryable, deploymentId: string) {
-  return await maybeOne<DeploymentWake & Pick<DeploymentRow, "status">>(
+  return await maybeOne<DeploymentWake & Pick<DeploymentRow, "status"> & { is_due: boolean }>(
     db,
-    "select deployment_id, user_id, asked, status from deployments where deployment_id = $1",
+    `select deployment_id, user_id, asked, status, ${IS_DUE} as is_due
+     from deployments where deployment_id = $1`,
     [deploymentId],
   );
 }
+
+const placementExists = (condition: string): string => `exists (
+  select from placements p where p.deployment_id = deployments.deployment_id and ${condition})`;
+
+/**
+ * SQL: the workflow would do something if it were woken: it stops a deployment without servers, replaces a missing
+ * server, or ends a placement whose job has ended. Normally the change itself has woken it, but Temporal may have lost
+ * that signal.
+ */
+const IS_DUE = `case when status = 'stopping' then not ${placementExists("p.state <> 'ended'")}
+  else ${placementExists(
+    `p.state = 'starting' and exists (
+       select from jobs j where j.job_id = p.job_id and j.status in ('completed', 'failed'))`,
+  )} or coalesce(next_try_at <= now(), true) and min_replicas > (
+    select count(*) from placements p
+    where p.deployment_id = deployments.deployment_id and p.state in ('starting', 'serving')) end`;
 
 export const DEPLOYMENTS: ComparedRows = {
   table: "deployments",
   id: "deployment_id",
   isLive: "status <> 'stopped'",
   isUnchanged: NOTHING_PENDING,
-  isDue: "false",
+  isDue: IS_DUE,
 };

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { RankedTenants } from "../../core/fleet/matching";
+import { JOB_TYPES } from "../../core/jobs/job-types";
 import { MEMORY_SHARE } from "../../core/jobs/requirements";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
@@ -83,9 +84,13 @@ export const stepThrough = (
     where state = 'queued' and ${condition} and shape > s.shape order by shape limit 1) following
   where s.nth < ${limit})`;
 
-/** SQL: what the jobs of each of the `groups` need. */
+/**
+ * SQL: what the jobs of each of the `groups` need. Jobs of a type that only a later release knows stay queued: after a
+ * rollback, no worker could be given one.
+ */
 const HEADS = `heads as materialized (
-  select h.shape, ${needsOf()} from groups h join jobs j using (job_id))`;
+  select h.shape, ${needsOf()} from groups h join jobs j using (job_id)
+  where j.job_type = any('{${JOB_TYPES.join(",")}}'))`;
 
 /** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
 const headsAfter = (after: string): string => `${stepThrough("groups", after, GROUPS)}, ${HEADS}`;
@@ -97,7 +102,7 @@ const headsOf = (groups: string): string => `groups as materialized (
 ${HEADS}`;
 
 /** SQL: the group after which the next pass continues, if this one did not read all. */
-const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from heads)`;
+const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from groups)`;
 
 /**
  * SQL: whether another pass right now would assign nothing. True if this pass considered all workers, kinds and
@@ -106,7 +111,7 @@ const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from he
 const SAW_ALL = `(select count(*) from useful) < (select workers from size)
   and (select count(*) from pairs) = (select count(*) from locked)
   and (select count(*) from kinds) = (select count(*) from all_kinds)
-  and (select count(*) from heads) < ${GROUPS}`;
+  and (select count(*) from groups) < ${GROUPS}`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.

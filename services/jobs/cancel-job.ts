@@ -8,6 +8,7 @@ import { lockWorker, releaseUnfetched } from "../fleet/workers";
 import { attemptEndOf, lockLatestAttempt } from "./attempts";
 import { endAttempt } from "./end-attempt";
 import { failJob, lockJob, requestCancel } from "./jobs";
+import { insertOutcomeEntry } from "./outbox";
 
 type Cancelling =
   /** The job has ended. `entry` is the outbox entry of the attempt that was waiting, if there was one. */
@@ -59,6 +60,7 @@ async function cancel(
     if (!willRetry(job, end)) return { answer: "finalising" };
     await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
     await failJob(db, jobId, attempt.attempt, "cancelled", "cancelled before its next attempt");
+    await insertOutcomeEntry(db, jobId, attempt.attempt);
     return { answer: "ended" };
   }
   await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);

@@ -75,6 +75,19 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
   );
 }
 
+/** Adds the entry of an outcome again, because its job has ended since and its workflow has to learn it. */
+export async function insertOutcomeEntry(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<void> {
+  await execute(
+    db,
+    "insert into outbox (job_id, attempt, due_at) values ($1, $2, now()) on conflict do nothing",
+    [jobId, attempt],
+  );
+}
+
 /** Call when a job has ended: its workflow needs no further delivery. */
 export async function removeEntriesOfJob(db: Queryable, jobId: string): Promise<void> {
   await execute(db, "delete from outbox where job_id = $1", [jobId]);

@@ -6,7 +6,7 @@ import type { Component } from "../../platform/service";
 import { isRefusal, reasonOf } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { Removals } from "./removals";
-import type { Topic } from "./topic";
+import type { Delivery, Topic } from "./topic";
 
 /**
  * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. Signals still report this process's
@@ -123,15 +123,16 @@ export class Courier<Entry, Key = never> implements Component {
       const delivery = await this.topic.deliver(entry, this.stopping.signal);
       if (delivery !== "obsolete") this.onAnswer(entry, delivery);
       if (delivery === "not_awaited") await this.postpone(entry, "not awaited yet");
+      else if (delivery === "accepted") await this.postpone(entry, "not done yet");
       else this.removals?.add(entry);
     } catch (error) {
       await this.onFailure(entry, error);
     }
   }
 
-  private onAnswer(entry: Entry, delivery: "delivered" | "not_awaited"): void {
+  private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
-    this.count(entry, delivery === "delivered" ? "taken" : "not_waited_for");
+    this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }
 
   private async onFailure(entry: Entry, error: unknown): Promise<void> {

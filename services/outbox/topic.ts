@@ -1,8 +1,9 @@
 /**
- * `delivered`: the receiver has the entry. `obsolete`: nothing was sent, because the entry is no longer needed.
- * `not_awaited`: the receiver answered, but can't use the entry yet.
+ * `delivered`: the receiver has the entry. `accepted`: it has the entry, and removes it when its work is done; until
+ * then the delivery is repeated. `obsolete`: nothing was sent, because the entry is no longer needed. `not_awaited`: the
+ * receiver answered, but can't use the entry yet.
  */
-export type Delivery = "delivered" | "obsolete" | "not_awaited";
+export type Delivery = "delivered" | "accepted" | "obsolete" | "not_awaited";
 
 /** Log fields of an entry. `tries` is how often it was postponed, if the topic counts that. */
 export interface EntryFacts {

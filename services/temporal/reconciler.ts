@@ -12,8 +12,11 @@ import { listFinishedOrMissing, listUnchanged, type WorkflowKind } from "./compa
 /** Page size of rows and of workflows. */
 const PAGE = 1_000;
 const CONCURRENCY = 8;
-/** The largest share of the time that sweeps may take. */
+/** The largest share of the time that sweeps may take, unless the rest would exceed its limit: repairs must not wait. */
 const BUSY_SHARE = 0.2;
+const MAX_REST_MS = 15_000;
+/** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */
+const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 
 /**
  * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
@@ -23,6 +26,9 @@ const BUSY_SHARE = 0.2;
 export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();
   private readonly kinds: WorkflowKind[];
+  /** Ids whose comparison failed, in this sweep and in the one before. */
+  private failed = new Set<string>();
+  private failedBefore = new Set<string>();
 
   constructor(ctx: Context) {
     super(ctx, "reconciler", Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4));
@@ -38,15 +44,20 @@ export class Reconciler extends LoopComponent {
     const { clock, pool } = this.ctx;
     const startedMs = clock.nowMs();
     const open = await this.listOpen();
+    this.failedBefore = this.failed;
+    this.failed = new Set();
     const compareKind = async (kind: WorkflowKind): Promise<void> =>
       await this.compareAll(kind, await this.listDifferent(kind, open.get(kind) ?? new Set()));
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
       () => deleteOldStuckWrites(pool),
     ]);
+    if (this.failed.size >= MAX_FAILED_IN_A_ROW) return;
     // With many open workflows a sweep takes long, so the next one waits longer.
     const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
-    await sleep(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+    await sleep(Math.min(restMs, MAX_REST_MS), undefined, { signal: this.stopping.signal }).catch(
+      () => undefined,
+    );
   }
 
   /** Ids of rows with an open workflow in Temporal's visibility index. The index lags, so `compare` checks each again. */
@@ -88,24 +99,31 @@ export class Reconciler extends LoopComponent {
   }
 
   private async compareAll(kind: WorkflowKind, ids: string[]): Promise<void> {
-    const queue = ids.values();
+    // Those that failed in the last sweep come last: they may always fail, and keep no others waiting.
+    const failedBefore = (id: string): number => Number(this.failedBefore.has(id));
+    const queue = ids.sort((a, b) => failedBefore(a) - failedBefore(b)).values();
+    let failedInARow = 0;
     const work = async (): Promise<void> => {
       for (const id of queue) {
-        if (this.stopping.signal.aborted) return;
-        await this.compare(kind, id);
+        if (this.stopping.signal.aborted || failedInARow >= MAX_FAILED_IN_A_ROW) return;
+        failedInARow = (await this.compare(kind, id)) ? 0 : failedInARow + 1;
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));
   }
 
-  private async compare(kind: WorkflowKind, id: string): Promise<void> {
+  /** @returns false if the comparison failed. */
+  private async compare(kind: WorkflowKind, id: string): Promise<boolean> {
     try {
       await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
         kind.compare(id),
       );
+      return true;
     } catch (error) {
+      this.failed.add(id);
       const fields = { workflow_of: id, err: reasonOf(error) };
       this.ctx.logger.warn(fields, "comparison failed; the next sweep retries it");
+      return false;
     }
   }
 }

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+
+/** How often `isReached` has to be called. */
+export const TICK_MS = 100;
+
+/** On a busy machine the reader has a low priority, so its elapsed time may be this much longer. */
+const MOST_STARVED = 4;
+
+/** Linux's unit of process times. */
+const MS_PER_TICK = 10;
+
+/**
+ * The time limit for one file. A verdict on the file becomes part of a bill and a manifest, so time
+ * in which this process or the reader stood still does not count: SIGSTOP, a suspended machine, a
+ * lack of CPU time.
+ */
+export class ReadingLimit {
+  private ranMs = 0;
+  private lastMs: number;
+  private readonly cpuBeforeMs: number;
+
+  constructor(
+    private readonly pid: number | undefined,
+    private readonly timeoutMs: number,
+    private readonly nowMs: () => number = () => performance.now(),
+    private readonly cpuMsOf: (pid: number | undefined) => number = cpuMs,
+  ) {
+    this.lastMs = nowMs();
+    this.cpuBeforeMs = cpuMsOf(pid);
+  }
+
+  /** Call every TICK_MS. A longer gap means that this process stood still. */
+  isReached(): boolean {
+    const nowMs = this.nowMs();
+    this.ranMs += Math.min(nowMs - this.lastMs, 2 * TICK_MS);
+    this.lastMs = nowMs;
+    if (this.ranMs < this.timeoutMs) return false;
+    const usedMs = this.cpuMsOf(this.pid) - this.cpuBeforeMs;
+    // Systems without /proc give NaN.
+    const isStarved = usedMs < this.timeoutMs / 2;
+    return !isStarved || this.ranMs >= MOST_STARVED * this.timeoutMs;
+  }
+}
+
+/** CPU time of a process so far. */
+function cpuMs(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // Fields 14 and 15, utime and stime; the second field is the name, in parentheses.
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13);
+    return (Number(user) + Number(system)) * MS_PER_TICK;
+  } catch {
+    return Number.NaN;
+  }
+}
