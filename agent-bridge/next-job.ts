@@ -175,9 +175,9 @@ async function nextJob(
         woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
       const now = await inQueue(look);
       woken = true;
-      const isWanted = now?.wanted !== undefined && now.wanted.length > 0;
-      if (isWanted) await scheduler.wake(now.wanted);
-      if (isWanted || (!mayHold && now?.holds)) {
+      const wanted = now?.wanted ?? [];
+      if (wanted.length > 0) await scheduler.assignTo(workerId, wanted);
+      if (wanted.length > 0 || (!mayHold && now?.holds)) {
         mayHold = true;
         continue;
       }

@@ -37,8 +37,8 @@ export interface OutcomeKey {
 export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
-  /** An assignment may be possible: jobs of these requirement groups were queued, or (undefined) anything else. */
-  queue: [groups?: string[]];
+  /** An assignment may be possible: a job of this requirement group was queued; undefined: anything else changed. */
+  queue: [group?: string];
   /** These workers have an assignment to fetch, or another message waiting. */
   assigned: [workerIds: string[]];
   /** These keys are no longer valid. */
@@ -86,8 +86,8 @@ export class Signals extends EventEmitter<SignalEvents> {
   }
 
   /** Not sent to other processes: every process has a scheduler. */
-  queueChanged(groups?: string[]): void {
-    this.emit("queue", groups);
+  queueChanged(group?: string): void {
+    this.emit("queue", group);
   }
 
   /** Wakes the waiting polls of these workers, in every process. */

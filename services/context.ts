@@ -1,6 +1,5 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
-import { FairQueue } from "../platform/concurrency/fair-queue";
 import { KeyedMutex } from "../platform/concurrency/keyed-mutex";
 import type { Config } from "../platform/config/config";
 import type { Logger } from "../platform/logger";
@@ -19,6 +18,7 @@ import { createTemporalClient } from "../platform/temporal/client";
 import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
+import { MeasuringSlots } from "./jobs/measuring-slots";
 
 /** How many activities of jobs, pipelines and deployments a process runs at a time, and how many local ones. */
 export const ACTIVITY_SLOTS = 50;
@@ -49,8 +49,7 @@ export interface Context {
   connectionQueues: ConnectionQueues;
   /** When this process last received a request with a valid key, by `clock`. */
   traffic: { lastRequestMs: number | undefined };
-  /** By tenant: jobs whose files are measured. They hold at most half of the activity slots, and less of one tenant. */
-  measuringJobs: FairQueue;
+  measuringSlots: MeasuringSlots;
   /** By upload: one request at a time assembles its parts. */
   uploadMutex: KeyedMutex;
   /** By tenant: one submission at a time is checked against the budget. */
@@ -95,7 +94,11 @@ export function createContext(
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     connectionQueues: createConnectionQueues(config.database.poolSize, config.database.timeoutMs),
     traffic: { lastRequestMs: undefined },
-    measuringJobs: new FairQueue(ACTIVITY_SLOTS / 2, ACTIVITY_SLOTS / 5),
+    measuringSlots: new MeasuringSlots({
+      perTenant: 0.2 * ACTIVITY_SLOTS,
+      total: 0.5 * ACTIVITY_SLOTS,
+      totalWithFirst: 0.8 * ACTIVITY_SLOTS,
+    }),
     uploadMutex: new KeyedMutex(),
     budgetMutex: new KeyedMutex(),
     ...overrides,

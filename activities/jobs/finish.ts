@@ -161,10 +161,9 @@ async function measureInTurn(ctx: Context, facts: CompletionFacts, prefix: strin
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
   // A local activity ends after five seconds, and has other slots.
   if (ActivityContext.current().info.isLocal) return await work();
-  const { measuringJobs } = ctx;
-  if (!measuringJobs.hasRoomFor(facts.user_id))
-    throw notYet("other jobs' files are measured first");
-  return await measuringJobs.run(facts.user_id, work);
+  const measured = await ctx.measuringSlots.run(facts.user_id, work);
+  if (!measured) throw notYet("other jobs' files are measured first");
+  return measured;
 }
 
 /** Moves the winning attempt's output to the artifact's folder and measures it. */

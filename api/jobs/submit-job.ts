@@ -65,7 +65,7 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.jobId, job_type: type, user_id: userId }, "job accepted");
-  ctx.signals.queueChanged([job.requirementGroup]);
+  ctx.signals.queueChanged(job.requirementGroup);
   ctx.signals.emit("outbox", { topic: "start", jobId: job.jobId });
   return answer;
 }

@@ -150,12 +150,22 @@ function noneAvailable(job: Wants, fitting: FleetMember[]): PendingReason {
 const nameFor = (job: Wants, worker: FleetMember): string =>
   worker.userId === job.userId ? worker.workerId : "a shared worker";
 
+interface Ranked {
+  worker: FleetMember;
+  unmet: number;
+}
+
+const isNearer = (one: Ranked, other: Ranked): boolean =>
+  (other.unmet - one.unmet ||
+    one.worker.gpuCount - other.worker.gpuCount ||
+    one.worker.memoryGb - other.worker.memoryGb) > 0;
+
 /** Reports the worker with the fewest unmet requirements; on a tie, the most capable one. */
 function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
-  const [nearest] = workers
-    .map((worker) => ({ ...worker, unmet: countUnmet(job, worker) }))
-    .sort((a, b) => a.unmet - b.unmet || b.gpuCount - a.gpuCount || b.memoryGb - a.memoryGb);
-  const name = nearest && firstUnmet(job, nearest);
+  const rank = (worker: FleetMember) => ({ worker, unmet: countUnmet(job, worker) });
+  const best = workers.map(rank).reduce((a, b) => (isNearer(b, a) ? b : a));
+  const nearest = best.worker;
+  const name = firstUnmet(job, nearest);
   if (!name) throw new Error("expected a worker with an unmet requirement");
   const requirement = { name, ...GAPS[name](nearest, job) };
   const { needed, available } = requirement;

@@ -3,6 +3,9 @@ import { readFileSync } from "node:fs";
 /** How often `isReached` has to be called. */
 export const TICK_MS = 100;
 
+/** A longer gap between two ticks means that this process stood still. */
+const LONGEST_GAP_MS = 5 * TICK_MS;
+
 /** On a busy machine the reader has a low priority, so its elapsed time may be this much longer. */
 const MOST_STARVED = 4;
 
@@ -29,10 +32,10 @@ export class ReadingLimit {
     this.cpuBeforeMs = cpuMsOf(pid);
   }
 
-  /** Call every TICK_MS. A longer gap means that this process stood still. */
+  /** Call every TICK_MS. */
   isReached(): boolean {
     const nowMs = this.nowMs();
-    this.ranMs += Math.min(nowMs - this.lastMs, 2 * TICK_MS);
+    this.ranMs += Math.min(nowMs - this.lastMs, LONGEST_GAP_MS);
     this.lastMs = nowMs;
     if (this.ranMs < this.timeoutMs) return false;
     const usedMs = this.cpuMsOf(this.pid) - this.cpuBeforeMs;

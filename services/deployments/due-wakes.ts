@@ -75,16 +75,17 @@ const placementExists = (condition: string): string => `exists (
 
 /**
  * SQL: the workflow would do something if it were woken: it stops a deployment without servers, replaces a missing
- * server, or ends a placement whose job has ended. Normally the change itself has woken it, but Temporal may have lost
+ * server, or ends a placement whose job has failed. Normally the change itself has woken it, but Temporal may have lost
  * that signal.
  */
 const IS_DUE = `case when status = 'stopping' then not ${placementExists("p.state <> 'ended'")}
   else ${placementExists(
     `p.state = 'starting' and exists (
-       select from jobs j where j.job_id = p.job_id and j.status in ('completed', 'failed'))`,
+       select from jobs j where j.job_id = p.job_id and j.status = 'failed')`,
   )} or coalesce(next_try_at <= now(), true) and min_replicas > (
     select count(*) from placements p
-    where p.deployment_id = deployments.deployment_id and p.state in ('starting', 'serving')) end`;
+    where p.deployment_id = deployments.deployment_id and p.state <> 'ended'
+      and p.state in ('starting', 'serving')) end`;
 
 export const DEPLOYMENTS: ComparedRows = {
   table: "deployments",

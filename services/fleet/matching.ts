@@ -123,13 +123,13 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
  * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
  * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
  */
-const match = (heads: string): string => `
+const match = (heads: string, ofWorker = "true"): string => `
 with recursive idle as materialized (
   select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
-  where (w.shared or w.user_id in (select user_id from heads)) and ${IDLE}),
+  where (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
 ${heads},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
@@ -219,7 +219,7 @@ union all
 select null, null, null, ${NEXT}, ${SAW_ALL}`;
 
 const MATCH_AFTER = match(headsAfter("$2::text"));
-const MATCH_THESE = match(headsOf("$2::text[]"));
+const MATCH_THESE = match(headsOf("$2::text[]"), "w.worker_id = any($3::text[])");
 
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
@@ -245,18 +245,27 @@ type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
   saw_all: boolean | null;
 };
 
+/** A pass over some workers only, and all requirement groups that any of them fits. */
+export interface FewWorkers {
+  workers: string[];
+  groups: string[];
+}
+
 /**
  * One pass of the scheduler.
  *
- * @param groups the requirement group after which it starts, "" for all; or the only groups that it reads.
+ * @param scope the requirement group after which it starts, "" for all; or the workers to which it assigns.
  */
 export async function matchOnce(
   pool: pg.Pool,
   ranked: RankedTenants,
-  groups: string | string[] = "",
+  scope: string | FewWorkers = "",
 ): Promise<Pass> {
-  const statement = typeof groups === "string" ? MATCH_AFTER : MATCH_THESE;
-  const rows = await transaction(pool, (db) => all<PassRow>(db, statement, [ranked, groups]), {
+  const [statement, values] =
+    typeof scope === "string"
+      ? [MATCH_AFTER, [ranked, scope]]
+      : [MATCH_THESE, [ranked, scope.groups, scope.workers]];
+  const rows = await transaction(pool, (db) => all<PassRow>(db, statement, values), {
     begin: BEGIN,
   });
   const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
@@ -274,7 +283,18 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-/** The most requirement groups that a pass is restricted to. */
+const CAN_ASSIGN = `
+with ${headsOf("$1::text[]")}
+select exists (select from heads q join workers w on w.user_id = q.user_id where ${FITS} and ${IDLE})
+    or exists (select from heads q cross join workers w where w.shared and ${FITS} and ${IDLE}) as yes`;
+
+/** Whether any idle worker fits a job of these requirement groups. Much cheaper than a pass. */
+export async function canAssign(db: Queryable, groups: string[]): Promise<boolean> {
+  const row = await maybeOne<{ yes: boolean }>(db, CAN_ASSIGN, [groups]);
+  return row?.yes ?? false;
+}
+
+/** The most requirement groups of a pass over few workers. */
 export const FEW_GROUPS = 50;
 
 /** Sorts after every requirement group. */
@@ -292,7 +312,7 @@ from workers w where w.worker_id = $1`;
 
 /**
  * A worker's offer, and the requirement groups of queued jobs that could run on it: only these need a pass, which
- * costs far more. At most one group more than a restricted pass takes.
+ * costs far more. At most one group more than a pass over few workers takes.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
   const parameters = [workerId, ...requirementGroupRange(ownerId)];

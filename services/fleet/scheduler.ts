@@ -1,25 +1,39 @@
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
 import type { LongPolls } from "./long-polls";
-import { FEW_GROUPS, isAnythingQueued, listAssigned, matchOnce } from "./matching";
+import {
+  canAssign,
+  FEW_GROUPS,
+  type FewWorkers,
+  isAnythingQueued,
+  listAssigned,
+  matchOnce,
+} from "./matching";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
 
-/** The requirement groups of one pass; undefined for all. */
-type Groups = ReadonlySet<string> | undefined;
-
-const NONE: Groups = new Set();
+/** What changed since the last pass. */
+class Changes {
+  /** Anything else than the following: the next pass reads the whole queue. */
+  isAny = false;
+  /** Requirement groups with new jobs. */
+  readonly groups = new Set<string>();
+  /** Workers that became available. */
+  readonly workers = new Set<string>();
+  /** All requirement groups with jobs that any of these workers fits. */
+  readonly wanted = new Set<string>();
+}
 
 /**
- * Assigns queued attempts to idle workers. A pass reads only the requirement groups in which something changed, so
- * its cost does not grow with other tenants' queues. The sweep reads all groups.
+ * Assigns queued attempts to idle workers. The cost of a pass does not grow with queues that nothing changed in: after
+ * a poll it assigns only to that worker, and after a submission it does nothing if no idle worker fits the job.
+ * Otherwise, and in every sweep, it reads all requirement groups, so that no tenant is passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
-  /** What the next pass reads. */
-  private wanted: Groups = NONE;
+  private changes = new Changes();
   /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
 
@@ -45,36 +59,52 @@ export class Scheduler extends LoopComponent {
     await Promise.allSettled([this.running, this.waiting]);
   }
 
+  /** Jobs of this requirement group were queued; undefined: anything else changed. The sweep retries a failed pass. */
+  private readonly onQueue = (group?: string): void => {
+    if (group === undefined) this.changes.isAny = true;
+    else this.changes.groups.add(group);
+    this.wake().catch(() => undefined);
+  };
+
   /**
-   * Resolves after a pass that starts after this call. Calls coalesce: one pass runs and at most one waits.
+   * Resolves after a pass that starts after this call.
    *
-   * @param groups the requirement groups that it reads; undefined for all.
+   * @param wanted all requirement groups with jobs that the worker fits.
    */
-  wake(groups?: string[]): Promise<void> {
-    this.wanted = union(this.wanted, groups);
+  async assignTo(workerId: string, wanted: string[]): Promise<void> {
+    const { changes } = this;
+    changes.workers.add(workerId);
+    for (const group of wanted) changes.wanted.add(group);
+    if (changes.wanted.size > FEW_GROUPS) changes.isAny = true;
+    await this.wake();
+  }
+
+  /** Calls coalesce: one pass runs and at most one waits. */
+  private wake(): Promise<void> {
     if (!this.running) return this.startPass();
     this.waiting ??= this.running
       .catch(() => undefined)
       .then(() => {
         this.waiting = undefined;
-        return this.wake([]);
+        return this.wake();
       });
     return this.waiting;
   }
 
   private startPass(): Promise<void> {
-    const { wanted } = this;
-    this.wanted = NONE;
-    this.running = this.pass(wanted).finally(() => {
-      this.running = undefined;
-    });
+    const { changes } = this;
+    this.changes = new Changes();
+    this.running = this.pass(changes)
+      .catch((error: unknown) => {
+        // The next pass makes up for this one.
+        this.changes.isAny = true;
+        throw error;
+      })
+      .finally(() => {
+        this.running = undefined;
+      });
     return this.running;
   }
-
-  private readonly onQueue = (groups?: string[]): void => {
-    // The sweep retries a failed pass.
-    this.wake(groups).catch(() => undefined);
-  };
 
   private readonly onAssigned = (workerIds: string[]): void => {
     this.longPolls.wake(workerIds);
@@ -84,23 +114,32 @@ export class Scheduler extends LoopComponent {
     this.wakeAssigned().catch(() => undefined);
   };
 
-  private async pass(groups: Groups): Promise<void> {
+  private async pass(changes: Changes): Promise<void> {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
-      await this.match(groups);
+      const scope = await this.scopeOf(changes);
+      if (scope !== undefined) await this.match(scope);
     } finally {
       done();
     }
   }
 
-  private async match(groups: Groups): Promise<void> {
+  /** What a pass has to look at; undefined for nothing. */
+  private async scopeOf({ isAny, groups, workers, wanted }: Changes) {
+    if (isAny) return "";
+    if (groups.size > 0 && (await canAssign(this.ctx.pool, [...groups]))) return "";
+    return workers.size > 0 ? { workers: [...workers], groups: [...wanted] } : undefined;
+  }
+
+  private async match(scope: "" | FewWorkers): Promise<void> {
     const { rankedTenants } = this.ctx.config.fleet;
-    for (let after = ""; ; ) {
-      const read = groups ? [...groups] : after;
-      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, read);
+    for (let at: string | FewWorkers = scope; ; ) {
+      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, at);
       if (pairs.length === 0) {
+        // It chose pairs whose rows another transaction has locked or changed.
+        if (next === undefined && !sawAll) this.changes.isAny = true;
         if (next === undefined) return;
-        after = next;
+        at = next;
         continue;
       }
       this.ctx.metrics.assigned.inc(pairs.length);
@@ -113,7 +152,10 @@ export class Scheduler extends LoopComponent {
   protected async run(): Promise<void> {
     // Usually the queue is empty: then neither a pass nor markProvisioning has anything to do.
     const isQueued = await isAnythingQueued(this.ctx.pool);
-    if (isQueued) await this.wake();
+    if (isQueued) {
+      this.changes.isAny = true;
+      await this.wake();
+    }
     await this.wakeAssigned();
     if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
@@ -123,10 +165,4 @@ export class Scheduler extends LoopComponent {
     const waiting = this.longPolls.workerIds;
     if (waiting.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, waiting));
   }
-}
-
-function union(some: Groups, more: string[] | undefined): Groups {
-  if (!some || !more) return undefined;
-  const all = new Set([...some, ...more]);
-  return all.size > FEW_GROUPS ? undefined : all;
 }

@@ -1,10 +1,9 @@
-import type { Outcome } from "../../core/jobs/states";
 import type { JobEntryKey, OutcomeKey } from "../../platform/signals";
 import { TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import type { Delivery, Topic } from "../outbox/topic";
 import { temporalReceiver } from "../temporal/temporal-receiver";
-import { attemptEndOf, findAttempt } from "./attempts";
+import { attemptEndOf, findAttemptState } from "./attempts";
 import { deliverOutcome, reconcileWorkflow, startJobWorkflow } from "./job-workflows";
 import {
   claimJobEntries,
@@ -40,20 +39,20 @@ export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   callOf: ({ unstarted }) => (unstarted ? "start" : "outcome"),
 });
 
-/** With these outcomes the job is `failed` at once. Only its workflow bills it, and the reconciler skips ended jobs. */
-const ENDS_JOB: ReadonlySet<Outcome> = new Set(["timeout", "cancelled"]);
-
 async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   const { job_id: jobId, topic, attempt, unstarted } = entry;
   const started = unstarted && (await startJobWorkflow(ctx, entry, "first"));
   if (topic === "start") return "delivered";
-  const row = await findAttempt(ctx.pool, jobId, attempt);
-  const end = row && attemptEndOf(row);
+  const state = await findAttemptState(ctx.pool, jobId, attempt);
+  const end = state && attemptEndOf(state);
   if (!end) return "delivered";
+  // A timed-out or cancelled job is failed at once. Only its workflow bills it, and the reconciler skips ended jobs.
+  const isKept = state.job_status === "failed";
   // A workflow reads its job's first attempt before it waits, so it sees all commits before its start.
   if (started || (await deliverOutcome(ctx, jobId, attempt, end))) {
-    return ENDS_JOB.has(end.outcome) ? "accepted" : "delivered";
+    return isKept ? "accepted" : "delivered";
   }
   // The activity is not scheduled yet, has completed, or the workflow is missing: compare to find out.
-  return (await reconcileWorkflow(ctx, jobId)) ? "delivered" : "not_awaited";
+  if (await reconcileWorkflow(ctx, jobId)) return "delivered";
+  return isKept ? "accepted" : "not_awaited";
 }

@@ -59,23 +59,32 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 }
 
 /**
- * Removes delivered entries. A delivered outcome proves that the workflow was started, so the start entry goes, too.
- * Idempotent.
+ * Removes delivered entries, unless they were tried or added again since. A delivered outcome proves that the workflow
+ * was started, so the start entry goes, too. Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
-  const rows = entries.flatMap(({ job_id, attempt, unstarted, superseded }) => {
-    const numbers = unstarted && !superseded ? [START_NUMBER, attempt] : [attempt];
-    return numbers.map((number) => ({ job_id, number }));
+  const rows = entries.flatMap(({ job_id, attempt, tries, unstarted, superseded }) => {
+    const outcome = { job_id, number: attempt, tries };
+    const start = { job_id, number: START_NUMBER, tries: null };
+    return unstarted && !superseded ? [start, outcome] : [outcome];
   });
   await execute(
     db,
-    `delete from outbox o using unnest($1::text[], $2::int[]) delivered (job_id, attempt)
-     where o.job_id = delivered.job_id and o.attempt = delivered.attempt`,
-    [rows.map(({ job_id }) => job_id), rows.map(({ number }) => number)],
+    `delete from outbox o using unnest($1::text[], $2::int[], $3::int[]) delivered (job_id, attempt, tries)
+     where o.job_id = delivered.job_id and o.attempt = delivered.attempt
+       and (delivered.tries is null or o.tries = delivered.tries)`,
+    [
+      rows.map(({ job_id }) => job_id),
+      rows.map(({ number }) => number),
+      rows.map(({ tries }) => tries),
+    ],
   );
 }
 
-/** Adds the entry of an outcome again, because its job has ended since and its workflow has to learn it. */
+/**
+ * Adds the entry of an outcome again, because its job has ended since and its workflow has to bill it. If the entry is
+ * still there, it counts as tried, so that a removal after its earlier delivery leaves it.
+ */
 export async function insertOutcomeEntry(
   db: Queryable,
   jobId: string,
@@ -83,7 +92,8 @@ export async function insertOutcomeEntry(
 ): Promise<void> {
   await execute(
     db,
-    "insert into outbox (job_id, attempt, due_at) values ($1, $2, now()) on conflict do nothing",
+    `insert into outbox (job_id, attempt, due_at) values ($1, $2, now())
+     on conflict (job_id, attempt) do update set due_at = now(), tries = outbox.tries + 1`,
     [jobId, attempt],
   );
 }

@@ -123,8 +123,9 @@ export class Courier<Entry, Key = never> implements Component {
       const delivery = await this.topic.deliver(entry, this.stopping.signal);
       if (delivery !== "obsolete") this.onAnswer(entry, delivery);
       if (delivery === "not_awaited") await this.postpone(entry, "not awaited yet");
-      else if (delivery === "accepted") await this.postpone(entry, "not done yet");
-      else this.removals?.add(entry);
+      else if (delivery === "accepted") {
+        await this.topic.postpone?.(entry, MAX_BACKOFF_S, "the receiver has not finished yet");
+      } else this.removals?.add(entry);
     } catch (error) {
       await this.onFailure(entry, error);
     }
@@ -132,6 +133,9 @@ export class Courier<Entry, Key = never> implements Component {
 
   private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
+    const { tries = 0 } = this.topic.factsOf(entry);
+    // A repeated delivery of an accepted entry is only a question.
+    if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }
 

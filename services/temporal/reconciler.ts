@@ -17,6 +17,7 @@ const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 15_000;
 /** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
+const MAX_REMEMBERED = 10_000;
 
 /**
  * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
@@ -26,9 +27,8 @@ const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();
   private readonly kinds: WorkflowKind[];
-  /** Ids whose comparison failed, in this sweep and in the one before. */
-  private failed = new Set<string>();
-  private failedBefore = new Set<string>();
+  /** Ids whose last comparison failed. */
+  private readonly failed = new Set<string>();
 
   constructor(ctx: Context) {
     super(ctx, "reconciler", Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4));
@@ -44,15 +44,16 @@ export class Reconciler extends LoopComponent {
     const { clock, pool } = this.ctx;
     const startedMs = clock.nowMs();
     const open = await this.listOpen();
-    this.failedBefore = this.failed;
-    this.failed = new Set();
-    const compareKind = async (kind: WorkflowKind): Promise<void> =>
-      await this.compareAll(kind, await this.listDifferent(kind, open.get(kind) ?? new Set()));
+    let isDown = false;
+    const compareKind = async (kind: WorkflowKind): Promise<void> => {
+      const ids = await this.listDifferent(kind, open.get(kind) ?? new Set());
+      if (!(await this.compareAll(kind, ids))) isDown = true;
+    };
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
       () => deleteOldStuckWrites(pool),
     ]);
-    if (this.failed.size >= MAX_FAILED_IN_A_ROW) return;
+    if (isDown) return;
     // With many open workflows a sweep takes long, so the next one waits longer.
     const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
     await sleep(Math.min(restMs, MAX_REST_MS), undefined, { signal: this.stopping.signal }).catch(
@@ -98,10 +99,11 @@ export class Reconciler extends LoopComponent {
     return different;
   }
 
-  private async compareAll(kind: WorkflowKind, ids: string[]): Promise<void> {
-    // Those that failed in the last sweep come last: they may always fail, and keep no others waiting.
-    const failedBefore = (id: string): number => Number(this.failedBefore.has(id));
-    const queue = ids.sort((a, b) => failedBefore(a) - failedBefore(b)).values();
+  /** @returns false if it ended early because Temporal is down. */
+  private async compareAll(kind: WorkflowKind, ids: string[]): Promise<boolean> {
+    // Those that failed before come last: they may always fail, and must not keep others waiting.
+    const hasFailed = (id: string): number => Number(this.failed.has(id));
+    const queue = ids.sort((a, b) => hasFailed(a) - hasFailed(b)).values();
     let failedInARow = 0;
     const work = async (): Promise<void> => {
       for (const id of queue) {
@@ -110,6 +112,7 @@ export class Reconciler extends LoopComponent {
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));
+    return failedInARow < MAX_FAILED_IN_A_ROW;
   }
 
   /** @returns false if the comparison failed. */
@@ -118,8 +121,10 @@ export class Reconciler extends LoopComponent {
       await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
         kind.compare(id),
       );
+      this.failed.delete(id);
       return true;
     } catch (error) {
+      if (this.failed.size >= MAX_REMEMBERED) this.failed.clear();
       this.failed.add(id);
       const fields = { workflow_of: id, err: reasonOf(error) };
       this.ctx.logger.warn(fields, "comparison failed; the next sweep retries it");

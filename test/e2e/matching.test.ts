@@ -12,7 +12,12 @@ import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
-import { findOfferAndFit, type MatchedPair, matchOnce } from "../../services/fleet/matching";
+import {
+  canAssign,
+  findOfferAndFit,
+  type MatchedPair,
+  matchOnce,
+} from "../../services/fleet/matching";
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
@@ -189,28 +194,30 @@ test("on random fleets and queues, passes assign the same as the model", async (
   );
 }, 120_000);
 
-test("passes over the groups that fit a worker, one worker after the other, leave nothing that a pass over all assigns", async () => {
+test("on random fleets and queues, a pass for one worker assigns it the same as the model", async () => {
   await fc.assert(
     fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
       const { pool } = forge.ctx;
-      await fill(queue, fleet);
+      await fill([], fleet);
+      const held = await occupy(fleet);
+      await submit(queue);
       const waiting = new Map(queue.map((each) => [each.jobId, each]));
-      for (const each of fleet) {
+      for (const each of fleet.filter(({ shared, serves }) => !(shared && serves))) {
         const { workerId, userId } = each;
-        const { wanted = [] } = (await findOfferAndFit(pool, workerId, userId)) ?? {};
         const fitting = [...waiting.values()].filter((job) => mayRun(job, each));
-        const groups = fitting.map((job) => requirementGroupOf(job.userId, job));
-        expect(new Set(wanted)).toEqual(new Set(groups));
-        if (wanted.length === 0) continue;
-        const { pairs } = await matchOnce(pool, ranked, wanted);
-        for (const { job_id, worker_id } of pairs) {
-          const job = waiting.get(job_id);
-          expect(job && wanted.includes(requirementGroupOf(job.userId, job))).toBe(true);
-          expect(fleet.some((one) => one.workerId === worker_id && job && mayRun(job, one))).toBe(
-            true,
-          );
-          waiting.delete(job_id);
-        }
+        const groups = new Set(fitting.map((job) => requirementGroupOf(job.userId, job)));
+        const { wanted = [] } = (await findOfferAndFit(pool, workerId, userId)) ?? {};
+        expect(new Set(wanted)).toEqual(groups);
+        expect(await canAssign(pool, wanted)).toBe(wanted.length > 0);
+        const { pairs } = await matchOnce(pool, ranked, { workers: [workerId], groups: wanted });
+        const [expected] = matchQueue([...waiting.values()], [each], held, ranked);
+        expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
+          expected ? [[expected.jobId, expected.workerId]] : [],
+        );
+        if (!expected) continue;
+        const job = waiting.get(expected.jobId);
+        waiting.delete(expected.jobId);
+        if (each.shared && job) held.push({ ...each, userId: job.userId });
       }
       expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
     }),
@@ -236,7 +243,9 @@ test("what others have queued costs a worker's poll and a submission nothing", a
     200,
   );
   expect(await findOfferAndFit(pool, "w", "ann")).toMatchObject({ wanted: [group] });
-  expect(await blocksRead(forge, read, (one) => matchOnce(one, [], [group]))).toBeLessThan(200);
+  expect(await blocksRead(forge, read, (one) => canAssign(one, [group]))).toBeLessThan(200);
+  const scope = { workers: ["w"], groups: [group] };
+  expect(await blocksRead(forge, read, (one) => matchOnce(one, [], scope))).toBeLessThan(200);
   expect(await all(pool, "select job_id from jobs where status = 'assigned'")).toEqual([
     { job_id: "own" },
   ]);

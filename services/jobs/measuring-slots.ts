@@ -1,0 +1,33 @@
+/**
+ * Jobs whose files are measured in this process. Each holds an activity slot, possibly for hours, and other jobs'
+ * activities need slots, too. So there is a limit for a tenant and one for all; a tenant's first job is admitted above
+ * the latter.
+ */
+export class MeasuringSlots {
+  private readonly running = new Map<string, number>();
+  private total = 0;
+
+  constructor(
+    private readonly limits: { perTenant: number; total: number; totalWithFirst: number },
+  ) {}
+
+  /** Runs `work` at once. @returns undefined if there is no slot. */
+  async run<Result>(tenant: string, work: () => Promise<Result>): Promise<Result | undefined> {
+    const own = this.running.get(tenant) ?? 0;
+    const { perTenant, total, totalWithFirst } = this.limits;
+    if (own >= perTenant || this.total >= (own === 0 ? totalWithFirst : total)) return undefined;
+    this.add(tenant, 1);
+    try {
+      return await work();
+    } finally {
+      this.add(tenant, -1);
+    }
+  }
+
+  private add(tenant: string, by: 1 | -1): void {
+    const own = (this.running.get(tenant) ?? 0) + by;
+    if (own === 0) this.running.delete(tenant);
+    else this.running.set(tenant, own);
+    this.total += by;
+  }
+}
