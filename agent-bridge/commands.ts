@@ -5,7 +5,7 @@ import type { HeartbeatState } from "../services/fleet/heartbeats";
 export const commandSchema = z
   .discriminatedUnion("type", [
     z.object({
-      type: z.literal("cancel_job").describe("stop it, and report what it used"),
+      type: z.literal("cancel_job").describe("stop the job, and report its usage"),
       job_id: z.string(),
     }),
     z.object({
@@ -14,10 +14,12 @@ export const commandSchema = z
       attempt: z
         .int()
         .optional()
-        .describe("which one, if the worker told: it may have another by now"),
+        .describe(
+          "the lost attempt, if the worker reported one; the worker may run another by now",
+        ),
     }),
     z.object({
-      type: z.literal("stop_deployment").describe("end what it serves: nobody needs it any more"),
+      type: z.literal("stop_deployment").describe("stop serving this deployment: it is not needed"),
       deployment_id: z.string(),
     }),
     z.object({ type: z.literal("drain").describe("finish the job, and take no other") }),

@@ -27,13 +27,17 @@ const heartbeat = z.object({
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
-  metrics: z.unknown().optional().describe("numbers that its job reported, by name"),
-  deployments: z.array(z.string().max(128)).max(1_000).optional().describe("what it serves"),
+  metrics: z.unknown().optional().describe("numbers that the job reported, by name"),
+  deployments: z
+    .array(z.string().max(128))
+    .max(1_000)
+    .optional()
+    .describe("deployments that the worker serves"),
   unhealthy_deployments: z
     .array(z.string().max(128))
     .max(1_000)
     .optional()
-    .describe("of those, what does not answer right now"),
+    .describe("those of `deployments` that do not answer now"),
 });
 
 export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
@@ -60,7 +64,7 @@ export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
     },
     answers: {
       200: {
-        description: "its status, and commands",
+        description: "the worker's status, and commands for it",
         schema: z.object({
           worker_id: z.string(),
           status: z.enum(WORKER_STATUSES),

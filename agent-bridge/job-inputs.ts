@@ -10,11 +10,11 @@ import { type InputFile, type JobReferences, resolveInputs } from "./resolve-inp
 
 const fileSchema = z.object({
   path: z.string(),
-  url: z.string().describe("where the worker reads it: a path of this API, or an address"),
+  url: z.string().describe("where to read the file: a path of this API, or a full URL"),
   fallback_url: z
     .string()
     .optional()
-    .describe("beside an address, which is good for a while: the path of this API"),
+    .describe("if `url` is a full URL, which expires: the path of this API"),
   size_bytes: z.int(),
   sha256: z.string().nullable(),
 });
@@ -23,19 +23,22 @@ export const inputSchema = z
   .object({
     param: z.string(),
     value: z.string(),
-    withheld: z.boolean().optional().describe("true: there is no such thing for this tenant"),
-    reason: z.string().optional().describe("why it is withheld"),
-    retryable: z.boolean().optional().describe("true: that may pass"),
-    files: z.array(fileSchema).optional().describe("the bytes, where the control plane has them"),
-    uri: z.string().optional().describe("where else they are"),
-    inference_url: z.string().optional().describe("of a deployment"),
-    inference_token: z.string().optional().describe("what that is asked with, as a bearer token"),
+    withheld: z.boolean().optional().describe("true: the tenant has no such input"),
+    reason: z.string().optional().describe("why the input is withheld"),
+    retryable: z.boolean().optional().describe("true: the reason may be temporary"),
+    files: z
+      .array(fileSchema)
+      .optional()
+      .describe("the input's files, if the control plane has them"),
+    uri: z.string().optional().describe("where the files are, if not in the control plane"),
+    inference_url: z.string().optional().describe("URL of the deployment, if the input is one"),
+    inference_token: z.string().optional().describe("bearer token for `inference_url`"),
   })
   .meta({ id: "JobInput" });
 
 export const resumeSchema = fileSchema.omit({ path: true }).extend({
   name: z.string(),
-  attempt: z.int().describe("the attempt that left it"),
+  attempt: z.int().describe("the attempt that uploaded the checkpoint"),
 });
 
 const pathOf = (jobId: string, param: string, path: string): string =>
@@ -112,15 +115,15 @@ export function jobInputRoute(ctx: Context): Route {
     operationId: "downloadJobInput",
     tag: "Worker protocol",
     summary: "Download an input file of a running attempt",
-    description: "The files are those that next_job named, `resume_from` among them.",
+    description: "Serves the files that next_job listed, including `resume_from`.",
     query: leaseQuery,
     headers: {
       ...leaseHeaders,
       Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
     },
     answers: {
-      200: { description: "its bytes", content: BYTES },
-      206: { description: "the range asked for", content: BYTES },
+      200: { description: "the file's bytes", content: BYTES },
+      206: { description: "the requested range", content: BYTES },
     },
     refusals: {
       ...LEASE_REFUSALS,

@@ -19,7 +19,7 @@ export const leaseHeaders = {
     .string()
     .max(128)
     .optional()
-    .describe("the `lease_token` that the worker gave to next_job, if it gave one"),
+    .describe("the `lease_token` that the worker sent to next_job, if any"),
 };
 
 export const LEASE_REFUSALS = {

@@ -20,8 +20,9 @@ export function jobLogRoute(ctx: Context): Route {
     tag: "Worker protocol",
     summary: "Append to the log of a running attempt",
     description:
-      "The bytes go where `Content-Range` says; what is there already is skipped, so a request whose " +
-      "answer was lost may be sent again. Beyond the end: 416, and `Range` tells what is there.",
+      "The bytes are stored at the offset in `Content-Range`. Bytes that are already stored are skipped, so " +
+      "you may repeat a request whose answer was lost. If the offset lies beyond the end of the log, the " +
+      "answer is 416, and its header `Range` has the stored range.",
     query: leaseQuery,
     headers: {
       ...leaseHeaders,
@@ -33,7 +34,7 @@ export function jobLogRoute(ctx: Context): Route {
     },
     answers: {
       202: {
-        description: "the log's length, and whether the job is to stop",
+        description: "the log's length, and whether the job must stop",
         schema: z.object({ length: z.int(), cancelled: z.boolean() }),
       },
     },

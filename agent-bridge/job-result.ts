@@ -32,12 +32,12 @@ const common = {
   attempt: z.int().min(1).max(1_000).nullish(),
   metrics: z.record(z.string(), z.unknown()).default({}),
   logs_uri: z.string().max(2048).nullish(),
-  lease_token: z.string().max(128).nullish().describe("the one that it gave to next_job, if any"),
+  lease_token: z.string().max(128).nullish().describe("the token sent to next_job, if any"),
   leaving: z
     .boolean()
     .default(false)
     .describe(
-      "true: the worker takes no other job. Otherwise it may be assigned the next one at once",
+      "true: the worker takes no other job; false: it may be assigned its next job at once",
     ),
 };
 
@@ -69,7 +69,7 @@ export function jobResultRoute(ctx: Context): Route {
     tag: "Worker protocol",
     summary: "Deliver the result of a job",
     description:
-      "The same result again gets the same answer, so a worker may repeat it until it has one.",
+      "The same result again gets the same answer, so a worker may retry until it has an answer.",
     body: {
       schema: jobResult,
       examples: {
@@ -92,7 +92,7 @@ export function jobResultRoute(ctx: Context): Route {
     },
     answers: {
       200: {
-        description: "the worker may forget the job",
+        description: "the result is accepted; the worker may discard the job",
         schema: z.object({ job_id: z.string(), accepted: z.literal(true) }),
       },
     },

@@ -27,11 +27,11 @@ const UPLOAD = {
   headers: { ...fileHeaders, ...leaseHeaders },
   stream: {
     contentTypes: ["application/octet-stream"],
-    description: "the file, or the part of it that Content-Range tells",
+    description: "the file, or the part of it that Content-Range gives",
   },
   answers: {
     201: { description: "the file is complete", schema: receivedSchema },
-    202: { description: "the part is there", schema: receivedSchema },
+    202: { description: "the part is stored", schema: receivedSchema },
   },
   refusals: {
     ...LEASE_REFUSALS,
@@ -50,8 +50,8 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       operationId: "uploadArtifactFile",
       summary: "Upload an artifact file of a running attempt",
       description:
-        "It lies in the artifact's folder when the answer is `complete`. A large file may come in parts, " +
-        "one after the other, and go on where it broke off.",
+        "The file is in the artifact's folder when the answer has `complete` true. A large file may be sent in " +
+        "parts, in order; an interrupted upload may continue where it stopped.",
       async handle(call) {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
@@ -80,8 +80,8 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       operationId: "uploadCheckpoint",
       summary: "Upload a checkpoint for later attempts",
       description:
-        "The next attempt gets the newest complete one as `resume_from`; an earlier one of this attempt " +
-        "is removed.",
+        "The next attempt gets the newest complete checkpoint as `resume_from`. Earlier checkpoints of this " +
+        "attempt are removed.",
       async handle(call) {
         const name = requirePlainPath(call.params.name ?? "");
         const lease = await requireLease(ctx, call);

@@ -32,8 +32,8 @@ const pollBody = z.object({
     .max(128)
     .nullish()
     .describe(
-      "a secret of the worker's, random for each job: without it an attempt that was handed out with it takes " +
-        "no file, log or result, and is not handed out again",
+      "a random secret that the worker makes for each job. If an attempt was dispatched with a token, uploads " +
+        "of its files, log and result need the token, and so does dispatching it again",
     ),
 });
 
@@ -51,21 +51,21 @@ const dispatchedSchema = z
     params: anyObject,
     attempt: z.int(),
     timeout_s: z.int(),
-    output_ids: z.record(z.string(), z.string()).describe("ids for what this attempt makes"),
+    output_ids: z.record(z.string(), z.string()).describe("ids of what this attempt creates"),
     inputs: z.array(inputSchema),
     uploads: z.object({
       artifacts_uri: z.string().nullable(),
       logs_uri: z.string(),
-      artifacts_url: z.string().describe("PUT below it: files of the artifact"),
-      checkpoints_url: z.string().describe("PUT below it: what a later attempt goes on from"),
-      log_url: z.string().describe("PATCH: the log"),
+      artifacts_url: z.string().describe("PUT the artifact's files below this URL"),
+      checkpoints_url: z.string().describe("PUT checkpoints for later attempts below it"),
+      log_url: z.string().describe("PATCH the log to this URL"),
       log_max_bytes: z.int(),
     }),
     serving_token: z
       .string()
       .optional()
-      .describe("of a deploy job: its server must refuse requests without this bearer token"),
-    resume_from: resumeSchema.nullable().describe("what an earlier attempt left to go on from"),
+      .describe("for a deploy job: its server must refuse requests without this bearer token"),
+    resume_from: resumeSchema.nullable().describe("an earlier attempt's checkpoint"),
   })
   .meta({ id: "HandedJob" });
 
@@ -80,7 +80,8 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
     operationId: "nextJob",
     tag: "Worker protocol",
     summary: "Poll for a job",
-    description: "Asked again before a result, it answers the same job and attempt.",
+    description:
+      "Until the worker delivers a result, polling again returns the same job and attempt.",
     body: {
       schema: pollBody,
       examples: {

@@ -17,26 +17,26 @@ export const fileHeaders = {
     .max(64)
     .optional()
     .describe(
-      "bytes a-b/total: a part; bytes */total: asks how much is there. None: the whole file",
+      "bytes a-b/total: a part; bytes */total: asks how much is stored; absent: the whole file",
     ),
   "X-Checksum-Sha256": z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, "must be 64 hexadecimal digits")
     .optional()
-    .describe("of the whole file, in hex"),
+    .describe("SHA-256 of the whole file, in hex"),
 };
 
 export const receivedSchema = z
   .object({
     path: z.string(),
-    received: z.int().describe("bytes that are there; a part goes on from here"),
+    received: z.int().describe("number of stored bytes; the next part starts here"),
     complete: z.boolean(),
-    sha256: z.string().nullable().describe("of the whole file, once it is complete"),
+    sha256: z.string().nullable().describe("SHA-256 of the whole file; null until complete"),
     upload: z
       .object({ url: z.string(), headers: z.record(z.string(), z.string()) })
       .optional()
       .describe(
-        "PUT the whole file there, with these headers, then ask again: faster than by parts",
+        "faster than parts: PUT the whole file to this URL with these headers, then repeat the request",
       ),
   })
   .meta({ id: "ReceivedFile" });

@@ -37,12 +37,12 @@ export const sshRegistration = z.object({
     .string()
     .regex(KEY_PATH, "must be a path: letters, digits, . _ / -, and ~/ before them")
     .default(DEFAULT_KEY_FILE)
-    .describe("a file in the directory of your SSH keys on the server; `~/.ssh/x` is `x` there"),
+    .describe("name of a file in your SSH key directory on the server; `~/.ssh/x` means `x`"),
   ssh_port: z.int().min(1).max(65_535).default(22),
   ssh_host_key: hostKeyField
     .optional()
     .describe(
-      "the host must show this key; without it the first one it shows is trusted, and kept",
+      "the host key to expect; by default the first key that the host shows is trusted and stored",
     ),
   gpu_count: z.int().min(0).max(1024),
   gpu_type: label(256),
@@ -52,7 +52,7 @@ export const sshRegistration = z.object({
     .optional(),
   worker_id: workerIdField.optional(),
   tags: labels(64).default([]),
-  plan: z.boolean().default(false).describe("true: only say what would be done"),
+  plan: z.boolean().default(false).describe("true: only report what the setup would do"),
 });
 
 export type SshRegistration = z.output<typeof sshRegistration>;
@@ -65,7 +65,7 @@ export const sshAnswer = z.object({
 
 export const planAnswer = z.object({
   plan: z.array(z.object({ step: z.string(), does: z.string(), command: z.string().nullable() })),
-  files: z.record(z.string(), z.string()).describe("what is written to the machine, by name"),
+  files: z.record(z.string(), z.string()).describe("contents of the files to write, by name"),
 });
 
 /** Registers a machine as a `bootstrapping` worker. A workflow then sets it up. */

@@ -38,8 +38,8 @@ const agentForm = z.object({
     count: z.int().min(0).max(1024).optional(),
   }),
   tags: tagsField,
-  job_types: z.array(z.string().max(64)).max(64).nullish().describe("the only ones it takes"),
-  tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only ones it serves"),
+  job_types: z.array(z.string().max(64)).max(64).nullish().describe("the only types it takes"),
+  tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only tenants served"),
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /** The attempt that the worker still runs: it keeps a named attempt across a restart. */
@@ -73,8 +73,8 @@ export function registerRoute(ctx: Context): Route {
     tag: "Worker protocol",
     summary: "Register a worker or register it again",
     description:
-      "An agent registers itself. With `ssh_host`, Forge sets the machine up: it connects by SSH, " +
-      "installs what is missing, and starts the agent; that form needs a key of scope `user`.",
+      "An agent registers its worker. With `ssh_host`, Forge sets the machine up instead: it connects by " +
+      "SSH, installs what is missing, and starts the agent; this needs a key of scope `user`.",
     headers: idempotencyHeader,
     body: {
       schema: z.union([agentForm, sshRegistration]),
@@ -90,10 +90,11 @@ export function registerRoute(ctx: Context): Route {
     },
     answers: {
       201: {
-        description: "it may poll, and how often it should be heard; or it is being set up",
+        description:
+          "the worker may poll, at this heartbeat interval; with `ssh_host`, its setup has started",
         schema: z.union([agentAnswer, sshAnswer]),
       },
-      200: { description: "with `plan`: what would be done", schema: planAnswer },
+      200: { description: "with `plan`: what the setup would do", schema: planAnswer },
     },
     refusals: {
       409: ["worker_id_taken", "bootstrap_not_configured", "quota_exceeded"],

@@ -7,5 +7,5 @@ export const searchQuery = (where: string) => ({
     .regex(/\S/, "must not be empty")
     .max(128)
     .optional()
-    .describe(`${where}; regardless of case, but for the id`),
+    .describe(`${where}; case-insensitive, except for the id`),
 });

@@ -22,7 +22,7 @@ export const timeSpanQuery = {
     .max(31 * 86_400)
     .optional()
     .describe(
-      `seconds in a bucket, for ${MAX_BUCKETS} buckets at most; by default what suits the span`,
+      `length of a bucket in seconds; at most ${MAX_BUCKETS} buckets; the default depends on the time span`,
     ),
 };
 

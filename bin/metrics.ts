@@ -17,7 +17,7 @@ export function metricsRoute(ctx: Context): Route {
     summary: "Metrics, in Prometheus's text format",
     answers: {
       200: {
-        description: "of this process, and of the database",
+        description: "metrics of this process and of the database",
         content: { "text/plain": z.string() },
       },
     },

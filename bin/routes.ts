@@ -77,7 +77,7 @@ function healthRoutes(health: Health): Route[] {
       operationId: "isAlive",
       tag: "Service",
       summary: "Whether the process answers",
-      answers: { 200: { description: "it does", schema: ok } },
+      answers: { 200: { description: "the process answers", schema: ok } },
       handle: async () => ({ ok: true }),
     }),
     route({
@@ -86,10 +86,10 @@ function healthRoutes(health: Health): Route[] {
       scope: "open",
       operationId: "isReady",
       tag: "Service",
-      summary: "Whether it can serve: the database answers, and it is not stopping",
+      summary: "Check readiness: the database answers, and the server is not stopping",
       answers: {
-        200: { description: "it can", schema: readiness },
-        503: { description: "it can't", schema: readiness },
+        200: { description: "the server is ready", schema: readiness },
+        503: { description: "the server is not ready", schema: readiness },
       },
       async handle({ reply }) {
         const ready = await health.isReady();

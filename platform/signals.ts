@@ -43,11 +43,20 @@ interface SignalEvents {
   assigned: [workerIds: string[]];
   /** These keys are no longer valid. */
   revoked: [keyIds: string[]];
-  /** A job's outbox entry was committed. In this process only: it holds the entry's first lease. */
+  /**
+   * A job's outbox entry was committed. Sent only in the committing process, because that process holds the entry's
+   * first lease.
+   */
   outbox: [key: JobEntryKey];
-  /** Wake this pipeline's workflow. In the committing process only: it holds the first lease. */
+  /**
+   * Wake this pipeline's workflow. Sent only in the committing process, because that process holds the first lease of
+   * the outbox entry.
+   */
   pipeline: [pipelineId: string];
-  /** Wake this deployment's workflow. In the committing process only. */
+  /**
+   * Wake this deployment's workflow. Sent only in the committing process, because that process holds the first lease of
+   * the outbox entry.
+   */
   deployment: [deploymentId: string];
   /** Signals of other processes may have been missed. */
   reconnected: [];

@@ -9,14 +9,18 @@ const entrySchema = z
   .object({
     entry_id: z.int(),
     at: timestamp,
-    user_id: z.string().nullable().describe("whom it concerns; null: everybody"),
+    user_id: z.string().nullable().describe("the user concerned; null: all users"),
     action: z.string(),
-    subject: z.string().describe("what it was done to"),
-    created_by: z.string().describe("the name of the key that did it"),
+    subject: z.string().describe("id of what the action changed"),
+    created_by: z.string().describe("the name of the key that did the action"),
     scope: z.string(),
     before: z.unknown(),
     after: z.unknown(),
-    hash: z.string().describe("of this entry and the one before: forge-server audit verify"),
+    hash: z
+      .string()
+      .describe(
+        "hash of this entry and the previous one's hash; `forge-server audit verify` checks it",
+      ),
   })
   .meta({ id: "AuditEntry" });
 
@@ -30,8 +34,8 @@ export function auditRoute(ctx: Context): Route {
     tag: "Billing",
     summary: "List audit log entries, newest first",
     description:
-      "Keys, workers, deletions, retention, approvals, budgets and prices; of admins every change that " +
-      "they asked for. Append-only: each entry carries the hash of the one before.",
+      "Changes of keys, workers, retention, budgets and prices, deletions and approvals; for admins, every " +
+      "change that they requested. Append-only: each entry contains the hash of the previous one.",
     query: z.strictObject({
       limit: z.coerce.number().int().min(1).max(200).default(50),
       after: z

@@ -30,11 +30,11 @@ import { tenantOf, tenantQuery } from "./tenant-filter";
 
 const newKeyBody = z.strictObject({
   name: label(128).default("default"),
-  scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
+  scope: z.enum(SCOPES).default("user").describe("a user key can create only user and worker keys"),
   expires_at: givenTime
     .nullish()
     .describe(
-      "from then on it opens nothing; by default never, and no later than the key that makes it",
+      "the key is invalid from then on; by default never; no later than the key that creates it",
     ),
   workers: z
     .int()
@@ -42,14 +42,14 @@ const newKeyBody = z.strictObject({
     .max(100_000)
     .nullish()
     .describe(
-      "of a worker key: it registers so many workers, and acts for no other; by default for any",
+      "for a worker key: how many workers it may register and act for; by default any number",
     ),
   serving_hosts: z
     .array(z.string().regex(HOST_NAME, "must be a host name or an IP address"))
     .max(16)
     .default([])
     .describe(
-      "with `workers`: hosts that their models may be served from, besides the workers' own addresses",
+      "with `workers`: hosts that may serve the workers' models, besides the workers' own addresses",
     ),
 });
 
@@ -57,7 +57,7 @@ const sessionsQuery = {
   sessions: z
     .enum(["true", "false"])
     .default("false")
-    .describe("true: sessions, which keys were exchanged for, in place of keys"),
+    .describe("true: list sessions (which keys were exchanged for) instead of keys"),
 };
 
 type NewKeyBody = z.output<typeof newKeyBody>;
@@ -72,8 +72,8 @@ export function authRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Create a key",
       description:
-        "The key's text is in this answer and never again: a repeat by Idempotency-Key has `key` null. " +
-        "A key that a session makes belongs to the session's own key, and stays when the session ends.",
+        "Only this answer has the key's text: a repeat with the same Idempotency-Key has `key` null. A key " +
+        "that a session creates belongs to the session's own key, and stays valid when the session ends.",
       headers: idempotencyHeader,
       body: {
         schema: newKeyBody,
@@ -131,7 +131,7 @@ export function authRoutes(ctx: Context): Route[] {
       operationId: "listApiKeys",
       tag: "Keys",
       summary: "List the caller's keys, newest first",
-      description: "Revoked and expired ones too. Sessions only with `sessions=true`.",
+      description: "Includes revoked and expired keys. Lists sessions only with `sessions=true`.",
       query: z.strictObject({ ...pageQuery, ...tenantQuery, ...sessionsQuery }),
       answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
       async handle({ principal, query }) {
@@ -149,11 +149,11 @@ export function authRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Revoke a key",
       description:
-        "At once and everywhere, with all keys that it made: requests that wait with them end. " +
-        "Revoking twice is fine.",
+        "Takes effect at once in all server processes, also for all keys that this key created. Waiting " +
+        "requests with these keys end. Revoking a key again changes nothing.",
       answers: {
         200: {
-          description: "it opens nothing any more",
+          description: "the key is no longer valid",
           schema: z.object({ key_id: z.string(), revoked: z.literal(true) }),
         },
       },

@@ -28,12 +28,12 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
     description:
       "Server-sent events from now on. `job`: a change of a job's status, with the data `{job_id, job_type, " +
       "pipeline_id, status, attempts, worker_id, error_code, at}`. `pipeline`, `deployment` and `worker`: " +
-      "`{pipeline_id, status, at}` and the like; a worker's turning busy or idle shows in its job's events. " +
-      "`ready`: `{resumed}`; where that is false, read again what you show, for events may have been missed. " +
-      `Resumed by Last-Event-ID, up to ${MAX_MISSED} missed events are sent, and some that have arrived ` +
-      "already: drop those whose id is known. Ids are not in the order of commits. An admin's key gets " +
-      "everybody's events.",
-    headers: lastEventId("the id of the last event that arrived"),
+      "`{pipeline_id, status, at}` and the like; the events of jobs show that a worker becomes busy or idle. " +
+      "`ready`: `{resumed}`; if `resumed` is false, events may have been missed: read again what you show. " +
+      `With Last-Event-ID, up to ${MAX_MISSED} missed events are sent, and some that you have received ` +
+      "already: drop events whose id you know. Ids are not in the order of commits. An admin's key gets " +
+      "the events of all tenants.",
+    headers: lastEventId("the id of the last event that you received"),
     answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
     async handle({ headers, request, reply, principal }) {
       const lastId = Number(headers["Last-Event-ID"] || Number.NaN);

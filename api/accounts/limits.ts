@@ -15,9 +15,9 @@ import { tenantOf, tenantQuery } from "./tenant-filter";
 const limitSchema = z
   .object({
     name: z.string(),
-    limit: z.int().nullable().describe("null: none"),
-    used: z.int().nullable().describe("null: told by request_burst"),
-    variable: z.string().describe("the server's variable that sets it"),
+    limit: z.int().nullable().describe("null: unlimited"),
+    used: z.int().nullable().describe("null: see request_burst"),
+    variable: z.string().describe("the server's environment variable that sets the limit"),
   })
   .meta({ id: "Limit" });
 
@@ -30,9 +30,9 @@ export function limitsRoute(ctx: Context): Route {
     tag: "Keys",
     summary: "Read your limits and their usage",
     description:
-      "Past a limit an answer is 429 or, where waiting doesn't help, 409 `quota_exceeded`; " +
-      "`details` has `cap`, `limit` and `used`. Requests and uploads that wait are those of the " +
-      "process that answers.",
+      "A request over a limit gets 429 or, if waiting doesn't help, 409 `quota_exceeded`; `details` " +
+      "has `cap`, `limit` and `used`. Waiting requests and open uploads are counted only in the " +
+      "server process that answers.",
     query: z.strictObject(tenantQuery),
     answers: {
       200: { description: "each limit", schema: z.object({ limits: z.array(limitSchema) }) },

@@ -8,7 +8,7 @@ import { nullableText } from "../fields";
 
 const featuresSchema = z.object({
   temporal_ui_url: nullableText.describe(
-    "where workflows are shown; null: not configured, or not for this key",
+    "URL of Temporal's UI; null: not configured, or not visible to this key",
   ),
   ssh_workers: z.boolean().describe("machines can be set up as workers over SSH"),
   budgets: z.boolean(),
@@ -19,13 +19,13 @@ const identitySchema = z
   .object({
     ok: z.literal(true),
     user_id: z.string(),
-    user_name: z.string().describe("the tenant's name, as people know it"),
+    user_name: z.string().describe("the tenant's display name"),
     key_id: z.string(),
-    key_name: z.string().describe("`created_by` of what is made with this key"),
+    key_name: z.string().describe("`created_by` of everything that this key creates"),
     scope: z.enum(SCOPES),
     expires_at: timestamp.nullable(),
-    is_session: z.boolean().describe("a key was exchanged for it"),
-    features: featuresSchema.describe("what this server can do, for clients that offer it"),
+    is_session: z.boolean().describe("true: a session that a key was exchanged for"),
+    features: featuresSchema.describe("optional features that this server has"),
   })
   .meta({ id: "Identity" });
 
@@ -37,7 +37,7 @@ export function pingRoute(ctx: Context): Route {
     operationId: "ping",
     tag: "Keys",
     summary: "Read the key's identity and the server's features",
-    answers: { 200: { description: "the key is good", schema: identitySchema } },
+    answers: { 200: { description: "the key is valid", schema: identitySchema } },
     async handle({ principal }) {
       const identity = await findIdentity(ctx.pool, principal.keyId);
       // The session has expired and was deleted.

@@ -11,20 +11,23 @@ const keyFields = {
   last4: z.string(),
   created_at: timestamp,
   expires_at: timestamp.nullable(),
-  last_used_at: timestamp.nullable().describe("to the minute"),
+  last_used_at: timestamp.nullable().describe("accurate to the minute"),
   revoked_at: timestamp.nullable(),
-  workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
-  serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
+  workers: z
+    .int()
+    .nullable()
+    .describe("for a worker key: how many workers it may register; null: any"),
+  serving_hosts: z.array(z.string()).describe("other hosts that may serve its workers' models"),
   made_by: nullableText.describe(
-    "the id of the key that made it, which takes it along when it is revoked",
+    "the id of the key that created this key; revoking that key revokes this one too",
   ),
-  session_of: nullableText.describe("of a session: the id of the key that was exchanged for it"),
+  session_of: nullableText.describe("for a session: the id of the key exchanged for it"),
 };
 
 export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
 
 export const newKeySchema = z
-  .object({ ...keyFields, key: nullableText.describe("its text, shown here only") })
+  .object({ ...keyFields, key: nullableText.describe("the key's text, shown only here") })
   .meta({ id: "NewApiKey" });
 
 export function presentKey(key: KeyRow): z.infer<typeof keySchema> {

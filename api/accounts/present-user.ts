@@ -5,7 +5,7 @@ import type { UserRow } from "../../services/accounts/users";
 export const userFields = {
   user_id: z.string(),
   name: z.string(),
-  payment_customer_id: z.string().nullable().describe("who it is at the payment processor"),
+  payment_customer_id: z.string().nullable().describe("customer id at the payment processor"),
   created_at: timestamp,
 };
 

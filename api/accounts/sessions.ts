@@ -19,9 +19,9 @@ export function sessionRoute(ctx: Context): Route {
     summary: "Exchange a key for a session",
     description:
       "A session is a key of the same scope and name for 12 hours, for a client that should not keep the " +
-      "key itself. It ends with the key: when that is revoked or expires. Sign out by revoking the " +
-      "session. What it makes belongs to the key, and stays when the session ends. The session's text is " +
-      "in this answer and never again: a repeat by Idempotency-Key has `key` null.",
+      "key itself. The session ends when the key is revoked or expires. Sign out by revoking the session. " +
+      "What the session creates belongs to the key, and stays when the session ends. Only this answer has " +
+      "the session's text: a repeat with the same Idempotency-Key has `key` null.",
     headers: idempotencyHeader,
     body: { schema: z.strictObject({}), examples: {}, optional: true },
     answers: { 201: { description: "the session", schema: newKeySchema } },

@@ -11,7 +11,7 @@ import type { Context } from "../../services/context";
 
 /** The query parameter of lists in which an admin sees all tenants. */
 export const tenantQuery = {
-  user_id: z.string().min(1).max(64).optional().describe("admin keys: this tenant's only"),
+  user_id: z.string().min(1).max(64).optional().describe("for admin keys: only this tenant"),
 };
 
 /** The fields of a principal that decide which tenants it may see. */

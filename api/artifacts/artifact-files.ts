@@ -29,7 +29,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       query: z.strictObject(tenantQuery),
       answers: {
         200: {
-          description: "the files, with their checksums, as its manifest has them",
+          description: "the files with their checksums, as in the manifest",
           schema: z.object({ files: z.array(manifestFileSchema) }),
         },
       },
@@ -45,17 +45,17 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Download a file of an artifact",
       description:
-        "`manifest.json` is one of them, as it lies in the store. With `signed` the answer is a redirect " +
-        "to the store itself, where that gives addresses: follow it without the API key.",
+        "`manifest.json` is one of the files, as stored. With `signed`, the answer is a redirect to the store " +
+        "itself, if the store can sign URLs: follow it without the API key.",
       query: z.strictObject({
-        signed: z.enum(["true", "false"]).default("false").describe("true: redirect, if it can"),
+        signed: z.enum(["true", "false"]).default("false").describe("true: redirect if possible"),
         ...tenantQuery,
       }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
       answers: {
-        200: { description: "its bytes", content: BINARY },
-        206: { description: "the range asked for", content: BINARY },
-        307: { description: "where to read it, for a while" },
+        200: { description: "the file's bytes", content: BINARY },
+        206: { description: "the requested range", content: BINARY },
+        307: { description: "redirect to a URL in the store, valid for a limited time" },
       },
       refusals: {
         ...AMBIGUOUS,
@@ -84,7 +84,8 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       operationId: "getArchive",
       tag: "Artifacts",
       summary: "Download an artifact as a tar archive",
-      description: "A folder by the artifact's id, with its files and manifest.json.",
+      description:
+        "The archive has one folder, named by the artifact's id, with its files and manifest.json.",
       query: z.strictObject(tenantQuery),
       answers: {
         200: {

@@ -13,8 +13,10 @@ import { requireBytes, requireFile } from "./find-artifact";
 const extreme = z
   .union([z.string(), z.number(), z.boolean()])
   .nullable()
-  .describe("of what is ordered; of a text the first 256 characters, or 16 in very wide tables");
-const length = z.number().nullable().optional().describe("of strings, in characters");
+  .describe(
+    "only of types that have an order; text is cut to 256 characters, or 16 in very wide tables",
+  );
+const length = z.number().nullable().optional().describe("length of strings, in characters");
 
 const columnSchema = z
   .object({
@@ -23,12 +25,12 @@ const columnSchema = z
     null_count: z.int(),
     min: extreme,
     max: extreme,
-    mean: z.number().nullable().describe("of the finite numbers; of a bool, the share of true"),
-    stddev: z.number().nullable().describe("of the finite numbers, as a sample"),
+    mean: z.number().nullable().describe("mean of the finite numbers; for bool, the share of true"),
+    stddev: z.number().nullable().describe("sample standard deviation of the finite numbers"),
     approx_distinct: z
       .int()
       .nullable()
-      .describe("an estimate over all rows (HyperLogLog), often some 10 % off and up to 25 %"),
+      .describe("estimate over all rows (HyperLogLog), often about 10 % off, at most 25 %"),
     min_length: length,
     max_length: length,
     mean_length: length,
@@ -44,10 +46,10 @@ const previewSchema = z
     rows: z
       .array(z.record(z.string(), z.unknown()))
       .describe(
-        "the first 50, by column. Integers beyond 2^53 are strings, NaN and infinities null, binary " +
-          'values {"bytes": n}; longer texts end after 2,000 characters with "… [cut]"',
+        "the first 50 rows, by column name. Integers beyond 2^53 are strings, NaN and infinities are null, " +
+          'binary values are {"bytes": n}; texts over 2,000 characters are cut and end with "… [cut]"',
       ),
-    truncated: z.boolean().describe("true: rows were left out, for the answer would be over 1 MiB"),
+    truncated: z.boolean().describe("true: rows are left out to keep the answer below 1 MiB"),
   })
   .meta({ id: "TablePreview" });
 
@@ -57,7 +59,7 @@ const previewQuery = z.strictObject({
     .min(1)
     .max(1024)
     .optional()
-    .describe("one of the artifact's files; without it, its table"),
+    .describe("path of one of the artifact's files; by default the artifact's table"),
   ...tenantQuery,
 });
 
@@ -70,7 +72,7 @@ export function artifactPreviewRoute(ctx: Context): Route {
     operationId: "previewArtifact",
     tag: "Artifacts",
     summary: "Preview a table: first rows and column statistics",
-    description: "Of parquet, JSON lines and CSV. The statistics are of all rows.",
+    description: "For parquet, JSON lines and CSV files. The statistics cover all rows.",
     query: previewQuery,
     answers: { 200: { description: "the preview", schema: previewSchema } },
     refusals: {

@@ -27,13 +27,13 @@ const artifactsQuery = z.strictObject({
   ...pageQuery,
   type: z.enum(ARTIFACT_TYPES).optional(),
   kind: z.array(z.enum(ARTIFACT_KINDS)).min(1).max(16).optional().describe("any of these"),
-  job_id: z.string().min(1).max(128).optional().describe("what this job left behind"),
-  source: z.string().min(1).max(128).optional().describe("what was made from this artifact"),
-  name: z.string().min(1).max(256).optional().describe("of an uploaded dataset"),
+  job_id: z.string().min(1).max(128).optional().describe("artifacts of this job"),
+  source: z.string().min(1).max(128).optional().describe("artifacts made from this one"),
+  name: z.string().min(1).max(256).optional().describe("name of an uploaded dataset"),
   ...searchQuery("the beginning of an artifact's id, or a part of its name"),
   created_after: givenTime.optional(),
   created_before: givenTime.optional(),
-  deleted: z.enum(["true", "false"]).default("false").describe("true: deleted ones too"),
+  deleted: z.enum(["true", "false"]).default("false").describe("true: include deleted artifacts"),
   ...tenantQuery,
 });
 
@@ -103,10 +103,11 @@ export function artifactRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Delete an artifact's bytes",
       description:
-        "Its entry and manifest stay, so that what was made from it can still be explained. Refused while " +
-        "something depends on it: what was made from it, a job under way that names it, a live deployment.",
+        "The artifact's entry and manifest stay, so that the lineage of later artifacts stays complete. Refused " +
+        "while something depends on the artifact: another artifact made from it, an unfinished job that names " +
+        "it, or a live deployment.",
       query,
-      answers: { 200: { description: "the tombstone", schema: artifactSchema } },
+      answers: { 200: { description: "the deleted artifact's entry", schema: artifactSchema } },
       refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
       async handle(call) {
         const { artifact_id: id, storage_id: storageId } = await requireArtifact(ctx, call);

@@ -47,15 +47,15 @@ export function datasetRoute(ctx: Context): Route {
     tag: "Artifacts",
     summary: "Upload a dataset",
     description:
-      "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
-      "columns that were counted, and a row that is wrong is refused by its number.",
+      "The body is the file, of any size. It is stored, then read: the answer has the counted rows and " +
+      "the columns; if a row is invalid, the error has its number.",
     query: z.strictObject({ name: label(256).optional() }),
     headers: {
       "X-Checksum-Sha256": z
         .string()
         .regex(CHECKSUM, "must be 64 hexadecimal digits")
         .optional()
-        .describe("of the body, in hex"),
+        .describe("SHA-256 of the body, in hex"),
       ...idempotencyHeader,
     },
     stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },

@@ -17,7 +17,7 @@ const TICKET = /^[A-Za-z0-9_-]{43}$/;
 
 const ticketSchema = z
   .object({
-    url: z.string().describe("a path of this API, with the ticket: GET it without a key"),
+    url: z.string().describe("a path of this API, with the ticket; needs no API key"),
     expires_at: timestamp,
     path: z.string(),
     size_bytes: z.int(),
@@ -35,11 +35,13 @@ export function downloadRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Create a download link for a file of an artifact",
       description:
-        `It works for ${LIFETIME_S} seconds without a key, for a browser to save the file. It ends with the key ` +
-        "that asked for it.",
+        `The link works without a key for ${LIFETIME_S} seconds, so that a browser can save the file. It stops ` +
+        "working earlier if the key that created it becomes invalid.",
       query: z.strictObject(tenantQuery),
       body: {
-        schema: z.strictObject({ path: z.string().min(1).max(1024).describe("as `files` has it") }),
+        schema: z.strictObject({
+          path: z.string().min(1).max(1024).describe("path, as in `files`"),
+        }),
         examples: { file: { path: "raw.jsonl" } },
       },
       answers: { 201: { description: "the link", schema: ticketSchema } },
@@ -81,8 +83,8 @@ export function downloadRoutes(ctx: Context): Route[] {
       query: z.strictObject({ ticket: z.string() }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
       answers: {
-        200: { description: "its bytes, as an attachment", content: BINARY },
-        206: { description: "the range asked for", content: BINARY },
+        200: { description: "the file's bytes, as an attachment", content: BINARY },
+        206: { description: "the requested range", content: BINARY },
       },
       refusals: {
         403: ["invalid_ticket"],

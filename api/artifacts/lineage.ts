@@ -21,9 +21,9 @@ const nodeSchema = z
   .object({
     id: z.string(),
     type: z.enum(["artifact", "job", "pipeline", "external"]),
-    kind: z.string().optional().describe("of an artifact; of a job, its type"),
+    kind: z.string().optional().describe("an artifact's kind or a job's type"),
     name: z.string().optional(),
-    status: z.string().optional().describe("of a job"),
+    status: z.string().optional().describe("a job's status"),
     created_at: timestamp.optional(),
     deleted_at: timestamp.optional(),
   })
@@ -38,7 +38,11 @@ const lineageSchema = z
     artifact_id: z.string(),
     nodes: z.array(nodeSchema),
     edges: z.array(edgeSchema),
-    truncated: z.boolean().describe(`true: over ${MAX_EACH_WAY} artifacts on one side`),
+    truncated: z
+      .boolean()
+      .describe(
+        `true: over ${MAX_EACH_WAY} artifacts upstream or downstream, the rest is left out`,
+      ),
   })
   .meta({ id: "Lineage" });
 
@@ -52,7 +56,7 @@ export function lineageRoute(ctx: Context): Route {
     summary: "Read an artifact's lineage",
     description:
       "Edges follow the data: artifact → job (`input`), job → artifact (`output`), pipeline → job (`step`). " +
-      "An `external` node is what no registry here knows: a base model, a teacher, a URI elsewhere.",
+      "An `external` node is not registered in Forge: a base model, a teacher, or a URI elsewhere.",
     query: z.strictObject(tenantQuery),
     answers: { 200: { description: "the graph", schema: lineageSchema } },
     refusals: { 400: ["ambiguous_id"], 404: ["artifact_not_found"] },

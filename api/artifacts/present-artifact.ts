@@ -9,14 +9,14 @@ export const artifactFields = {
   artifact_id: z.string(),
   artifact_type: z.enum(ARTIFACT_TYPES),
   kind: z.string().describe("raw_dataset, scored_dataset, distilled_dataset, checkpoint, …"),
-  name: z.string().nullable().describe("of an uploaded dataset"),
-  created_by: z.string().describe("the name of the key that made it"),
+  name: z.string().nullable().describe("name of an uploaded dataset"),
+  created_by: z.string().describe("the name of the key that created the artifact"),
   uri: z.string(),
   created_at: timestamp,
   source_jobs: z.array(z.string()),
   source_artifacts: z.array(z.string()),
   size_bytes: z.int().nullable(),
-  deleted_at: timestamp.nullable().describe("the entry stays when the bytes are gone"),
+  deleted_at: timestamp.nullable().describe("when the bytes were deleted; the entry stays"),
   manifest: manifestSchema,
 };
 

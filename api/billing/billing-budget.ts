@@ -21,7 +21,7 @@ const budgetBody = z.strictObject({
   warning_usd: usd
     .nullable()
     .optional()
-    .describe("from which on submissions warn; without it 80 % of the cap; null: never"),
+    .describe("USD from which submissions get a warning; by default 80 % of the cap; null: never"),
 });
 
 const TENANT = z.strictObject(tenantQuery);
@@ -33,7 +33,7 @@ export function billingBudgetRoutes(ctx: Context): Route[] {
   };
   const answers = {
     200: {
-      description: "the budget, and what counts against it",
+      description: "the budget, and the amounts that count against it",
       schema: z.object({ user_id: z.string(), budget: budgetSchema.nullable() }),
     },
   };
@@ -59,8 +59,8 @@ export function billingBudgetRoutes(ctx: Context): Route[] {
       tag: "Billing",
       summary: "Set the monthly budget",
       description:
-        "What is under way counts with what it is expected to cost, and is never stopped by a budget. Each " +
-        "change is in the audit log.",
+        "Running work counts with its expected cost, and a budget never stops it. The audit log records each " +
+        "change.",
       query: TENANT,
       body: {
         schema: budgetBody,

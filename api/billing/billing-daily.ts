@@ -20,7 +20,7 @@ const dailySchema = z
   .object({
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
-    total_cost_usd: z.number().describe("as in the month's summary"),
+    total_cost_usd: z.number().describe("the same as in the month's summary"),
     days: z
       .array(
         z.object({
@@ -29,7 +29,7 @@ const dailySchema = z
           total_cost_usd: z.number(),
         }),
       )
-      .describe("each day of the month up to today, and others that bear something"),
+      .describe("each day of the month up to today, and any other day with costs"),
   })
   .meta({ id: "DailyBilling" });
 
@@ -42,8 +42,8 @@ export function billingDailyRoute(ctx: Context): Route {
     tag: "Billing",
     summary: "Read a month's costs by day and job type",
     description:
-      "A job counts on the day of its outcome, a deployment on the days that it lived. The days add up to " +
-      "`by_job_type` and `total_cost_usd` of the month's summary; storage is in neither.",
+      "A job counts on the day that it ended, a deployment on each day of its life. The days add up to " +
+      "`by_job_type` and `total_cost_usd` of the month's summary; neither includes storage.",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
     answers: { 200: { description: "the days", schema: dailySchema } },
     refusals: { 404: ["user_not_found"] },

@@ -21,7 +21,9 @@ const documentedBody = z.union(
   JOB_TYPES.map((type) =>
     z.strictObject({
       job_type: z.literal(type),
-      payload: submissionForms(type).describe("`resources` and the like included"),
+      payload: submissionForms(type).describe(
+        "the job's payload, with options such as `resources`",
+      ),
     }),
   ),
 ) as unknown as z.ZodType<EstimateBody>;
@@ -45,11 +47,12 @@ const estimateSchema = z
     basis: z
       .enum(["payload", "history", "prior"])
       .describe(
-        "`payload`: computed from it; `history`: from your jobs of this type, one in ten below `low_usd` and " +
-          "one in ten above `high_usd`; `prior`: from a rule of thumb, as there are none yet",
+        "`payload`: computed from the payload; `history`: from your past jobs of this type, of which one in " +
+          "ten cost less than `low_usd` and one in ten more than `high_usd`; `prior`: from a rule of thumb, " +
+          "because you have no such jobs yet",
       ),
-    samples: z.int().describe("jobs that it stands on"),
-    formula: z.string().describe("of the expected cost"),
+    samples: z.int().describe("number of jobs that the estimate is based on"),
+    formula: z.string().describe("formula of the expected cost"),
     rate_card: z.string(),
     rate_card_version: z.int(),
   })
@@ -63,7 +66,8 @@ export function billingEstimateRoute(ctx: Context): Route {
     operationId: "estimateCost",
     tag: "Billing",
     summary: "Estimate a job's cost",
-    description: "Of one attempt that succeeds; of a deployment, from now to the month's end.",
+    description:
+      "The cost of one successful attempt; for a deployment, the cost from now to the month's end.",
     body: {
       schema: documentedBody,
       parse: (body) => {

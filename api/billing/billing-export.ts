@@ -38,13 +38,13 @@ export function billingExportRoute(ctx: Context): Route {
     tag: "Billing",
     summary: "Download a month's billing lines as CSV",
     description:
-      "What is billed, a line a job; a deployment has one in each of its months, once that is over or it is " +
-      "stopped, and stored artifacts one where the rate card has a price for them. `cost_usd` adds up to " +
-      "the summary's `total_cost_usd`, and the storage's.",
+      "One line for each billed job. A deployment has one line for each of its months, written when the month " +
+      "is over or the deployment is stopped. Stored artifacts have one line if the rate card has a storage " +
+      "price. `cost_usd` adds up to the summary's `total_cost_usd` plus its storage cost.",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
     answers: {
       200: {
-        description: "the lines, with a header",
+        description: "the lines, with a header line",
         content: { "text/csv": z.string() },
         headers: { "Content-Disposition": "a file name" },
       },

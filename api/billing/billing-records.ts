@@ -18,7 +18,7 @@ import type { Context } from "../../services/context";
 import { tenantFilter, tenantOf, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "../period";
 
-const price = z.number().describe("USD; 0 where the card has no such price");
+const price = z.number().describe("USD; 0 if the card has no such price");
 
 const ratesSchema = z
   .object({
@@ -27,13 +27,15 @@ const ratesSchema = z
     currency: z.literal("USD"),
     basis: z
       .enum(["work", "metered"])
-      .describe("`work`: by what a job of each type makes; `metered`: by what any job uses"),
-    gpu_hour: numbers.describe("by a word of the GPU's name; `default` for any other"),
+      .describe(
+        "`work`: prices for the output of each job type; `metered`: prices for the usage of any job",
+      ),
+    gpu_hour: numbers.describe("prices by a word of the GPU's name; `default`: any other GPU"),
     generation_per_1m_tokens: price,
     distill_per_1m_tokens: price,
     audit_per_1k_rows: price,
     eval_per_100_samples: price,
-    deploy_per_month: price.describe("of 30 days"),
+    deploy_per_month: price.describe("for 30 days"),
     input_per_1m_tokens: price,
     output_per_1m_tokens: price,
     storage_per_gb_month: price,
@@ -42,13 +44,13 @@ const ratesSchema = z
 
 const recordsQuery = z.strictObject({
   ...pageQuery,
-  period: periodQuery.period.describe("YYYY-MM, UTC: records that were written in this month"),
+  period: periodQuery.period.describe("month (YYYY-MM, UTC) in which the records were written"),
   job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
   sort: z
     .enum(["time", "cost"])
     .default("time")
     .describe(
-      "`cost`: most expensive first, live deployments last: what they have cost so far is not stored",
+      "`cost`: most expensive first; live deployments last, because their cost so far is not stored",
     ),
   ...tenantQuery,
 });

@@ -25,7 +25,9 @@ const usd = z.number();
 const lineSchema = z.object({
   kind: z
     .enum(["jobs", "accruing", "storage"])
-    .describe("`accruing`: live deployments so far; `storage`: where the card has a price for it"),
+    .describe(
+      "`accruing`: live deployments so far; `storage`: only if the card has a storage price",
+    ),
   job_type: z.enum(JOB_TYPES).nullable(),
   description: z.string(),
   amount_usd: z.number(),
@@ -36,19 +38,21 @@ const summarySchema = z
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
     total_cost_usd: usd.describe(
-      "of all records, live deployments so far among them, as far as this month bears them",
+      "this month's share of all records, including live deployments so far",
     ),
     by_job_type: numbers,
-    by_tag: numbers.describe(`the ${MOST_SHOWN} dearest; a job counts under each of its tags`),
-    by_pipeline: numbers.describe(`by pipeline_id, the ${MOST_SHOWN} dearest`),
+    by_tag: numbers.describe(
+      `the ${MOST_SHOWN} most expensive tags; a job counts under each of its tags`,
+    ),
+    by_pipeline: numbers.describe(`the ${MOST_SHOWN} most expensive pipelines, by pipeline_id`),
     records: z.int(),
-    gpu_hours_total: z.number().describe("billed"),
-    tokens_total: z.number().describe("input and output, billed"),
+    gpu_hours_total: z.number().describe("billed GPU hours"),
+    tokens_total: z.number().describe("billed input and output tokens"),
     unbilled_gpu_hours: z
       .number()
-      .describe("of attempts that failed, were cancelled or lost, as far as they are not billed"),
+      .describe("GPU hours of failed, cancelled and lost attempts that are not billed"),
     accruing_usd: usd.describe(
-      "the part of it that still grows: what live deployments have come to in this month",
+      "the part of `total_cost_usd` that still grows: live deployments' cost so far this month",
     ),
     storage: z.object({ gb_months: z.number(), amount_usd: z.number() }),
     estimated_invoice: z.object({
@@ -57,10 +61,12 @@ const summarySchema = z
       total_usd: z.number(),
     }),
     forecast_usd: usd.describe(
-      "the invoice at the month's end, if all goes on as it does; of a past month what it is",
+      "expected invoice at the month's end if usage continues as now; for a past month, its invoice",
     ),
-    budget: budgetSchema.nullable().describe("of the month that is now, whichever is asked for"),
-    rate_card: z.string().describe("by which a job submitted now is billed"),
+    budget: budgetSchema
+      .nullable()
+      .describe("the current month's budget, whichever month is requested"),
+    rate_card: z.string().describe("the rate card for jobs submitted now"),
   })
   .meta({ id: "BillingSummary" });
 

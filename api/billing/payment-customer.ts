@@ -31,7 +31,8 @@ export function paymentCustomerRoute(ctx: Context): Route {
     tag: "Users",
     summary: "Set a user's customer id at the payment processor",
     description:
-      "Usage is reported for this customer from now on, with what waited for it. With null it waits again.",
+      "From now on, usage is reported for this customer, including usage that waited for an id. With null, " +
+      "usage waits until an id is set.",
     body: {
       schema: customerBody,
       examples: {

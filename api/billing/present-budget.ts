@@ -4,11 +4,15 @@ import { nullableNumber } from "../fields";
 
 export const budgetSchema = z
   .object({
-    cap_usd: nullableNumber.describe("at which submissions are refused with 402; null: none"),
-    warning_usd: nullableNumber.describe("from which on submissions are answered with a warning"),
+    cap_usd: nullableNumber.describe("from this amount, submissions get 402; null: no cap"),
+    warning_usd: nullableNumber.describe(
+      "from this amount, submissions get a warning; null: never",
+    ),
     state: z.enum(["ok", "warning", "exhausted"]),
-    spent_usd: z.number().describe("this month: billed, accrued and stored so far"),
-    committed_usd: z.number().describe("what is under way is expected to add this month"),
+    spent_usd: z
+      .number()
+      .describe("cost this month: billed jobs, live deployments and storage so far"),
+    committed_usd: z.number().describe("expected further cost of running work this month"),
     remaining_usd: nullableNumber,
   })
   .meta({ id: "Budget" });

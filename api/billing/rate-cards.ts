@@ -65,7 +65,9 @@ export function rateCardRoutes(ctx: Context): Route[] {
       tag: "Rate cards",
       summary: "List all versions of all rate cards, newest first",
       query: z.strictObject(pageQuery),
-      answers: { 200: { description: "a page", schema: listOf("rate_cards", cardSchema) } },
+      answers: {
+        200: { description: "a page of cards", schema: listOf("rate_cards", cardSchema) },
+      },
       async handle({ query }) {
         const page = pageOf(query);
         const rows = await listRateCards(ctx.pool, page);
@@ -81,8 +83,8 @@ export function rateCardRoutes(ctx: Context): Route[] {
       tag: "Rate cards",
       summary: "Add a rate card or its next version",
       description:
-        "Jobs keep the version that was in force when they were submitted; no version is ever changed. A " +
-        "version takes the place of all before it from its date on, announced ones included.",
+        "Jobs keep the version that was in force when they were submitted; versions never change. From its " +
+        "date on, a version replaces all earlier versions, including those announced for a later date.",
       headers: idempotencyHeader,
       body: {
         schema: newCardBody,
@@ -124,7 +126,8 @@ export function rateCardRoutes(ctx: Context): Route[] {
       operationId: "assignRateCard",
       tag: "Rate cards",
       summary: "Assign a rate card to a user",
-      description: "From then on; what is submitted before keeps its prices.",
+      description:
+        "Applies to jobs submitted from `effective_from` on. Earlier jobs keep their prices.",
       body: { schema: assignBody, examples: { metered: { rate_card: "metered" } } },
       answers: {
         200: {

@@ -21,8 +21,8 @@ const usageSchema = z
     user_id: z.string(),
     period: z.string(),
     artifacts: z.int(),
-    total_bytes: z.int().describe("stored now"),
-    gb_months: z.number().describe("over the period, to now: 10^9 bytes times months"),
+    total_bytes: z.int().describe("bytes stored now"),
+    gb_months: z.number().describe("storage in the period up to now: 10^9 bytes times months"),
     by_kind: z.record(
       z.string(),
       z.object({ artifacts: z.int(), bytes: z.int(), gb_months: z.number() }),
@@ -35,7 +35,7 @@ const KINDS = ARTIFACT_KINDS.filter((kind) => kind !== ARTIFACT_FORMS[DEPLOYMENT
 
 const rule = {
   kind: z.enum(KINDS),
-  keep_days: z.int().min(1).max(36_500).describe("from its creation on"),
+  keep_days: z.int().min(1).max(36_500).describe("days from the artifact's creation"),
 };
 
 const rulesSchema = z
@@ -64,7 +64,7 @@ export function storageRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Read your storage usage",
       query: z.strictObject({ ...periodQuery, ...tenantQuery }),
-      answers: { 200: { description: "by kind, and in all", schema: usageSchema } },
+      answers: { 200: { description: "the usage, by kind and in total", schema: usageSchema } },
       async handle({ principal, query }) {
         const userId = tenantOf(principal, query.user_id);
         const { period, start, end } = monthBounds(query.period, await readClock(ctx.pool));
@@ -103,8 +103,8 @@ export function storageRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Replace the retention rules",
       description:
-        "In place of the rules there were. An artifact of a kind that has a rule is deleted when it is that " +
-        "old and nothing depends on it; kinds without one are kept.",
+        "Replaces all rules. If there is a rule for an artifact's kind, the artifact is deleted when it is older " +
+        "than `keep_days` and nothing depends on it. Artifacts of other kinds are kept.",
       query: TENANT,
       body: {
         schema: newRulesSchema,

@@ -33,9 +33,9 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
       tag: "Deployments",
       summary: `Send a ${method} request to a deployed model`,
       description:
-        "Passed on to one of its servers, with its query and body: the reference server speaks OpenAI's " +
-        "protocol (`/chat/completions`, `/models`). Bodies stream both ways. Neither the API key nor " +
-        "cookies are passed on.",
+        "The request is forwarded to one of the deployment's servers, with its query and body. The reference " +
+        "server speaks OpenAI's protocol (`/chat/completions`, `/models`). Bodies stream both ways. The API " +
+        "key and cookies are not forwarded.",
       query: z.looseObject({}),
       ...(method === "GET"
         ? {}
@@ -43,12 +43,12 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
             stream: {
               contentTypes: ["application/json"],
               isAnything: true,
-              description: "whatever the model's server takes, of any content type",
+              description: "any body that the model's server accepts, of any content type",
             } as const,
           }),
       answers: {
         200: {
-          description: "what the model's server answers; it may answer with any other status too",
+          description: "the answer of the model's server, which may also have any other status",
           content: { "application/json": z.unknown(), [EVENT_STREAM]: z.string() },
         },
       },

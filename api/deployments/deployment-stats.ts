@@ -14,10 +14,13 @@ const counts = {
   requests: z.int(),
   errors: z
     .int()
-    .describe("that no server answered, or answered with 5xx, or whose answer broke off"),
-  latency_p50_s: seconds.describe("half of the requests took at most so long, to the answer's end"),
-  latency_p99_s: seconds.describe("at most a tenth off"),
-  input_tokens: z.int().nullable().describe("as answers say; null: none said"),
+    .describe("requests that no server answered, that got a 5xx, or whose answer was cut off"),
+  latency_p50_s: seconds.describe("median time to the end of the answer; at most 10 % off"),
+  latency_p99_s: seconds.describe("99th percentile; at most 10 % off"),
+  input_tokens: z
+    .int()
+    .nullable()
+    .describe("sum from the answers' `usage`; null: no answer had it"),
   output_tokens: z.int().nullable(),
 };
 
@@ -27,8 +30,8 @@ const statsSchema = z
     ...timeSpanFields,
     total: z.object(counts),
     buckets: z
-      .array(z.object({ at: timestamp.describe("where the bucket begins"), ...counts }))
-      .describe("oldest first; those without requests are left out"),
+      .array(z.object({ at: timestamp.describe("start of the bucket"), ...counts }))
+      .describe("oldest first; buckets without requests are left out"),
   })
   .meta({ id: "DeploymentStats" });
 
@@ -41,8 +44,9 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
     tag: "Deployments",
     summary: "Read a deployment's request statistics of the last day",
     description:
-      "Requests through its stable address, by the minute; the newest that another server process passed on appear after some seconds. Kept for 24 hours. " +
-      "Tokens are read from the `usage` of OpenAI's protocol; of a stream only where the request asks for it " +
+      "Requests to the deployment's stable address, counted by the minute and kept for 24 hours. Requests that " +
+      "another server process forwarded appear after some seconds. Tokens are read from `usage` in OpenAI's " +
+      "protocol; for a stream, only if the request asks for it " +
       '(`"stream_options": {"include_usage": true}`).',
     query: z.strictObject({ ...timeSpanQuery, ...tenantQuery }),
     answers: { 200: { description: "the counts", schema: statsSchema } },

@@ -83,13 +83,13 @@ export function deploymentRoutes(ctx: Context): Route[] {
       tag: "Deployments",
       summary: "Stop a deployment",
       description:
-        "Its bill is closed with the answer. It is `stopping` while a server of it may still run, then " +
-        "`stopped`. One that is stopped answers the same.",
+        "Billing ends with this request. The deployment is `stopping` while one of its servers may still run, " +
+        "then `stopped`. Stopping a stopped deployment changes nothing.",
       query,
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: {
-        202: { description: "it is stopping", schema: deploymentDetailSchema },
-        200: { description: "it is stopped", schema: deploymentDetailSchema },
+        202: { description: "the deployment is stopping", schema: deploymentDetailSchema },
+        200: { description: "the deployment is stopped", schema: deploymentDetailSchema },
       },
       refusals: NOT_FOUND,
       async handle({ params, principal, query: { user_id }, reply }) {
@@ -109,8 +109,8 @@ export function deploymentRoutes(ctx: Context): Route[] {
       tag: "Deployments",
       summary: "Change how many servers a deployment has",
       description:
-        "At least `min_replicas`, and up to `max_replicas` while workers that fit are idle. With fewer than " +
-        "there are, the last ones are stopped.",
+        "The deployment has at least `min_replicas` servers, and up to `max_replicas` while suitable workers " +
+        "are idle. If it has more than `max_replicas`, the newest servers are stopped.",
       query,
       body: {
         schema: z.strictObject({ min_replicas: replicas, max_replicas: replicas }),

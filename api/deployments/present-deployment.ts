@@ -24,10 +24,10 @@ const replicaSchema = z.object({
 
 const placementSchema = z.object({
   placement: z.int(),
-  job_id: z.string().describe("the job that made it"),
+  job_id: z.string().describe("the job that made this placement"),
   worker_id: z.string().nullable(),
   state: z.enum(PLACEMENT_STATES),
-  outcome: z.enum(PLACEMENT_OUTCOMES).nullable().describe("why it has ended"),
+  outcome: z.enum(PLACEMENT_OUTCOMES).nullable().describe("why the placement ended"),
   inference_url: z.string().nullable(),
   created_at: timestamp,
   serving_at: timestamp.nullable(),
@@ -39,23 +39,30 @@ const fields = {
   user_id: z.string(),
   status: z.enum(DEPLOYMENT_STATUSES),
   checkpoint_id: z.string().nullable(),
-  job_id: z.string().describe("the job that deployed it; its billing record is the deployment's"),
-  url: z.string().describe("where it answers, wherever it runs: send requests below it"),
-  inference_url: z.string().nullable().describe("where it runs right now"),
+  job_id: z
+    .string()
+    .describe("the job that made the deployment; the job's billing record bills the deployment"),
+  url: z.string().describe("stable address of the deployment: send requests to paths below it"),
+  inference_url: z.string().nullable().describe("current address of a server"),
   scaling: z.object({ min_replicas: replicas, max_replicas: replicas }),
-  replicas: z.array(replicaSchema).describe("its servers, and the one that is being made"),
-  trouble: z.string().nullable().describe("why it has fewer servers than it should"),
-  created_at: timestamp.describe("since then it is billed"),
-  stop_requested_at: timestamp.nullable().describe("until then it is billed"),
+  replicas: z
+    .array(replicaSchema)
+    .describe("the deployment's servers, including one that is starting"),
+  trouble: z.string().nullable().describe("why there are fewer servers than required"),
+  created_at: timestamp.describe("start of billing"),
+  stop_requested_at: timestamp.nullable().describe("end of billing"),
   stopped_at: timestamp.nullable(),
   stopped_by: z.string().nullable(),
-  cost_usd: z.number().describe("so far"),
+  cost_usd: z.number().describe("cost so far"),
 };
 
 export const deploymentSchema = z.object(fields).meta({ id: "Deployment" });
 
 export const deploymentDetailSchema = z
-  .object({ ...fields, placements: z.array(placementSchema).describe("all there ever were") })
+  .object({
+    ...fields,
+    placements: z.array(placementSchema).describe("all placements, including ended ones"),
+  })
   .meta({ id: "DeploymentDetail" });
 
 /** @param placements all placements of this deployment, or only the live ones. */

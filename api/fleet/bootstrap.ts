@@ -19,13 +19,13 @@ export function bootstrapRoute(ctx: Context): Route {
     tag: "Workers",
     summary: "Set a worker up again",
     description:
-      "For one that was registered with `ssh_host` and is in `error` or `dead`. What is there already " +
-      "is kept, so that it goes on where it failed. Asking again meanwhile changes nothing.",
+      "For a worker that was registered with `ssh_host` and is in `error` or `dead`. The setup keeps what is " +
+      "installed and continues where it failed. Repeating the request during the setup changes nothing.",
     body: {
       schema: z.strictObject({
         ssh_host_key: hostKeyField
           .optional()
-          .describe("trusted from now on, where the machine was made anew"),
+          .describe("the machine's new host key, if it was reinstalled; trusted from now on"),
       }),
       examples: {},
       optional: true,

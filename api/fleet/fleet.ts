@@ -10,22 +10,22 @@ const gpuSchema = z.object({
   gpu_type: z.string(),
   workers: z.int(),
   gpus: z.int(),
-  busy_gpus: z.int().describe("of workers that run a job"),
-  idle_gpus: z.int().describe("of workers that could take one"),
+  busy_gpus: z.int().describe("GPUs of workers that run a job"),
+  idle_gpus: z.int().describe("GPUs of workers that could take a job"),
 });
 
 const fleetSchema = z
   .object({
     workers: z.int(),
     by_status: z.object(recordOf(WORKER_STATUSES, () => z.int())),
-    draining: z.int().describe("among idle and busy ones"),
+    draining: z.int().describe("draining workers; they also count as idle or busy"),
     gpus: z.int(),
     busy_gpus: z.int(),
     idle_gpus: z.int(),
-    by_gpu_type: z.array(gpuSchema).describe("most GPUs first; CPU workers among them"),
+    by_gpu_type: z.array(gpuSchema).describe("most GPUs first; includes CPU workers"),
     util: z.number().nullable().describe("percent; mean of idle and busy workers that report it"),
-    mem_used: z.number().nullable().describe("GB, of these workers"),
-    mem_total: z.number().nullable().describe("GB, of these workers"),
+    mem_used: z.number().nullable().describe("GB, sum of idle and busy workers"),
+    mem_total: z.number().nullable().describe("GB, sum of idle and busy workers"),
   })
   .meta({ id: "Fleet" });
 

@@ -10,24 +10,24 @@ import { nullableNumber, nullableText } from "../fields";
 export const workerSchema = z
   .object({
     worker_id: z.string(),
-    ssh_host: nullableText.describe("where it was set up over SSH; null of somebody else's"),
+    ssh_host: nullableText.describe("the host, if set up over SSH; null if another tenant's"),
     gpu_count: z.int(),
     gpu_type: z.string(),
     status: z.enum(WORKER_STATUSES),
     status_reason: nullableText,
-    error_code: z.enum(WORKER_ERROR_CODES).nullable().describe("why it is in `error`"),
-    draining: z.boolean().describe("finishes its job and takes no other"),
+    error_code: z.enum(WORKER_ERROR_CODES).nullable().describe("why the worker is in `error`"),
+    draining: z.boolean().describe("true: finishes its job and takes no other"),
     current_job_id: nullableText,
     last_heartbeat: nullableNumber.describe("seconds since the epoch"),
     gpu: z.object({ name: z.string(), memory_gb: z.number() }),
     tags: z.array(z.string()),
-    job_types: z.array(z.string()).nullable().describe("the only ones it takes; null: all"),
+    job_types: z.array(z.string()).nullable().describe("the only types it takes; null: all"),
     version: nullableText,
     util: nullableNumber.describe("percent"),
     mem_used: nullableNumber.describe("GB"),
     mem_total: nullableNumber.describe("GB"),
     jobs_handled: z.int(),
-    shared: z.boolean().describe("serves every tenant"),
+    shared: z.boolean().describe("true: serves all tenants"),
   })
   .meta({ id: "Worker" });
 
@@ -36,10 +36,10 @@ const bootstrapSchema = z
     ssh_port: z.int(),
     ssh_user: z.string(),
     ssh_key_path: z.string(),
-    ssh_host_key: nullableText.describe("the fingerprint that the host must show"),
+    ssh_host_key: nullableText.describe("the expected fingerprint of the host's key"),
     provider: nullableText,
     metadata: z.record(z.string(), z.unknown()).nullable(),
-    run: z.int().describe("how often it was set up"),
+    run: z.int().describe("how often the worker was set up"),
     steps: z.array(
       z.object({
         step: z.enum(BOOTSTRAP_STEPS.map(({ name }) => name)),
@@ -49,14 +49,14 @@ const bootstrapSchema = z
         started_at: timestamp.nullable(),
         ended_at: timestamp.nullable(),
         error: nullableText,
-        log: z.string().describe("what the machine said, the last 64 KiB of it"),
+        log: z.string().describe("the last 64 KiB of the machine's output"),
       }),
     ),
   })
   .meta({ id: "Bootstrap" });
 
 export const workerDetailSchema = workerSchema
-  .extend({ bootstrap: bootstrapSchema.nullable().describe("null: it registered itself") })
+  .extend({ bootstrap: bootstrapSchema.nullable().describe("null: the agent registered itself") })
   .meta({ id: "WorkerDetail" });
 
 export function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSchema> {

@@ -15,10 +15,10 @@ const samplesSchema = z
     samples: z
       .array(
         z.object({
-          at: timestamp.describe("where the bucket begins"),
-          util: z.number().nullable().describe("percent, mean"),
-          util_max: z.number().nullable().describe("of its minutes' means the largest"),
-          mem_used: z.number().nullable().describe("GB, mean"),
+          at: timestamp.describe("start of the bucket"),
+          util: z.number().nullable().describe("mean, in percent"),
+          util_max: z.number().nullable().describe("largest mean of one minute, in percent"),
+          mem_used: z.number().nullable().describe("mean, in GB"),
           mem_total: z.number().nullable().describe("GB"),
         }),
       )
@@ -34,7 +34,7 @@ export function workerSamplesRoute(ctx: Context): Route {
     operationId: "getWorkerSamples",
     tag: "Workers",
     summary: "Read a worker's utilisation and memory over the last day",
-    description: "From its heartbeats, a mean for each minute. Kept for 24 hours.",
+    description: "From the worker's heartbeats, one mean per minute. Kept for 24 hours.",
     query: z.strictObject(timeSpanQuery),
     answers: { 200: { description: "the samples", schema: samplesSchema } },
     refusals: { 404: ["worker_not_found"] },

@@ -51,7 +51,7 @@ export function workerRoutes(ctx: Context): Route[] {
       query: z.strictObject({
         ...pageQuery,
         status: z.array(z.enum(WORKER_STATUSES)).min(1).max(16).optional().describe("any of these"),
-        gpu: z.string().min(1).max(128).optional().describe("a part of its GPU's name"),
+        gpu: z.string().min(1).max(128).optional().describe("a part of the GPU's name"),
         ...searchQuery("a part of a worker's id or of a tag"),
         ...tenantQuery,
       }),
@@ -91,7 +91,8 @@ export function workerRoutes(ctx: Context): Route[] {
       tag: "Workers",
       summary: "Drain a worker: it finishes its job and takes no other",
       description:
-        "Its waiting poll ends. `undrain` ends the draining, and so does registering again as another boot.",
+        "The worker's waiting poll ends. Draining ends with `undrain`, or when the worker registers with " +
+        "another `boot_id`.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 202: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
@@ -108,7 +109,7 @@ export function workerRoutes(ctx: Context): Route[] {
       tag: "Workers",
       summary: "Stop draining a worker: it takes jobs again",
       description:
-        "An agent that has left by then must be started again. A worker that is not draining stays as it is.",
+        "If the agent has already exited, start it again. A worker that is not draining does not change.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 200: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
@@ -124,7 +125,7 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "resetWorker",
       tag: "Workers",
       summary: "Reset a worker in `error`: it takes jobs again",
-      description: "Ends draining too. A worker also leaves `error` by registering again.",
+      description: "This also ends draining. A worker can also leave `error` by registering again.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 200: { description: "the worker", schema: workerSchema } },
       refusals: { ...NOT_FOUND, 409: ["worker_not_set_up"] },
@@ -146,12 +147,12 @@ export function workerRoutes(ctx: Context): Route[] {
       tag: "Workers",
       summary: "Decommission a worker",
       description:
-        "At once: an attempt that it runs is lost and queued again, its agent is told to leave, and a " +
-        "worker that was set up over SSH loses its key. Drain it first to let its job end. " +
-        "An agent that is started anew registers it anew.",
+        "Takes effect at once: the worker's running attempt is lost and its job queued again, Forge tells " +
+        "the agent to exit, and a worker that was set up over SSH loses its key. Drain the worker first to let " +
+        "its job end. If the agent is started again, it registers the worker again.",
       answers: {
         200: {
-          description: "it is out",
+          description: "the worker is decommissioned",
           schema: z.object({ worker_id: z.string(), decommissioned: z.literal(true) }),
         },
       },

@@ -17,11 +17,11 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
     tag: "Jobs",
     summary: "Cancel a job",
     description:
-      "From here on the job ends `cancelled` and is never queued again. One that no worker runs has " +
-      "ended with this answer; one that runs ends when its worker has stopped it, or when the grace " +
-      "is over. Asking again changes nothing.",
+      "The job will end as `cancelled` and is never queued again. If no worker runs the job, it has ended " +
+      "with this answer. Otherwise it ends when its worker has stopped it or the grace period is over. " +
+      "Repeating the request changes nothing.",
     body: { schema: z.strictObject({}), examples: {}, optional: true },
-    answers: { 202: { description: "the job, as it stands now", schema: jobSchema } },
+    answers: { 202: { description: "the job in its current state", schema: jobSchema } },
     refusals: { 404: ["job_not_found"], 409: ["job_finalising", "job_already_finished"] },
     async handle({ principal, params, request }) {
       const tenantScope = tenantScopeOf(principal);

@@ -24,15 +24,15 @@ const counts = z.record(z.string(), z.int());
 
 const countsSchema = z
   .object({
-    by_status: byStatus.describe("all unfinished jobs, and those that ended after `ended_after`"),
+    by_status: byStatus.describe("all unfinished jobs, and jobs that ended after `ended_after`"),
     by_job_type: z
       .object(recordOf(JOB_TYPES, () => byStatus))
-      .describe("the same for each job type"),
+      .describe("`by_status` for each job type"),
     by_pending_code: counts.describe(
-      "jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the " +
-        `first one's. \`${OTHER}\`: beyond ${MAX_GROUPS} different requirements`,
+      "waiting jobs by the code of `pending_reason`; jobs with the same requirements count under the first " +
+        `one's code. \`${OTHER}\`: jobs beyond ${MAX_GROUPS} different requirements`,
     ),
-    by_error_code: counts.describe("jobs that failed after `ended_after`"),
+    by_error_code: counts.describe("jobs that failed after `ended_after`, by error code"),
     ended_after: timestamp,
   })
   .meta({ id: "JobCounts" });

@@ -25,13 +25,15 @@ export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
     tag: "Jobs",
     summary: "Stream a job's events",
     description:
-      "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
+      "Server-sent events. `status`: each past change of the job's status, then each new one; the data is " +
       "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
-      "without an id, as it changes. The stream ends after the job's last status.",
-    headers: lastEventId("the id of the last event that arrived: the stream goes on after it"),
+      "when the progress changes; these events have no id. The stream ends after the job's final status.",
+    headers: lastEventId(
+      "the id of the last event that you received; the stream continues after that event",
+    ),
     answers: {
       200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
-      204: { description: "the job has ended, and its last event has arrived" },
+      204: { description: "the job has ended, and you have received its last event" },
     },
     refusals: { 404: ["job_not_found"] },
     async handle({ params, headers, request, reply, principal }) {

@@ -10,8 +10,8 @@ import type { JobWatch } from "./job-watch";
 import { attemptNumber, requireJobGlance } from "./jobs";
 
 const logQuery = z.strictObject({
-  attempt: attemptNumber.describe("whose log; by default the latest attempt's"),
-  follow: z.enum(["true", "false"]).default("false").describe("true: server-sent events"),
+  attempt: attemptNumber.describe("the attempt whose log is read; by default the latest"),
+  follow: z.enum(["true", "false"]).default("false").describe("true: stream server-sent events"),
 });
 
 export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
@@ -24,14 +24,14 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
     tag: "Jobs",
     summary: "Read or follow a job's log",
     description:
-      "The log as text; empty while there is none. With `follow=true` server-sent events: `log`, with " +
-      "the data `{attempt, offset, text}`, as the log grows and through further attempts; `end`, with " +
-      "the job's status, when nothing more will come.",
+      "The log as text; empty if there is none yet. With `follow=true`, server-sent events: `log`, with " +
+      "the data `{attempt, offset, text}`, when the log grows, also in later attempts; `end`, with " +
+      "the job's status, when the log is complete.",
     query: logQuery,
     headers: {
       Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
       ...lastEventId(
-        "the id of the last event that arrived: the stream goes on after it",
+        "the id of the last event that you received; the stream continues after that event",
         LOG_EVENT_ID,
       ),
     },
@@ -40,7 +40,7 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
         description: "the log",
         content: { "text/plain": z.string(), [EVENT_STREAM]: eventSchema },
       },
-      206: { description: "the range asked for", content: { "text/plain": z.string() } },
+      206: { description: "the requested range", content: { "text/plain": z.string() } },
     },
     refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
     async handle({ params, headers, request, reply, query, principal }) {

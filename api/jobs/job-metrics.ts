@@ -13,10 +13,10 @@ const metricsSchema = z
   .object({
     job_id: z.string(),
     attempt: z.int(),
-    at: z.array(timestamp).describe("oldest first"),
+    at: z.array(timestamp).describe("times of the points, oldest first"),
     series: z
       .record(z.string(), z.array(z.number().nullable()))
-      .describe("by name, a value for each of `at`; null where it was not reported"),
+      .describe("by metric name, one value for each time in `at`; null if none was reported"),
   })
   .meta({ id: "JobMetrics" });
 
@@ -29,17 +29,17 @@ export function jobMetricsRoute(ctx: Context): Route {
     tag: "Jobs",
     summary: "Read a job's metrics over time",
     description:
-      "Progress and the numbers of `::forge` lines, as its worker's heartbeats told them: a point each 10 s, of " +
-      "long attempts fewer. Kept for 30 days. What a job has made is in its result and manifest.",
+      "The job's progress and the numbers in its `::forge` lines, from its worker's heartbeats: a point every " +
+      "10 s, fewer for long attempts. Kept for 30 days. The job's output is described in its result and manifest.",
     query: z.strictObject({
-      attempt: attemptNumber.describe("by default the latest"),
+      attempt: attemptNumber.describe("by default the latest attempt"),
       max_points: z.coerce
         .number()
         .int()
         .min(1)
         .max(5_000)
         .default(2_000)
-        .describe("of more, every n-th is shown, and the last"),
+        .describe("if there are more points, every n-th and the last are shown"),
     }),
     answers: { 200: { description: "the series", schema: metricsSchema } },
     refusals: { 404: ["job_not_found"] },

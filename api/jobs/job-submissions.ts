@@ -53,7 +53,7 @@ function unknownType(): Route {
     scope: "user",
     operationId: "submitUnknown",
     tag: "Jobs",
-    summary: "Refuses a type that is none",
+    summary: "Refuse an unknown job type",
     undocumented: true,
     answers: ACCEPTED,
     handle: async ({ params }) => requireJobType(params.job_type ?? ""),
@@ -68,7 +68,8 @@ function retryRoute(ctx: Context): Route {
     operationId: "retryJob",
     tag: "Jobs",
     summary: "Submit a finished job's payload again",
-    description: "A new job with the same payload and options; `retried_from` names the old one.",
+    description:
+      "Creates a job with the same payload and options. Its `retried_from` is the old job's id.",
     headers: idempotencyHeader,
     body: { schema: z.strictObject({}), examples: {}, optional: true },
     answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },

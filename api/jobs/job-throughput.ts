@@ -8,19 +8,19 @@ import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
 
 const bucketSchema = z.object({
-  at: timestamp.describe("where the bucket begins"),
+  at: timestamp.describe("start of the bucket"),
   submitted: z.int(),
-  started: z.int().describe("handed to a worker for the first time"),
+  started: z.int().describe("jobs dispatched to a worker for the first time"),
   completed: z.int(),
   failed: z.int(),
-  waiting: z.int().describe("at the bucket's end: submitted and not started yet"),
-  running: z.int().describe("at the bucket's end: started and not ended yet"),
+  waiting: z.int().describe("jobs that were submitted but not started at the bucket's end"),
+  running: z.int().describe("jobs that were started but not ended at the bucket's end"),
 });
 
 const throughputSchema = z
   .object({
     ...timeSpanFields,
-    buckets: z.array(bucketSchema).describe("oldest first; those of no jobs too"),
+    buckets: z.array(bucketSchema).describe("oldest first, including buckets without jobs"),
   })
   .meta({ id: "JobThroughput" });
 
@@ -39,7 +39,7 @@ export function jobThroughputRoute(ctx: Context): Route {
       job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
       ...tenantQuery,
     }),
-    answers: { 200: { description: "a bucket for each step", schema: throughputSchema } },
+    answers: { 200: { description: "the buckets of the time span", schema: throughputSchema } },
     async handle({ principal, query }) {
       const span = await readTimeSpan(ctx.pool, query);
       const tenantScope = tenantFilter(principal, query.user_id);

@@ -31,7 +31,7 @@ const jobsQuery = z.strictObject({
   created_before: givenTime.optional(),
   completed_after: givenTime.optional(),
   completed_before: givenTime.optional(),
-  created_by: z.string().min(1).max(128).optional().describe("the name of the key"),
+  created_by: z.string().min(1).max(128).optional().describe("name of the submitting key"),
   error_code: z.array(z.enum(ERROR_CODES)).max(16).optional().describe("any of these"),
   ...searchQuery("the beginning of a job's id, or a part of a tag or of the notes"),
   ...tenantQuery,
@@ -90,7 +90,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
           schema: jobSchema,
           headers: { ETag: "changes with the job" },
         },
-        304: { description: "it is still as If-None-Match has it" },
+        304: { description: "the job has not changed: If-None-Match still holds its ETag" },
       },
       refusals: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
@@ -107,7 +107,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       summary: "List a job's attempts",
       answers: {
         200: {
-          description: "the attempts, the first one first",
+          description: "the attempts, oldest first",
           schema: z.object({ attempts: z.array(attemptSchema) }),
         },
       },
@@ -128,7 +128,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       summary: "List a job's artifacts",
       answers: {
         200: {
-          description: "its artifacts; none before it has completed",
+          description: "the job's artifacts; empty until the job has completed",
           schema: z.object({ artifacts: z.array(artifactSchema) }),
         },
       },

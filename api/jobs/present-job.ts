@@ -23,13 +23,13 @@ const pendingReason = z
     message: z.string(),
     requirement: z
       .object({
-        name: z.string().describe("of the job's resources"),
+        name: z.string().describe("name of the requirement, e.g. gpu_type"),
         needed: z.union([z.string(), z.number()]),
         available: z.union([z.string(), z.number()]).nullable(),
       })
       .nullable()
-      .describe("what the nearest worker lacks, where none fits"),
-    queue_position: z.int().min(1).nullable().describe("1 is next"),
+      .describe("the requirement that the best-matching worker does not meet, if no worker fits"),
+    queue_position: z.int().min(1).nullable().describe("place in the queue; 1 is next"),
   })
   .meta({ id: "PendingReason" });
 
@@ -40,9 +40,11 @@ export const jobSchema = z
     job_type: z.enum(JOB_TYPES),
     user_id: z.string(),
     created_by: z.string().describe("the name of the key that submitted it"),
-    payload: anyObject.describe("in the field names of the specification's table"),
+    payload: anyObject.describe(
+      "the job's payload, with the field names of the specification (aliases are replaced)",
+    ),
     status: z.enum(JOB_STATUSES),
-    attempts: z.int().describe("times it was handed to a worker"),
+    attempts: z.int().describe("how often the job was dispatched to a worker"),
     worker_id: nullableText,
     result: anyObject.nullable(),
     error: nullableText,
@@ -52,10 +54,10 @@ export const jobSchema = z
     completed_at: timestamp.nullable(),
     artifacts_uri: nullableText,
     artifacts_url: nullableText.describe(
-      "lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's",
+      "URL that lists the artifact's files; each file is below this URL. Null if the files are only in a bucket of the worker",
     ),
     logs_uri: nullableText,
-    logs_url: z.string().describe("where this API answers with the log"),
+    logs_url: z.string().describe("URL of the log in this API"),
     resources: anyObject,
     params: anyObject,
     notes: nullableText,
@@ -65,33 +67,35 @@ export const jobSchema = z
     priority: z.int(),
     tags: z.array(z.string()),
     pipeline_id: nullableText,
-    pipeline_step: nullableText.describe("the step of that pipeline"),
+    pipeline_step: nullableText.describe("the job's step in the pipeline"),
     deployment_id: nullableText.describe(
-      "of a job that Forge made to serve a deployment on another worker: which one",
+      "the deployment, if Forge made this job to serve it on another worker",
     ),
-    retried_from: nullableText.describe("the job whose payload this one repeats"),
+    retried_from: nullableText.describe("the job whose payload this job repeats"),
     pending_reason: pendingReason
       .nullable()
-      .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
+      .describe(
+        "why the job waits, at most a second old; null if it does not wait or was just submitted",
+      ),
     cancel_requested_at: timestamp.nullable(),
     cancelled_by: nullableText.describe(
-      "the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place",
+      "the name of the key that cancelled the job; or `pipeline`, `deployment` or `temporal`, if no key did",
     ),
-    workflow_id: z.string().describe("of its workflow in Temporal"),
+    workflow_id: z.string().describe("id of the job's workflow in Temporal"),
     workflow_url: nullableText.describe(
-      "where Temporal's UI shows it; null where the server knows none, and in the answer to its submission",
+      "URL of the workflow in Temporal's UI; null if no UI is configured, and in the answer to the submission",
     ),
     cost_usd: nullableNumber.describe(
-      "of its billing record; of a live deployment so far; null: it has none",
+      "cost in the job's billing record; for a live deployment, the cost so far; null if there is no record",
     ),
     estimated_cost_usd: nullableNumber.describe(
-      "of an unfinished job, if its next attempt succeeds; null in the answer to its submission",
+      "for an unfinished job, the cost if its next attempt succeeds; null in the answer to the submission",
     ),
     stuck: z
       .object({ activity: z.string(), tries: z.int(), since: timestamp })
       .nullable()
       .describe(
-        "what Forge itself could not write of it so far, and tries again; its operator can end the job",
+        "the write for this job that keeps failing in Forge and is retried; Forge's operator can end the job",
       ),
     warnings: z.array(warning).optional(),
   })
@@ -174,9 +178,11 @@ export const attemptSchema = z
     usage: z
       .record(z.string(), nullableNumber)
       .nullable()
-      .describe("what its worker says that it used; `gpu_hours` is null where it says nothing"),
+      .describe(
+        "usage that the worker reported; `gpu_hours` is null if the worker did not report it",
+      ),
     gpu_hours_measured: nullableNumber.describe(
-      "from its hand-out to its end, times its worker's GPUs: the most that is billed",
+      "time from the attempt's dispatch to its end, times the worker's GPUs; the most that is billed",
     ),
   })
   .meta({ id: "Attempt" });

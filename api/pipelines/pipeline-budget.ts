@@ -18,11 +18,13 @@ import { show } from "./show-pipeline";
 export const usd = z.number().min(0).max(999_999_999_999);
 
 const budgetBody = z.strictObject({
-  budget_usd: usd.nullable().describe("beyond which no step is begun; null: no bound"),
+  budget_usd: usd
+    .nullable()
+    .describe("no step starts if the pipeline would then cost more; null: no limit"),
   warning_usd: usd
     .nullable()
     .optional()
-    .describe("from which on `budget_state` warns; without it 80 % of the budget"),
+    .describe("cost from which `budget_state` is `warning`; by default 80 % of the budget"),
 });
 
 export function pipelineBudgetRoute(ctx: Context): Route {
@@ -33,7 +35,8 @@ export function pipelineBudgetRoute(ctx: Context): Route {
     operationId: "setPipelineBudget",
     tag: "Pipelines",
     summary: "Set the budget of an unfinished pipeline",
-    description: "One that is over gets another by its resume. Each change is in the audit log.",
+    description:
+      "A pipeline that has ended gets a new budget when you resume it. The audit log records each change.",
     body: { schema: budgetBody, examples: { raised: { budget_usd: 100 } } },
     answers: { 200: { description: "the pipeline", schema: pipelineSchema } },
     refusals: { 404: ["pipeline_not_found"], 409: ["pipeline_over"] },

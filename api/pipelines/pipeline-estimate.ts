@@ -14,15 +14,15 @@ const estimateSchema = z
     currency: z.literal("USD"),
     ...amounts,
     duration_s: nullableNumber.describe(
-      "along the longest way through the steps, without waiting for workers and people; null: of some type " +
-        "there is no job yet to go by",
+      "time of the longest path through the steps, without waits for workers and approvals; null if there is " +
+        "no past job of a step's type",
     ),
     steps: z.array(
       z.object({
         name: z.string(),
         job_type: z.enum(JOB_TYPES),
         ...amounts,
-        basis: z.enum(["payload", "history", "prior"]).describe("as of a job's estimate"),
+        basis: z.enum(["payload", "history", "prior"]).describe("as in a job's estimate"),
         samples: z.int(),
       }),
     ),
@@ -40,8 +40,8 @@ export function pipelineEstimateRoute(ctx: Context): Route {
     tag: "Pipelines",
     summary: "Estimate a pipeline's cost and duration",
     description:
-      "The body is that of a submission, and nothing is submitted. Each step is taken to succeed once; what " +
-      "may be reused is not looked for. The ends of the range are the sums of the steps' ends.",
+      "The body is the same as for a submission, but nothing is submitted. The estimate assumes that each step " +
+      "succeeds at its first attempt and reuses nothing. The ends of the range are the sums of the steps' ends.",
     body: {
       schema: pipelineBody,
       parse: (body) => readPipeline(ctx, body),

@@ -87,8 +87,8 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
     tag: "Pipelines",
     summary: "Submit a pipeline",
     description:
-      "A template, or steps of your own. Each step is a job, begun when what it needs has completed; " +
-      'a value `"${steps.<name>.result.<field>}"` is what that step will have made.',
+      "A template, or your own steps. Each step is a job that starts when the steps it needs have completed; " +
+      'a value `"${steps.<name>.result.<field>}"` is replaced by that field of the step\'s result.',
     headers: idempotencyHeader,
     body: {
       schema: pipelineBody,

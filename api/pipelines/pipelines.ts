@@ -27,14 +27,18 @@ import { requirePipeline, show, showPipeline } from "./show-pipeline";
 const NOT_FOUND = { 404: ["pipeline_not_found"] };
 
 const resumeBody = z.strictObject({
-  from: stepName.optional().describe("do this step and all after it again, completed or not"),
-  budget_usd: usd.optional().describe("in place of the one it had"),
-  gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("in place of theirs"),
+  from: stepName.optional().describe("repeat this step and all steps after it, even if completed"),
+  budget_usd: usd.optional().describe("replaces the pipeline's budget"),
+  gates: z
+    .array(gateSchema)
+    .max(MAX_STEPS)
+    .default([])
+    .describe("replace the gates of these steps"),
 });
 
 const approveBody = z.strictObject({
-  step: stepName.optional().describe("may be left out where one step waits"),
-  approved: z.boolean().default(true).describe("false rejects it: the pipeline fails"),
+  step: stepName.optional().describe("optional if only one step waits"),
+  approved: z.boolean().default(true).describe("false: reject the step; the pipeline fails"),
   note: z.string().max(4096).optional(),
 });
 
@@ -90,11 +94,11 @@ export function pipelineRoutes(ctx: Context): Route[] {
       },
       answers: {
         200: {
-          description: "the pipeline, with what it costs and how long it will take",
+          description: "the pipeline, with its cost and expected duration",
           schema: pipelineSchema,
           headers: { ETag: "changes with the pipeline" },
         },
-        304: { description: "it is still as If-None-Match has it" },
+        304: { description: "the pipeline has not changed: If-None-Match still holds its ETag" },
       },
       refusals: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
@@ -110,7 +114,9 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Cancel a pipeline and its unfinished jobs",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: { 202: { description: "no step is begun any more", schema: pipelineSchema } },
+      answers: {
+        202: { description: "the pipeline; no further step starts", schema: pipelineSchema },
+      },
       refusals: { ...NOT_FOUND, 409: ["pipeline_over"] },
       async handle({ principal, params }) {
         const id = params.pipeline_id ?? "";
@@ -132,7 +138,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Approve or reject a step that waits for approval",
       body: { schema: approveBody, examples: {}, optional: true },
-      answers: { 200: { description: "the pipeline with that word", schema: pipelineSchema } },
+      answers: { 200: { description: "the pipeline, with the decision", schema: pipelineSchema } },
       refusals: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
       async handle({ body, principal, params }) {
         const id = params.pipeline_id ?? "";
@@ -151,8 +157,8 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Resume a failed pipeline, or repeat one from a step",
       description:
-        "What has completed is kept, unless it comes after `from`. A step that only its gate has stopped " +
-        "is judged by the new gate, if it gets one, and not done again.",
+        "Completed steps are kept, except `from` and the steps after it. A step that failed only at its " +
+        "gate does not run again if you give it a new gate: only the new gate is evaluated.",
       headers: idempotencyHeader,
       body: { schema: resumeBody, examples: {}, optional: true },
       answers: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },

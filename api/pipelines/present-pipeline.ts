@@ -15,14 +15,14 @@ const usd = z.number().nullable();
 
 const gate = z.object({
   condition: z.string(),
-  passed: z.boolean().nullable().describe("null before its step has completed"),
-  values: anyObject.describe("what the condition speaks of; null: it was not in the result"),
-  error: z.string().optional().describe("why it could not be told"),
+  passed: z.boolean().nullable().describe("null until the step has completed"),
+  values: anyObject.describe("the values that the condition names; null: not in the result"),
+  error: z.string().optional().describe("why the gate could not be evaluated"),
 });
 
 const approval = z.object({
-  approved: z.boolean().nullable().describe("null: nobody has said anything yet"),
-  by: z.string().nullable().describe("the name of a key, or temporal"),
+  approved: z.boolean().nullable().describe("null: not decided yet"),
+  by: z.string().nullable().describe("the name of the key that decided, or temporal"),
   at: timestamp.nullable(),
   note: z.string().nullable(),
 });
@@ -39,19 +39,23 @@ const stepSchema = z
     worker_id: z.string().nullable(),
     needs: z.array(z.string()),
     optional: z.boolean(),
-    started_at: timestamp.nullable().describe("when it was begun; its job may wait after that"),
-    completed_at: timestamp.nullable().describe("when it ended, however it did"),
-    cost_usd: usd.describe("null before its job is billed; a reused step costs nothing"),
-    estimated_cost_usd: usd.optional().describe("what jobs of its type cost lately: the median"),
-    expected_duration_s: z.number().nullable().optional().describe("the same of their durations"),
-    reused: z.boolean().describe("an earlier job's artifact was taken for its own"),
+    started_at: timestamp.nullable().describe("when the step started; its job may still wait"),
+    completed_at: timestamp.nullable().describe("when the step ended, whatever its status"),
+    cost_usd: usd.describe("null until the step's job is billed; a reused step costs nothing"),
+    estimated_cost_usd: usd.optional().describe("median cost of recent jobs of the step's type"),
+    expected_duration_s: z
+      .number()
+      .nullable()
+      .optional()
+      .describe("median duration of recent jobs of the step's type"),
+    reused: z.boolean().describe("true: the step uses the artifact of an earlier job"),
     gate: gate.optional(),
     approval: approval.optional(),
     chosen: z
       .object({ step: z.string(), by: z.string(), value: z.number() })
       .nullable()
       .optional()
-      .describe("which step was the best, and its number"),
+      .describe("the step that was best, and the value that decided"),
     error: z.string().nullable(),
     error_code: z.string().nullable(),
   })
@@ -65,7 +69,7 @@ const definition = z
       z.object({
         name: z.string(),
         job_type: z.enum(JOB_TYPES),
-        payload: anyObject.describe("references in their places"),
+        payload: anyObject.describe("the payload, with unresolved references"),
         options: anyObject,
         needs: z.array(z.string()),
         optional: z.boolean(),
@@ -73,7 +77,7 @@ const definition = z
       }),
     ),
   })
-  .describe("what was submitted, as it was understood");
+  .describe("the submission as Forge read it");
 
 export const pipelineSchema = z
   .object({
@@ -83,7 +87,7 @@ export const pipelineSchema = z
     name: z.string().nullable(),
     template: z.string().nullable(),
     status: z.enum(PIPELINE_STATUSES),
-    run: z.int().describe("1, and one more with each resume"),
+    run: z.int().describe("1 for the first run; each resume adds 1"),
     error: z.string().nullable(),
     error_code: z.string().nullable(),
     tags: z.array(z.string()),
@@ -92,11 +96,11 @@ export const pipelineSchema = z
     budget_state: z
       .enum(["ok", "warning", "exhausted"])
       .nullable()
-      .describe("by what its jobs have cost; null: it has no budget"),
-    cost_usd: z.number().describe("of all its jobs, in all its runs"),
+      .describe("state of the budget, from the cost of the pipeline's jobs; null: no budget"),
+    cost_usd: z.number().describe("cost of all jobs in all runs"),
     estimated_cost_usd: usd
       .optional()
-      .describe("spent, and what its steps that are left will cost; null: not known of some type"),
+      .describe("cost so far plus the remaining steps' estimate; null if a step has no estimate"),
     expected_remaining_s: z.number().nullable().optional(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),

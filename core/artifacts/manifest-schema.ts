@@ -4,7 +4,7 @@ import { z } from "zod";
 
 export const manifestFileSchema = z
   .object({
-    path: z.string().describe("below the artifact's folder"),
+    path: z.string().describe("path below the artifact's folder"),
     size_bytes: z.int().min(0),
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
   })
@@ -13,10 +13,12 @@ export const manifestFileSchema = z
 const contradiction = z
   .object({
     field: z.string(),
-    claimed: z.unknown().describe("what the worker said"),
-    measured: z.unknown().describe("what the service found; null where it can only not be so"),
+    claimed: z.unknown().describe("what the worker reported"),
+    measured: z
+      .unknown()
+      .describe("what the service found; null if the service only knows that the report is wrong"),
   })
-  .describe("something that a worker claimed and the service contradicts");
+  .describe("a worker's report that the service found to be wrong");
 
 const numbers = z.record(z.string(), z.number());
 
@@ -24,20 +26,23 @@ const generic = {
   schema_version: z.literal("1.0"),
   artifact_id: z.string(),
   kind: z.string().describe("raw_dataset, scored_dataset, distilled_dataset, checkpoint, …"),
-  created_at: z.iso.datetime().describe("when the winning attempt ended"),
+  created_at: z.iso.datetime().describe("end of the attempt that completed the job"),
   created_by: z.string().describe("the name of the key that submitted the job"),
   user_id: z.string(),
   source_jobs: z.array(z.string()),
-  source_artifacts: z.array(z.string()).describe("artifacts of this tenant that it was made from"),
+  source_artifacts: z.array(z.string()).describe("the tenant's artifacts it was made from"),
   job_params: z.record(z.string(), z.unknown()),
   base_model: z.string().nullable(),
   dataset_used: z.string().nullable(),
   git_commit: z.string().nullable(),
   metrics: numbers,
-  cost_estimate_usd: z.number().min(0).describe("of the job; its billing record has the details"),
+  cost_estimate_usd: z
+    .number()
+    .min(0)
+    .describe("the job's cost; its billing record has the details"),
   notes: z.string(),
-  job_id: z.string().optional().describe("none: it was uploaded"),
-  attempt: z.int().min(1).optional().describe("the one that won"),
+  job_id: z.string().optional().describe("absent if the artifact was uploaded"),
+  attempt: z.int().min(1).optional().describe("the attempt that completed the job"),
   worker_id: z.string().optional(),
   pipeline: z
     .object({
@@ -45,15 +50,15 @@ const generic = {
       step: z.string(),
       reused: z
         .array(z.object({ step: z.string(), job_id: z.string(), artifact_id: z.string() }))
-        .describe("steps that it stands on which took an earlier job's artifact for their own"),
+        .describe("steps before this one that used the artifact of an earlier job"),
     })
     .optional()
-    .describe("none: its job was submitted by itself"),
+    .describe("absent if the job is not part of a pipeline"),
   files: z.array(manifestFileSchema),
   verified: z
     .boolean()
     .describe(
-      "false: the service could not see its files, or not read one that should be a table; see measured",
+      "false: the service could not access the files, or could not read a table; see `measured`",
     ),
   measured: z.array(z.string()).describe("fields that the service measured itself"),
   contradictions: z.array(contradiction),
@@ -100,7 +105,7 @@ const ofItsCheckpoint = z
   .int()
   .min(0)
   .nullish()
-  .describe("of its checkpoint, where that is registered");
+  .describe("training steps of the checkpoint, if it is registered");
 
 const evaluation = z
   .object({
@@ -128,7 +133,7 @@ const deployment = z
     deployment_id: z.string(),
     checkpoint_id: z.string().nullable(),
     training_steps: ofItsCheckpoint,
-    inference_url: z.string().nullable().describe("of a stopped one, the last"),
+    inference_url: z.string().nullable().describe("for a stopped deployment, its last URL"),
     status: z.string().describe("active or stopped"),
     scaling: z.object({ min_replicas: z.int().min(0), max_replicas: z.int().min(0) }),
   })

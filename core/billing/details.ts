@@ -2,28 +2,28 @@ import { z } from "zod";
 import { declarationOf, type JobType, typesWhere } from "../jobs/job-types";
 import type { DetailName } from "../jobs/types/declaration";
 
-/** The job types whose records have this detail. */
-const typesWith = (detail: DetailName): string =>
-  typesWhere(({ details }) => details?.includes(detail) ?? false).join(", ");
+/** Names the job types whose records have this detail. */
+const onlyFor = (detail: DetailName): string =>
+  `only for ${typesWhere(({ details }) => details?.includes(detail) ?? false).join(", ")}`;
 
 /** Fields of spec.md 2.5 that are shown but not priced. */
 export const detailsSchema = z.object({
-  tokens_used: z.number().optional().describe("`input_tokens` and `output_tokens`"),
+  tokens_used: z.number().optional().describe("`input_tokens` plus `output_tokens`"),
   duration_sec: z
     .number()
     .optional()
-    .describe("of the last attempt: as its worker says, else from its hand-out to its end"),
-  teacher_model: z.string().optional().describe(typesWith("teacher_model")),
+    .describe("duration of the last attempt: as its worker reported it, else from dispatch to end"),
+  teacher_model: z.string().optional().describe(onlyFor("teacher_model")),
   num_pairs: z
     .number()
     .optional()
-    .describe(`${typesWith("num_pairs")}; as counted, where its table could be read`),
-  gpu_type: z.string().optional().describe(typesWith("gpu_type")),
-  num_steps: z.number().optional().describe(typesWith("num_steps")),
+    .describe(`${onlyFor("num_pairs")}; counted if the table could be read, else as reported`),
+  gpu_type: z.string().optional().describe(onlyFor("gpu_type")),
+  num_steps: z.number().optional().describe(onlyFor("num_steps")),
   dataset_size: z
     .number()
     .optional()
-    .describe(`${typesWith("dataset_size")}: rows`),
+    .describe(`rows; ${onlyFor("dataset_size")}`),
 });
 export type WorkDetails = z.infer<typeof detailsSchema>;
 

@@ -13,16 +13,14 @@ const gpuHour = z
   )
   .refine((prices) => prices.default !== undefined, '"default" is missing: any other GPU\'s price')
   .meta({ required: ["default"] })
-  .describe("per GPU hour, by a word of the GPU's name; `default` for any other");
+  .describe("price per GPU hour, by a word of the GPU's name; `default`: any other GPU");
 
 /** Prices by output: tokens, rows, samples, and GPU hours of training (spec.md 2.5, table 1). */
 const workPrices = z.strictObject({
   basis: z.literal("work"),
   gpuHour,
   generationPer1mTokens: price,
-  distillPer1mTokens: price
-    .optional()
-    .describe("without it distillation costs what generation does"),
+  distillPer1mTokens: price.optional().describe("by default the price of generation"),
   auditPer1kRows: price,
   evalPer100Samples: price,
   deployPerMonth: price,

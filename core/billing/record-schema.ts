@@ -20,17 +20,17 @@ const metricsSchema = z
     stored_gb: amount,
     ...detailsSchema.shape,
   })
-  .describe("sums over the attempts that are billed; then, each where it is known, what was done");
+  .describe("sums over the billed attempts; then details of the work, each only if it is known");
 
 export const numbers = z.record(z.string(), z.number());
 
 const flags = z
   .array(z.string())
   .describe(
-    "`gpu_hours_over_measured`: the worker reported more than was measured, which is billed; " +
-      "`gpu_hours_not_reported`: what was measured is billed; `rows_not_reported`, " +
-      "`samples_not_reported`: what the control plane counted is billed; `usage_over_plausible`: tokens, rows or " +
-      "samples are billed up to what the job's payload, dataset and time make plausible",
+    "`gpu_hours_over_measured`, `gpu_hours_not_reported`: the worker reported more GPU hours than were " +
+      "measured, or none; the measured hours are billed. `rows_not_reported`, `samples_not_reported`: the " +
+      "control plane's count is billed. `usage_over_plausible`: tokens, rows or samples are billed up to what " +
+      "the payload, dataset and time make plausible.",
   );
 
 /** A billing record, in the API and in its file. */
@@ -44,9 +44,9 @@ export const billingRecordSchema = z
     cost_breakdown: numbers.describe("USD"),
     total_cost_usd: z.number(),
     state: z.enum(["accruing", "final"]),
-    rate_card: z.string().describe("the name of the card it was computed with"),
+    rate_card: z.string().describe("the rate card that the cost was computed with"),
     rate_card_version: z.int(),
-    formula: z.string().describe("how the total came about, with the numbers"),
+    formula: z.string().describe("how the total was computed, with the numbers"),
     flags,
     attempts: z.array(
       z.object({
@@ -54,11 +54,11 @@ export const billingRecordSchema = z
         outcome: z.enum(OUTCOMES),
         worker_id: z.string().nullable(),
         billed: z.boolean(),
-        gpu_hours: z.number().describe("as billed, or as it would be"),
+        gpu_hours: z.number().describe("billed, or what would be billed if `billed` were true"),
         gpu_hours_measured: z.number(),
         gpu_hours_reported: z.number().nullable(),
         flags,
-        reported: numbers.optional().describe("numbers that were cut, as the worker told them"),
+        reported: numbers.optional().describe("reported values of the numbers that were reduced"),
       }),
     ),
     created_at: timestamp,

@@ -10,10 +10,10 @@ const rule = z.strictObject({
     .regex(/[A-Za-z0-9]/)
     .max(128)
     .optional()
-    .describe("where a job names none"),
+    .describe("GPU type if the job names none"),
   memory_gb: z.int().min(0).max(1_000_000).optional().describe("least memory of a GPU"),
   tags: z.array(z.string().regex(/\S/).max(128)).max(32).optional().describe("tags of the worker"),
-  timeout_s: z.int().min(1).optional().describe("longest attempt where a job names none"),
+  timeout_s: z.int().min(1).optional().describe("longest attempt if the job sets none"),
 });
 
 /** Requirements and defaults for all jobs of a type. */

@@ -7,36 +7,36 @@ import type { PayloadDefaults } from "./types/declaration";
 
 const resourcesSchema = z
   .strictObject({
-    gpu: z.int().min(0).max(1024).optional().describe("how many; 0: none"),
+    gpu: z.int().min(0).max(1024).optional().describe("number of GPUs; 0: none"),
     gpu_type: label(128, "alphanumeric").optional().describe("a word of the GPU's name, e.g. A100"),
-    memory_gb: z.int().min(0).max(1_000_000).optional().describe("of one GPU"),
-    tags: labels(32).optional().describe("tags that the worker must carry"),
+    memory_gb: z.int().min(0).max(1_000_000).optional().describe("memory of one GPU"),
+    tags: labels(32).optional().describe("tags that the worker must have"),
   })
   .meta({ id: "Resources" });
 export type Resources = z.infer<typeof resourcesSchema>;
 
 /** Fields that a submission may have in addition to its payload (contract.md, Jobs). */
 export const OPTION_FIELDS = {
-  resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
+  resources: resourcesSchema.default({}).describe("what the job requires of its worker"),
   priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
   tags: labels(32).default([]).describe("labels to find the job by"),
   params: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe("handed to the worker as it is, e.g. the learning rate"),
+    .describe("passed to the worker unchanged, e.g. the learning rate"),
   notes: z.string().max(4096).optional().describe("for those who read the job later"),
   timeout_s: z
     .int()
     .min(1)
     .max(30 * 86_400)
     .optional()
-    .describe("longest an attempt may run, in seconds"),
+    .describe("longest duration of an attempt, in seconds"),
   max_attempts: z
     .int()
     .min(1)
     .max(MAX_ATTEMPTS)
     .default(MAX_ATTEMPTS)
-    .describe("how often the job is tried, if its worker fails or is lost"),
+    .describe("most attempts, if a worker fails or is lost"),
 } as const;
 
 const optionsSchema = z.object(OPTION_FIELDS);

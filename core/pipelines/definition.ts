@@ -30,22 +30,22 @@ const MAX_TAGS = 32;
 /** Fields of both forms of a pipeline (contract.md, Pipelines). */
 const COMMON = {
   name: label(256).optional(),
-  gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("what must hold to go on"),
+  gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("conditions that steps must meet"),
   approvals: z
     .array(stepName)
     .max(MAX_STEPS)
     .default([])
-    .describe("steps that wait for somebody's approval before they begin"),
+    .describe("steps that wait for an approval before they start"),
   budget_usd: z
     .number()
     .min(0)
     .max(999_999_999_999)
     .optional()
-    .describe("most that its jobs may cost"),
+    .describe("the most that the pipeline's jobs may cost"),
   reuse: z
     .boolean()
     .default(false)
-    .describe("take an earlier artifact where a step would make the same from the same"),
+    .describe("use an existing artifact if a step would make the same one from the same inputs"),
   tags: labels(MAX_TAGS).default([]),
 };
 
@@ -56,7 +56,7 @@ export const templateBody = z.strictObject({
   params: z
     .partialRecord(z.enum(JOB_TYPES), anyBody)
     .default({})
-    .describe("by step, what its submission would carry and no earlier step makes"),
+    .describe("payload fields and options of each step that no earlier step provides"),
   skip: z.array(z.enum(JOB_TYPES)).max(16).default([]),
   sweep: z
     .array(anyBody)
@@ -64,9 +64,9 @@ export const templateBody = z.strictObject({
     .max(100)
     .optional()
     .describe(
-      "a training for each, with these fields over those of params.train; the best goes on",
+      "one training for each entry, whose fields override params.train; the best one is used",
     ),
-  best_by: measurePath.default("scores.overall").describe("what a sweep's best has most of"),
+  best_by: measurePath.default("scores.overall").describe("a sweep's best has the highest value"),
   ...COMMON,
 });
 

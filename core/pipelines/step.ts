@@ -24,9 +24,9 @@ export const measurePath = z
 export const choiceSchema = z
   .strictObject({
     from: z.array(stepName).min(1).max(MAX_STEPS).describe("the steps to choose from"),
-    by: measurePath.describe("what they are compared by, e.g. scores.overall"),
+    by: measurePath.describe("the value to compare, e.g. scores.overall"),
     order: z.enum(["highest", "lowest"]).default("highest"),
-    where: condition.optional().describe("only steps of which this holds are chosen from"),
+    where: condition.optional().describe("choose only from steps that meet this condition"),
   })
   .meta({ id: "ChoiceSubmission", description: "the best of several steps" });
 export type Choice = z.infer<typeof choiceSchema>;
@@ -40,12 +40,16 @@ export const stepSchema = z
       .record(z.string(), z.unknown())
       .default({})
       .describe('values may be references: "${steps.<name>.result.<field>}"'),
-    needs: z.array(stepName).max(MAX_STEPS).default([]).describe("beside those that it refers to"),
-    choose: choiceSchema.optional().describe('its "${chosen.result.<field>}" are the best step\'s'),
+    needs: z
+      .array(stepName)
+      .max(MAX_STEPS)
+      .default([])
+      .describe("steps to wait for, besides those that the payload refers to"),
+    choose: choiceSchema.optional().describe('"${chosen.result.<field>}" refers to the best step'),
     optional: z
       .boolean()
       .default(false)
-      .describe("if it fails, what depends on it is left out and the pipeline goes on"),
+      .describe("true: if the step fails, dependent steps are skipped and the pipeline goes on"),
     ...OPTION_FIELDS,
   })
   .meta({ id: "PipelineStepSubmission" });

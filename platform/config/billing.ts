@@ -30,13 +30,13 @@ export const BILLING_VARIABLES = {
     .string()
     .regex(/^[\x21-\x7e]+$/, "must be a key, without spaces")
     .optional()
-    .describe("secret or restricted key that may write meter events"),
+    .describe("Stripe key, secret or restricted, that may write meter events"),
   FORGE_STRIPE_METER_EVENT: z
     .string()
     .min(1)
     .max(100)
     .default("forge_usage")
-    .describe("event name of the billing meter"),
+    .describe("event name of the Stripe meter"),
   FORGE_STRIPE_API_URL: baseUrl
     .default("https://api.stripe.com")
     .describe("address of Stripe's API, or of a proxy"),

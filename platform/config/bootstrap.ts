@@ -31,20 +31,22 @@ export const BOOTSTRAP_VARIABLES = {
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/)
     .default("main")
-    .describe("full commit (pins what runs on such workers), tag or branch of that repository"),
+    .describe(
+      "full commit (pins what such workers run), tag or branch of FORGE_COMPUTE_REPOSITORY",
+    ),
   FORGE_BOOTSTRAP_DIR: z
     .string()
     .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)
     .default(".forge-worker")
-    .describe("directory on such a worker, relative to its user's home"),
+    .describe("directory on a worker set up over SSH, relative to its user's home"),
   FORGE_MAX_BOOTSTRAPS_PER_TENANT: wholeNumber(10).describe(
     "workers of one tenant that may be set up at once",
   ),
   FORGE_BOOTSTRAP_READY_S: seconds(120).describe(
-    "longest time from an agent's start there to its first heartbeat, in seconds",
+    "longest time from the agent's start on a worker set up over SSH to its first heartbeat, in seconds",
   ),
   FORGE_BOOTSTRAP_ENV: environmentJson.describe(
-    "additional environment variables of such a worker's agent, as a JSON object",
+    "additional environment variables for the agents of workers set up over SSH, as a JSON object",
   ),
 };
 

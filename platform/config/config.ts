@@ -56,7 +56,7 @@ const variables = {
     "a worker may be assigned a job without a poll for this long after it registered or its result was accepted, in seconds",
   ),
   FORGE_DEADLINE_GRACE_S: seconds(60).describe(
-    "no job times out before a server has been up to accept its result for this long, in seconds",
+    "a job times out only after a server has been up for this long to accept its result, in seconds",
   ),
   FORGE_DEAF_AFTER_S: seconds(180).describe(
     "an idle worker that sends heartbeats but has not polled for longer is taken out of service, in seconds",
@@ -81,7 +81,7 @@ const variables = {
     "time after a job's end until orphaned files of its attempts are removed, in seconds",
   ),
   FORGE_SWEEP_INTERVAL_S: seconds(30).describe(
-    "how often the sweeper looks for such files, in seconds",
+    "how often the sweeper looks for orphaned files, in seconds",
   ),
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that has been unchanged for longer is compared with Temporal, in seconds",
@@ -102,7 +102,7 @@ const variables = {
     .describe("teacher of a generate job that sets only a domain"),
   FORGE_MAX_BODY_BYTES: wholeNumber(1024 * 1024).describe("largest request body, in bytes"),
   FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
-    "a request that has not arrived by then is refused, in seconds; an upload, if no data arrives for that long",
+    "a request that takes longer to arrive is refused, in seconds; an upload is refused if no data arrives for that long",
   ),
   ...LIMIT_VARIABLES,
   FORGE_TRUSTED_PROXIES: z

@@ -38,7 +38,7 @@ export const DEPLOYMENT_VARIABLES = {
       }
     })
     .describe(
-      "private networks (or this machine's) in which hosts that a worker's key names may serve models, " +
+      "private networks, or this machine's, in which hosts named by a worker's key may serve models; " +
         "comma-separated, like 10.0.0.0/8",
     ),
   FORGE_DEPLOYMENT_PORTS: z

@@ -8,7 +8,7 @@ export const LIMIT_VARIABLES = {
     "requests per minute of a tenant's user keys together",
   ),
   FORGE_RATE_LIMIT_BURST: wholeNumber(1_000).describe(
-    "requests that these keys may send at once, after a pause",
+    "requests that a tenant's user keys together may send at once, after a pause",
   ),
   FORGE_MAX_WAITING_REQUESTS: wholeNumber(1_000).describe(
     "waiting requests of a tenant's users in one process: streams, downloads, requests to models",
@@ -38,7 +38,7 @@ export const LIMIT_VARIABLES = {
     .positive()
     .optional()
     .transform((bytes) => bytes ?? null)
-    .describe("bytes of artifacts that a tenant may have in the store; none: unlimited"),
+    .describe("bytes of artifacts that a tenant may have in the store; unset: unlimited"),
 };
 
 type Environment = z.output<z.ZodObject<typeof LIMIT_VARIABLES>>;

@@ -56,20 +56,20 @@ export const STORE_VARIABLES = {
     .string()
     .regex(STORE_URL, "must be s3://bucket or spaces://bucket")
     .optional()
-    .describe("bucket instead of that directory: s3://bucket or spaces://bucket"),
-  S3_ENDPOINT: httpUrl.optional().describe("endpoint of an S3-compatible store; none: Amazon's"),
+    .describe("bucket to use instead of FORGE_STORE_DIR: s3://bucket or spaces://bucket"),
+  S3_ENDPOINT: httpUrl.optional().describe("endpoint of an S3-compatible store; unset: Amazon's"),
   S3_REGION: z.string().default("us-east-1").describe("region of the S3 store"),
   S3_ACCESS_KEY_ID: z
     .string()
     .optional()
-    .describe("access key of the S3 store; none: the machine's role"),
-  S3_SECRET_ACCESS_KEY: z.string().optional().describe("secret of that access key"),
+    .describe("access key of the S3 store; unset: the machine's role"),
+  S3_SECRET_ACCESS_KEY: z.string().optional().describe("secret of S3_ACCESS_KEY_ID"),
   SPACES_ENDPOINT: httpUrl
     .default("https://nyc3.digitaloceanspaces.com")
-    .describe("endpoint of the hosted Spaces"),
+    .describe("endpoint of DigitalOcean Spaces"),
   SPACES_REGION: z.string().default("nyc3").describe("region of the Spaces"),
   SPACES_KEY: z.string().optional().describe("access key of the Spaces"),
-  SPACES_SECRET: z.string().optional().describe("secret of that access key"),
+  SPACES_SECRET: z.string().optional().describe("secret of SPACES_KEY"),
   FORGE_TENANT_STORES_FILE: tenantStoresFile.describe(
     "JSON file of buckets that tenants' dataset_uris may name: {user_id: [{bucket, endpoint, region, " +
       "access_key_id, secret_access_key}]}",
@@ -79,7 +79,7 @@ export const STORE_VARIABLES = {
     .optional()
     .transform((given, context) => readAddressPolicy(given, context, NOT_PUBLIC))
     .describe(
-      "networks that those buckets may be in, comma-separated; default: all public addresses",
+      "networks that tenants' buckets may be in, comma-separated; default: all public addresses",
     ),
   FORGE_SIGNED_URLS: flag
     .default(true)

@@ -23,7 +23,7 @@ export const TEMPORAL_VARIABLES = {
     .optional()
     .describe("whether to use TLS; on by default if a certificate or an API key is set"),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: namedFile.describe(
-    "PEM file of the CA that signed Temporal's certificate; none: the system's CAs",
+    "PEM file of the CA that signed Temporal's certificate; unset: the system's CAs",
   ),
   TEMPORAL_TLS_CLIENT_CERT_PATH: namedFile.describe("PEM file of the client certificate (mTLS)"),
   TEMPORAL_TLS_CLIENT_KEY_PATH: namedFile.describe("PEM file of the client certificate's key"),

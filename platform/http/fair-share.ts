@@ -11,7 +11,7 @@ const MAX_TENANTS = 10_000;
 const SMALL_TENANT = 200;
 
 interface Options {
-  /** From this share of its time on, from 0 to 1, the process counts as busy. */
+  /** The process counts as busy if it works for at least this share of its time (0 to 1). */
   busyFrom: number;
   /** Longest wait of a request. */
   maxWaitMs: number;

@@ -13,12 +13,12 @@ export const pageQuery = {
     .min(1)
     .max(MAX_LIMIT)
     .default(DEFAULT_LIMIT)
-    .describe("most entries of the answer"),
+    .describe("most entries to return"),
   after: z
     .string()
     .regex(CURSOR, "is not a cursor that this list gave")
     .optional()
-    .describe("`next_cursor` of the page before"),
+    .describe("`next_cursor` of the previous page"),
 };
 
 /** The response of a list: `{"<name>": […], "has_more", "next_cursor"}`. */

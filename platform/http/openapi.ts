@@ -27,20 +27,20 @@ interface Info {
 
 /** Descriptions of the error responses, by status. */
 const REFUSALS: Record<number, string> = {
-  400: "the request is wrong; `param` names the field",
+  400: "the request is invalid; `param` names the field",
   402: "the budget is spent",
-  403: "no valid key, or one of too small a scope",
-  404: "there is none, or it is another tenant's",
+  403: "no valid key, or its scope does not suffice",
+  404: "not found, or another tenant's",
   408: "the body did not arrive in time",
-  409: "it contradicts what is there",
+  409: "the request conflicts with the current state",
   413: "the body is too large",
-  415: "no such Content-Type here",
+  415: "this Content-Type is not supported",
   416: "the range lies beyond the end",
   422: "the Idempotency-Key was used with another request",
-  429: "too many requests; `Retry-After` tells when to come back",
-  502: "a server behind this one broke off",
-  504: "a server behind this one has not answered in time",
-  503: "something that Forge stands on is away; `Retry-After` tells when to come back",
+  429: "too many requests; `Retry-After` says when to retry",
+  502: "a server behind this one closed the connection",
+  504: "a server behind this one did not answer in time",
+  503: "a service that Forge needs is unavailable; `Retry-After` says when to retry",
 };
 
 /** Builds the OpenAPI document from the routes' schemas. Only canonical paths are in it. */
@@ -72,14 +72,14 @@ export function describeApi(routes: Route[], info: Info): OpenApiDocument {
 const errorBody = z
   .object({
     error: z.object({
-      code: z.string().describe("a stable word in snake_case"),
-      message: z.string().describe("for people"),
-      param: z.string().optional().describe("the field, parameter or header that is wrong"),
+      code: z.string().describe("a stable error code in snake_case"),
+      message: z.string().describe("for people to read"),
+      param: z.string().optional().describe("the invalid field, parameter or header"),
       request_id: z.string().describe("the same as in the header x-request-id"),
       details: z.record(z.string(), z.unknown()).optional(),
     }),
   })
-  .describe("Every refusal; as application/problem+json (RFC 9457) where the client accepts that");
+  .describe("Every error; as application/problem+json (RFC 9457) if the client accepts that");
 
 /** The canonical path with parameters in braces. A wildcard becomes the parameter `path`. */
 const openApiPath = (route: Route): string =>
@@ -272,5 +272,5 @@ export const idempotencyHeader = {
     .min(1)
     .max(255)
     .optional()
-    .describe("the same key with the same request: the first answer again, for 24 hours"),
+    .describe("for 24 hours, a repeated request with the same key returns the first answer"),
 };

@@ -173,7 +173,7 @@ const whole = (sizeBytes: number): Piece => ({
   isWhole: true,
 });
 
-/** Errors of gateways to a file system: a file where a folder must be, or the reverse. */
+/** Errors of S3 servers that store objects in a file system: a file is where a folder must be, or the reverse. */
 const IN_THE_WAY = new Set(["ObjectParentIsFile", "ExistingObjectIsDirectory"]);
 
 const isInTheWay = (error: unknown): boolean =>

@@ -48,7 +48,7 @@ async function answer({ id, work, path, format }: TableRequest): Promise<TableAn
   return { id, rssBytes: process.memoryUsage.rss(), ...outcome };
 }
 
-/** The first line of DuckDB's message, without its name for the file. */
+/** The first line of DuckDB's message, without the file's path (`/dev/fd/<n>`). */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NotATable) return message;

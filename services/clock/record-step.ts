@@ -34,7 +34,8 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
   ["attempts", "assigned_at", HELD, "assigned_at"],
   ["attempts", "started_at", HELD, "started_at"],
   ["attempts", "deadline_at", HELD, "started_at"],
-  // The attempt may have started before the step, and the cancel may have come after it.
+  // `cancel_by` counts from the cancel, not from the attempt's start, so it moves only if the cancel came before the
+  // step.
   ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", CANCEL_REQUESTED_AT],
 ];
 

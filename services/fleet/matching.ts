@@ -300,7 +300,7 @@ export const FEW_GROUPS = 50;
 /** Sorts after every requirement group. */
 const LAST = "\u{10FFFF}";
 
-/** Reads the groups of the worker's owner; of a shared worker all. */
+/** Reads the requirement groups of the worker's owner, or all groups if the worker is shared. */
 const OFFER_AND_FIT = `
 with recursive range as materialized (
   select case when shared then '' else $2::text end as after, case when shared then '${LAST}' else $3::text end as before

@@ -30,7 +30,10 @@ export interface JobTypeDeclaration<Type extends string = string> {
   /** Fields of its billing record that are not priced. */
   details?: readonly DetailName[];
   pipeline: PipelineDeclaration;
-  /** `artifact`: files, a final bill. `deployment` (one type): a server, billed until stopped. */
+  /**
+   * What a completed job leaves. `artifact`: files and a final bill. `deployment`: a server that is billed until it is
+   * stopped; only one job type may declare it.
+   */
   completion: "artifact" | "deployment";
   /** Facts about the reference handler in `compute/`. */
   handler: { needsTorch: boolean };

@@ -8,9 +8,9 @@ import { CHECKPOINT_OPTION, checkpoint, name } from "./fields";
 const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
 
 const others = {
-  region: name.describe("a tag that its worker must carry").optional(),
-  min_replicas: replicas.describe("servers that are made in any case; 1 by default"),
-  max_replicas: replicas.describe("servers at most, while idle workers fit; 1 by default"),
+  region: name.describe("a tag that the worker must have").optional(),
+  min_replicas: replicas.describe("fewest servers; 1 by default"),
+  max_replicas: replicas.describe("most servers, if suitable workers are idle; 1 by default"),
 };
 
 const fields = { checkpoint_id: checkpoint, ...others };

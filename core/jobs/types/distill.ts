@@ -10,7 +10,7 @@ import {
   teacher,
 } from "./fields";
 
-const student = name.describe("the model that is to learn from the answers").optional();
+const student = name.describe("the model that learns from the answers").optional();
 
 export const distill = define({
   type: "distill",

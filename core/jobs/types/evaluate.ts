@@ -3,7 +3,7 @@ import { define } from "./declaration";
 import { CHECKPOINT_OPTION, checkpoint, name } from "./fields";
 
 const benchmark = name
-  .describe("what the checkpoint is scored by: a benchmark's name, or the id of a dataset")
+  .describe("a benchmark's name or a dataset's id, to score the checkpoint on")
   .optional();
 
 const fields = { checkpoint_id: checkpoint, benchmark };

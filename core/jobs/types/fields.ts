@@ -18,11 +18,11 @@ export const datasetUri = z
   .describe(
     "s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root",
   );
-export const datasetId = name.describe("a dataset of yours, by its id");
+export const datasetId = name.describe("the id of one of your datasets");
 /** Exactly one of the two must be given: see `requireOneDataset`. */
 export const dataset = { dataset_id: datasetId.optional(), dataset_uri: datasetUri.optional() };
 
-export const checkpoint = name.describe("a checkpoint of yours, by its id, or a model's name");
+export const checkpoint = name.describe("the id of one of your checkpoints, or a model's name");
 export const teacher = name.describe("the model that writes the answers");
 
 export function requireOneDataset(payload: Record<string, unknown>): void {

@@ -3,7 +3,7 @@ import { RAW_DATASET } from "../../artifacts/artifact-form";
 import { define } from "./declaration";
 import { teacher, text } from "./fields";
 
-const task = text.describe("what is asked of the teacher, e.g. question answering");
+const task = text.describe("the teacher's task, e.g. question answering");
 const size = z.int().min(1).max(100_000_000).describe("how many rows to write");
 const domain = text.describe("what the rows are about, e.g. law");
 const style = text.describe("how the rows are written, e.g. concise").optional();

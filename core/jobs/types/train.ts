@@ -12,7 +12,7 @@ const epochs = z
   .min(1)
   .max(10_000)
   .default(DEFAULT_EPOCHS)
-  .describe("how often the dataset is gone through");
+  .describe("passes over the dataset");
 
 export const train = define({
   type: "train",

@@ -16,7 +16,7 @@ const rules: ScriptUrls = {
 };
 
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypesFactory };
-/** The only policy that the content security policy allows. */
+/** The only Trusted Types policy that the Content-Security-Policy header allows. */
 const policy = trustedTypes?.createPolicy("forge", rules) ?? rules;
 
 /** Starts a worker. @param url from an import with `?worker&url`. */

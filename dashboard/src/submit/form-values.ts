@@ -41,7 +41,10 @@ const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["checkpoint_id", "model_id"],
 ];
 
-/** The name of a stored field in this form. */
+/**
+ * The name that this form uses for a stored field, which may have two names. Undefined if the form doesn't have the
+ * field.
+ */
 export const nameIn = (form: FormSchema, name: string): string | undefined =>
   name in form.fields
     ? name

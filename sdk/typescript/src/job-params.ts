@@ -7,7 +7,7 @@ export interface GenerateParams extends SubmissionParams {
   domain?: string | undefined;
   /** how many rows to write */
   num_samples?: number | undefined;
-  /** what is asked of the teacher, e.g. question answering */
+  /** the teacher's task, e.g. question answering */
   task?: string | undefined;
   /** how many rows to write */
   size?: number | undefined;
@@ -27,11 +27,11 @@ export interface AuditParams extends SubmissionParams {
 export interface DistillParams extends SubmissionParams {
   /** the model that writes the answers */
   teacher_model?: string | undefined;
-  /** the model that is to learn from the answers */
+  /** the model that learns from the answers */
   student_model?: string | undefined;
   /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
   dataset_uri?: string | undefined;
-  /** a dataset of yours, by its id */
+  /** the id of one of your datasets */
   dataset_id?: string | undefined;
   /** the model that writes the answers */
   teacher?: string | undefined;
@@ -41,9 +41,9 @@ export interface DistillParams extends SubmissionParams {
 export interface TrainParams extends SubmissionParams {
   /** the model that is trained, e.g. llama-3-8b */
   model?: string | undefined;
-  /** a dataset of yours, by its id */
+  /** the id of one of your datasets */
   dataset_id?: string | undefined;
-  /** how often the dataset is gone through; 3 by default */
+  /** passes over the dataset; 3 by default */
   epochs?: number | undefined;
   /** the model that is trained, e.g. llama-3-8b */
   model_id?: string | undefined;
@@ -53,24 +53,24 @@ export interface TrainParams extends SubmissionParams {
 
 /** Scores a checkpoint, given as `checkpoint_id` or `model_id`. */
 export interface EvaluateParams extends SubmissionParams {
-  /** a checkpoint of yours, by its id, or a model's name */
+  /** the id of one of your checkpoints, or a model's name */
   checkpoint_id?: string | undefined;
-  /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+  /** a benchmark's name or a dataset's id, to score the checkpoint on */
   benchmark?: string | undefined;
-  /** a checkpoint of yours, by its id, or a model's name */
+  /** the id of one of your checkpoints, or a model's name */
   model_id?: string | undefined;
 }
 
 /** Serves a checkpoint, given as `checkpoint_id` or `model_id`. */
 export interface DeployParams extends SubmissionParams {
-  /** a checkpoint of yours, by its id, or a model's name */
+  /** the id of one of your checkpoints, or a model's name */
   checkpoint_id?: string | undefined;
-  /** a tag that its worker must carry */
+  /** a tag that the worker must have */
   region?: string | undefined;
-  /** a checkpoint of yours, by its id, or a model's name */
+  /** the id of one of your checkpoints, or a model's name */
   model_id?: string | undefined;
-  /** servers that are made in any case; 1 by default */
+  /** fewest servers; 1 by default */
   min_replicas?: number | undefined;
-  /** servers at most, while idle workers fit; 1 by default */
+  /** most servers, if suitable workers are idle; 1 by default */
   max_replicas?: number | undefined;
 }

@@ -4,13 +4,13 @@
 // more fields than listed here.
 
 export interface Resources {
-  /** how many; 0: none */
+  /** number of GPUs; 0: none */
   gpu?: number;
   /** a word of the GPU's name, e.g. A100 */
   gpu_type?: string;
-  /** of one GPU */
+  /** memory of one GPU */
   memory_gb?: number;
-  /** tags that the worker must carry */
+  /** tags that the worker must have */
   tags?: string[];
 }
 
@@ -20,10 +20,10 @@ export interface Job {
   user_id: string;
   /** the name of the key that submitted it */
   created_by: string;
-  /** in the field names of the specification's table */
+  /** the job's payload, with the field names of the specification (aliases are replaced) */
   payload: Record<string, unknown>;
   status: "pending" | "provisioning_worker" | "assigned" | "running" | "completed" | "failed" | (string & {});
-  /** times it was handed to a worker */
+  /** how often the job was dispatched to a worker */
   attempts: number;
   worker_id: string | null;
   result: Record<string, unknown> | null;
@@ -33,10 +33,10 @@ export interface Job {
   started_at: string | null;
   completed_at: string | null;
   artifacts_uri: string | null;
-  /** lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's */
+  /** URL that lists the artifact's files; each file is below this URL. Null if the files are only in a bucket of the worker */
   artifacts_url: string | null;
   logs_uri: string | null;
-  /** where this API answers with the log */
+  /** URL of the log in this API */
   logs_url: string;
   resources: Record<string, unknown>;
   params: Record<string, unknown>;
@@ -47,26 +47,26 @@ export interface Job {
   priority: number;
   tags: string[];
   pipeline_id: string | null;
-  /** the step of that pipeline */
+  /** the job's step in the pipeline */
   pipeline_step: string | null;
-  /** of a job that Forge made to serve a deployment on another worker: which one */
+  /** the deployment, if Forge made this job to serve it on another worker */
   deployment_id: string | null;
-  /** the job whose payload this one repeats */
+  /** the job whose payload this job repeats */
   retried_from: string | null;
-  /** why it waits, at most a second old; null when it does not, or was just submitted */
+  /** why the job waits, at most a second old; null if it does not wait or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
-  /** the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place */
+  /** the name of the key that cancelled the job; or `pipeline`, `deployment` or `temporal`, if no key did */
   cancelled_by: string | null;
-  /** of its workflow in Temporal */
+  /** id of the job's workflow in Temporal */
   workflow_id: string;
-  /** where Temporal's UI shows it; null where the server knows none, and in the answer to its submission */
+  /** URL of the workflow in Temporal's UI; null if no UI is configured, and in the answer to the submission */
   workflow_url: string | null;
-  /** of its billing record; of a live deployment so far; null: it has none */
+  /** cost in the job's billing record; for a live deployment, the cost so far; null if there is no record */
   cost_usd: number | null;
-  /** of an unfinished job, if its next attempt succeeds; null in the answer to its submission */
+  /** for an unfinished job, the cost if its next attempt succeeds; null in the answer to the submission */
   estimated_cost_usd: number | null;
-  /** what Forge itself could not write of it so far, and tries again; its operator can end the job */
+  /** the write for this job that keeps failing in Forge and is retried; Forge's operator can end the job */
   stuck: {
     activity: string;
     tries: number;
@@ -78,14 +78,14 @@ export interface Job {
 export interface PendingReason {
   code: "no_worker" | "no_worker_fits" | "no_worker_available" | "provisioning" | "over_share" | "workers_busy" | "between_attempts" | "scheduling" | (string & {});
   message: string;
-  /** what the nearest worker lacks, where none fits */
+  /** the requirement that the best-matching worker does not meet, if no worker fits */
   requirement: {
-    /** of the job's resources */
+    /** name of the requirement, e.g. gpu_type */
     name: string;
     needed: string | number;
     available: string | number | null;
   } | null;
-  /** 1 is next */
+  /** place in the queue; 1 is next */
   queue_position: number | null;
 }
 
@@ -96,7 +96,7 @@ export interface Warning {
 }
 
 export interface JobCounts {
-  /** all unfinished jobs, and those that ended after `ended_after` */
+  /** all unfinished jobs, and jobs that ended after `ended_after` */
   by_status: {
     pending: number;
     provisioning_worker: number;
@@ -105,7 +105,7 @@ export interface JobCounts {
     completed: number;
     failed: number;
   };
-  /** the same for each job type */
+  /** `by_status` for each job type */
   by_job_type: {
     generate: {
       pending: number;
@@ -156,9 +156,9 @@ export interface JobCounts {
       failed: number;
     };
   };
-  /** jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the first one's. `other`: beyond 500 different requirements */
+  /** waiting jobs by the code of `pending_reason`; jobs with the same requirements count under the first one's code. `other`: jobs beyond 500 different requirements */
   by_pending_code: Record<string, number>;
-  /** jobs that failed after `ended_after` */
+  /** jobs that failed after `ended_after`, by error code */
   by_error_code: Record<string, number>;
   ended_after: string;
 }
@@ -167,18 +167,18 @@ export interface JobThroughput {
   since: string;
   until: string;
   bucket_s: number;
-  /** oldest first; those of no jobs too */
+  /** oldest first, including buckets without jobs */
   buckets: Array<{
-    /** where the bucket begins */
+    /** start of the bucket */
     at: string;
     submitted: number;
-    /** handed to a worker for the first time */
+    /** jobs dispatched to a worker for the first time */
     started: number;
     completed: number;
     failed: number;
-    /** at the bucket's end: submitted and not started yet */
+    /** jobs that were submitted but not started at the bucket's end */
     waiting: number;
-    /** at the bucket's end: started and not ended yet */
+    /** jobs that were started but not ended at the bucket's end */
     running: number;
   }>;
 }
@@ -192,9 +192,9 @@ export interface Attempt {
   ended_at: string | null;
   outcome: "completed" | "failed" | "worker_lost" | "timeout" | "cancelled" | (string & {}) | null;
   error: string | null;
-  /** what its worker says that it used; `gpu_hours` is null where it says nothing */
+  /** usage that the worker reported; `gpu_hours` is null if the worker did not report it */
   usage: Record<string, number | null> | null;
-  /** from its hand-out to its end, times its worker's GPUs: the most that is billed */
+  /** time from the attempt's dispatch to its end, times the worker's GPUs; the most that is billed */
   gpu_hours_measured: number | null;
 }
 
@@ -203,16 +203,16 @@ export interface Artifact {
   artifact_type: "dataset" | "checkpoint" | "eval" | "deployment" | (string & {});
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** of an uploaded dataset */
+  /** name of an uploaded dataset */
   name: string | null;
-  /** the name of the key that made it */
+  /** the name of the key that created the artifact */
   created_by: string;
   uri: string;
   created_at: string;
   source_jobs: string[];
   source_artifacts: string[];
   size_bytes: number | null;
-  /** the entry stays when the bytes are gone */
+  /** when the bytes were deleted; the entry stays */
   deleted_at: string | null;
   manifest: Manifest;
 }
@@ -226,32 +226,32 @@ export interface DatasetManifest {
   artifact_id: string;
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** when the winning attempt ended */
+  /** end of the attempt that completed the job */
   created_at: string;
   /** the name of the key that submitted the job */
   created_by: string;
   user_id: string;
   source_jobs: string[];
-  /** artifacts of this tenant that it was made from */
+  /** the tenant's artifacts it was made from */
   source_artifacts: string[];
   job_params: Record<string, unknown>;
   base_model: string | null;
   dataset_used: string | null;
   git_commit: string | null;
   metrics: Record<string, number>;
-  /** of the job; its billing record has the details */
+  /** the job's cost; its billing record has the details */
   cost_estimate_usd: number;
   notes: string;
-  /** none: it was uploaded */
+  /** absent if the artifact was uploaded */
   job_id?: string;
-  /** the one that won */
+  /** the attempt that completed the job */
   attempt?: number;
   worker_id?: string;
-  /** none: its job was submitted by itself */
+  /** absent if the job is not part of a pipeline */
   pipeline?: {
     pipeline_id: string;
     step: string;
-    /** steps that it stands on which took an earlier job's artifact for their own */
+    /** steps before this one that used the artifact of an earlier job */
     reused: Array<{
       step: string;
       job_id: string;
@@ -259,15 +259,15 @@ export interface DatasetManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the service could not see its files, or not read one that should be a table; see measured */
+  /** false: the service could not access the files, or could not read a table; see `measured` */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
   contradictions: Array<{
     field: string;
-    /** what the worker said */
+    /** what the worker reported */
     claimed: unknown;
-    /** what the service found; null where it can only not be so */
+    /** what the service found; null if the service only knows that the report is wrong */
     measured: unknown;
   }>;
   num_rows: number | null;
@@ -288,7 +288,7 @@ export interface DatasetManifest {
 
 /** a file of an artifact */
 export interface ArtifactFile {
-  /** below the artifact's folder */
+  /** path below the artifact's folder */
   path: string;
   size_bytes: number;
   sha256: string;
@@ -300,32 +300,32 @@ export interface CheckpointManifest {
   artifact_id: string;
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** when the winning attempt ended */
+  /** end of the attempt that completed the job */
   created_at: string;
   /** the name of the key that submitted the job */
   created_by: string;
   user_id: string;
   source_jobs: string[];
-  /** artifacts of this tenant that it was made from */
+  /** the tenant's artifacts it was made from */
   source_artifacts: string[];
   job_params: Record<string, unknown>;
   base_model: string | null;
   dataset_used: string | null;
   git_commit: string | null;
   metrics: Record<string, number>;
-  /** of the job; its billing record has the details */
+  /** the job's cost; its billing record has the details */
   cost_estimate_usd: number;
   notes: string;
-  /** none: it was uploaded */
+  /** absent if the artifact was uploaded */
   job_id?: string;
-  /** the one that won */
+  /** the attempt that completed the job */
   attempt?: number;
   worker_id?: string;
-  /** none: its job was submitted by itself */
+  /** absent if the job is not part of a pipeline */
   pipeline?: {
     pipeline_id: string;
     step: string;
-    /** steps that it stands on which took an earlier job's artifact for their own */
+    /** steps before this one that used the artifact of an earlier job */
     reused: Array<{
       step: string;
       job_id: string;
@@ -333,15 +333,15 @@ export interface CheckpointManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the service could not see its files, or not read one that should be a table; see measured */
+  /** false: the service could not access the files, or could not read a table; see `measured` */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
   contradictions: Array<{
     field: string;
-    /** what the worker said */
+    /** what the worker reported */
     claimed: unknown;
-    /** what the service found; null where it can only not be so */
+    /** what the service found; null if the service only knows that the report is wrong */
     measured: unknown;
   }>;
   parameter_count: number | null;
@@ -360,32 +360,32 @@ export interface EvalManifest {
   artifact_id: string;
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** when the winning attempt ended */
+  /** end of the attempt that completed the job */
   created_at: string;
   /** the name of the key that submitted the job */
   created_by: string;
   user_id: string;
   source_jobs: string[];
-  /** artifacts of this tenant that it was made from */
+  /** the tenant's artifacts it was made from */
   source_artifacts: string[];
   job_params: Record<string, unknown>;
   base_model: string | null;
   dataset_used: string | null;
   git_commit: string | null;
   metrics: Record<string, number>;
-  /** of the job; its billing record has the details */
+  /** the job's cost; its billing record has the details */
   cost_estimate_usd: number;
   notes: string;
-  /** none: it was uploaded */
+  /** absent if the artifact was uploaded */
   job_id?: string;
-  /** the one that won */
+  /** the attempt that completed the job */
   attempt?: number;
   worker_id?: string;
-  /** none: its job was submitted by itself */
+  /** absent if the job is not part of a pipeline */
   pipeline?: {
     pipeline_id: string;
     step: string;
-    /** steps that it stands on which took an earlier job's artifact for their own */
+    /** steps before this one that used the artifact of an earlier job */
     reused: Array<{
       step: string;
       job_id: string;
@@ -393,20 +393,20 @@ export interface EvalManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the service could not see its files, or not read one that should be a table; see measured */
+  /** false: the service could not access the files, or could not read a table; see `measured` */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
   contradictions: Array<{
     field: string;
-    /** what the worker said */
+    /** what the worker reported */
     claimed: unknown;
-    /** what the service found; null where it can only not be so */
+    /** what the service found; null if the service only knows that the report is wrong */
     measured: unknown;
   }>;
   eval_id: string;
   checkpoint_id: string | null;
-  /** of its checkpoint, where that is registered */
+  /** training steps of the checkpoint, if it is registered */
   training_steps?: number | null;
   datasets: string[];
   scores: {
@@ -424,32 +424,32 @@ export interface DeploymentManifest {
   artifact_id: string;
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** when the winning attempt ended */
+  /** end of the attempt that completed the job */
   created_at: string;
   /** the name of the key that submitted the job */
   created_by: string;
   user_id: string;
   source_jobs: string[];
-  /** artifacts of this tenant that it was made from */
+  /** the tenant's artifacts it was made from */
   source_artifacts: string[];
   job_params: Record<string, unknown>;
   base_model: string | null;
   dataset_used: string | null;
   git_commit: string | null;
   metrics: Record<string, number>;
-  /** of the job; its billing record has the details */
+  /** the job's cost; its billing record has the details */
   cost_estimate_usd: number;
   notes: string;
-  /** none: it was uploaded */
+  /** absent if the artifact was uploaded */
   job_id?: string;
-  /** the one that won */
+  /** the attempt that completed the job */
   attempt?: number;
   worker_id?: string;
-  /** none: its job was submitted by itself */
+  /** absent if the job is not part of a pipeline */
   pipeline?: {
     pipeline_id: string;
     step: string;
-    /** steps that it stands on which took an earlier job's artifact for their own */
+    /** steps before this one that used the artifact of an earlier job */
     reused: Array<{
       step: string;
       job_id: string;
@@ -457,22 +457,22 @@ export interface DeploymentManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the service could not see its files, or not read one that should be a table; see measured */
+  /** false: the service could not access the files, or could not read a table; see `measured` */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
   contradictions: Array<{
     field: string;
-    /** what the worker said */
+    /** what the worker reported */
     claimed: unknown;
-    /** what the service found; null where it can only not be so */
+    /** what the service found; null if the service only knows that the report is wrong */
     measured: unknown;
   }>;
   deployment_id: string;
   checkpoint_id: string | null;
-  /** of its checkpoint, where that is registered */
+  /** training steps of the checkpoint, if it is registered */
   training_steps?: number | null;
-  /** of a stopped one, the last */
+  /** for a stopped deployment, its last URL */
   inference_url: string | null;
   /** active or stopped */
   status: string;
@@ -485,9 +485,9 @@ export interface DeploymentManifest {
 export interface JobMetrics {
   job_id: string;
   attempt: number;
-  /** oldest first */
+  /** times of the points, oldest first */
   at: string[];
-  /** by name, a value for each of `at`; null where it was not reported */
+  /** by metric name, one value for each time in `at`; null if none was reported */
   series: Record<string, Array<number | null>>;
 }
 
@@ -496,25 +496,25 @@ export interface PipelineStepSubmission {
   job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
   /** values may be references: "${steps.<name>.result.<field>}" */
   payload?: Record<string, unknown>;
-  /** beside those that it refers to */
+  /** steps to wait for, besides those that the payload refers to */
   needs?: string[];
-  /** its "${chosen.result.<field>}" are the best step's */
+  /** "${chosen.result.<field>}" refers to the best step */
   choose?: ChoiceSubmission;
-  /** if it fails, what depends on it is left out and the pipeline goes on */
+  /** true: if the step fails, dependent steps are skipped and the pipeline goes on */
   optional?: boolean;
-  /** what the job needs of its worker */
+  /** what the job requires of its worker */
   resources?: Resources;
   /** higher goes first */
   priority?: number;
   /** labels to find the job by */
   tags?: string[];
-  /** handed to the worker as it is, e.g. the learning rate */
+  /** passed to the worker unchanged, e.g. the learning rate */
   params?: Record<string, unknown>;
   /** for those who read the job later */
   notes?: string;
-  /** longest an attempt may run, in seconds */
+  /** longest duration of an attempt, in seconds */
   timeout_s?: number;
-  /** how often the job is tried, if its worker fails or is lost */
+  /** most attempts, if a worker fails or is lost */
   max_attempts?: number;
 }
 
@@ -522,10 +522,10 @@ export interface PipelineStepSubmission {
 export interface ChoiceSubmission {
   /** the steps to choose from */
   from: string[];
-  /** what they are compared by, e.g. scores.overall */
+  /** the value to compare, e.g. scores.overall */
   by: string;
   order?: "highest" | "lowest" | (string & {});
-  /** only steps of which this holds are chosen from */
+  /** choose only from steps that meet this condition */
   where?: string;
 }
 
@@ -537,30 +537,30 @@ export interface Pipeline {
   name: string | null;
   template: string | null;
   status: "running" | "waiting_approval" | "completed" | "failed" | "cancelled" | (string & {});
-  /** 1, and one more with each resume */
+  /** 1 for the first run; each resume adds 1 */
   run: number;
   error: string | null;
   error_code: string | null;
   tags: string[];
   reuse: boolean;
   budget_usd: number | null;
-  /** by what its jobs have cost; null: it has no budget */
+  /** state of the budget, from the cost of the pipeline's jobs; null: no budget */
   budget_state: "ok" | "warning" | "exhausted" | (string & {}) | null;
-  /** of all its jobs, in all its runs */
+  /** cost of all jobs in all runs */
   cost_usd: number;
-  /** spent, and what its steps that are left will cost; null: not known of some type */
+  /** cost so far plus the remaining steps' estimate; null if a step has no estimate */
   estimated_cost_usd?: number | null;
   expected_remaining_s?: number | null;
   created_at: string;
   completed_at: string | null;
   cancel_requested_at: string | null;
   steps: PipelineStep[];
-  /** what was submitted, as it was understood */
+  /** the submission as Forge read it */
   definition?: {
     steps: Array<{
       name: string;
       job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
-      /** references in their places */
+      /** the payload, with unresolved references */
       payload: Record<string, unknown>;
       options: Record<string, unknown>;
       needs: string[];
@@ -581,36 +581,36 @@ export interface PipelineStep {
   worker_id: string | null;
   needs: string[];
   optional: boolean;
-  /** when it was begun; its job may wait after that */
+  /** when the step started; its job may still wait */
   started_at: string | null;
-  /** when it ended, however it did */
+  /** when the step ended, whatever its status */
   completed_at: string | null;
-  /** null before its job is billed; a reused step costs nothing */
+  /** null until the step's job is billed; a reused step costs nothing */
   cost_usd: number | null;
-  /** what jobs of its type cost lately: the median */
+  /** median cost of recent jobs of the step's type */
   estimated_cost_usd?: number | null;
-  /** the same of their durations */
+  /** median duration of recent jobs of the step's type */
   expected_duration_s?: number | null;
-  /** an earlier job's artifact was taken for its own */
+  /** true: the step uses the artifact of an earlier job */
   reused: boolean;
   gate?: {
     condition: string;
-    /** null before its step has completed */
+    /** null until the step has completed */
     passed: boolean | null;
-    /** what the condition speaks of; null: it was not in the result */
+    /** the values that the condition names; null: not in the result */
     values: Record<string, unknown>;
-    /** why it could not be told */
+    /** why the gate could not be evaluated */
     error?: string;
   };
   approval?: {
-    /** null: nobody has said anything yet */
+    /** null: not decided yet */
     approved: boolean | null;
-    /** the name of a key, or temporal */
+    /** the name of the key that decided, or temporal */
     by: string | null;
     at: string | null;
     note: string | null;
   };
-  /** which step was the best, and its number */
+  /** the step that was best, and the value that decided */
   chosen?: {
     step: string;
     by: string;
@@ -624,10 +624,10 @@ export interface PipelineStep {
 export interface Choice {
   /** the steps to choose from */
   from: string[];
-  /** what they are compared by, e.g. scores.overall */
+  /** the value to compare, e.g. scores.overall */
   by: string;
   order: "highest" | "lowest" | (string & {});
-  /** only steps of which this holds are chosen from */
+  /** choose only from steps that meet this condition */
   where?: string;
 }
 
@@ -636,7 +636,7 @@ export interface PipelineEstimate {
   expected_usd: number;
   low_usd: number;
   high_usd: number;
-  /** along the longest way through the steps, without waiting for workers and people; null: of some type there is no job yet to go by */
+  /** time of the longest path through the steps, without waits for workers and approvals; null if there is no past job of a step's type */
   duration_s: number | null;
   steps: Array<{
     name: string;
@@ -644,7 +644,7 @@ export interface PipelineEstimate {
     expected_usd: number;
     low_usd: number;
     high_usd: number;
-    /** as of a job's estimate */
+    /** as in a job's estimate */
     basis: "payload" | "history" | "prior" | (string & {});
     samples: number;
   }>;
@@ -653,7 +653,7 @@ export interface PipelineEstimate {
 }
 
 export interface DownloadTicket {
-  /** a path of this API, with the ticket: GET it without a key */
+  /** a path of this API, with the ticket; needs no API key */
   url: string;
   expires_at: string;
   path: string;
@@ -665,9 +665,9 @@ export interface TablePreview {
   path: string;
   num_rows: number;
   columns: ColumnStatistics[];
-  /** the first 50, by column. Integers beyond 2^53 are strings, NaN and infinities null, binary values {"bytes": n}; longer texts end after 2,000 characters with "… [cut]" */
+  /** the first 50 rows, by column name. Integers beyond 2^53 are strings, NaN and infinities are null, binary values are {"bytes": n}; texts over 2,000 characters are cut and end with "… [cut]" */
   rows: Array<Record<string, unknown>>;
-  /** true: rows were left out, for the answer would be over 1 MiB */
+  /** true: rows are left out to keep the answer below 1 MiB */
   truncated: boolean;
 }
 
@@ -676,21 +676,21 @@ export interface ColumnStatistics {
   /** as in a manifest's schema: int64, double, string, bool, list, … */
   dtype: string;
   null_count: number;
-  /** of what is ordered; of a text the first 256 characters, or 16 in very wide tables */
+  /** only of types that have an order; text is cut to 256 characters, or 16 in very wide tables */
   min: string | number | boolean | null;
-  /** of what is ordered; of a text the first 256 characters, or 16 in very wide tables */
+  /** only of types that have an order; text is cut to 256 characters, or 16 in very wide tables */
   max: string | number | boolean | null;
-  /** of the finite numbers; of a bool, the share of true */
+  /** mean of the finite numbers; for bool, the share of true */
   mean: number | null;
-  /** of the finite numbers, as a sample */
+  /** sample standard deviation of the finite numbers */
   stddev: number | null;
-  /** an estimate over all rows (HyperLogLog), often some 10 % off and up to 25 % */
+  /** estimate over all rows (HyperLogLog), often about 10 % off, at most 25 % */
   approx_distinct: number | null;
-  /** of strings, in characters */
+  /** length of strings, in characters */
   min_length?: number | null;
-  /** of strings, in characters */
+  /** length of strings, in characters */
   max_length?: number | null;
-  /** of strings, in characters */
+  /** length of strings, in characters */
   mean_length?: number | null;
 }
 
@@ -698,17 +698,17 @@ export interface Lineage {
   artifact_id: string;
   nodes: LineageNode[];
   edges: LineageEdge[];
-  /** true: over 1000 artifacts on one side */
+  /** true: over 1000 artifacts upstream or downstream, the rest is left out */
   truncated: boolean;
 }
 
 export interface LineageNode {
   id: string;
   type: "artifact" | "job" | "pipeline" | "external" | (string & {});
-  /** of an artifact; of a job, its type */
+  /** an artifact's kind or a job's type */
   kind?: string;
   name?: string;
-  /** of a job */
+  /** a job's status */
   status?: string;
   created_at?: string;
   deleted_at?: string;
@@ -724,9 +724,9 @@ export interface StorageUsage {
   user_id: string;
   period: string;
   artifacts: number;
-  /** stored now */
+  /** bytes stored now */
   total_bytes: number;
-  /** over the period, to now: 10^9 bytes times months */
+  /** storage in the period up to now: 10^9 bytes times months */
   gb_months: number;
   by_kind: Record<string, {
     artifacts: number;
@@ -738,7 +738,7 @@ export interface StorageUsage {
 export interface RetentionRules {
   rules: Array<{
     kind: "raw_dataset" | "scored_dataset" | "distilled_dataset" | "checkpoint" | "evaluation_report" | (string & {});
-    /** from its creation on */
+    /** days from the artifact's creation */
     keep_days: number;
   }>;
 }
@@ -748,16 +748,16 @@ export interface Dataset {
   artifact_type: "dataset" | "checkpoint" | "eval" | "deployment" | (string & {});
   /** raw_dataset, scored_dataset, distilled_dataset, checkpoint, … */
   kind: string;
-  /** of an uploaded dataset */
+  /** name of an uploaded dataset */
   name: string | null;
-  /** the name of the key that made it */
+  /** the name of the key that created the artifact */
   created_by: string;
   uri: string;
   created_at: string;
   source_jobs: string[];
   source_artifacts: string[];
   size_bytes: number | null;
-  /** the entry stays when the bytes are gone */
+  /** when the bytes were deleted; the entry stays */
   deleted_at: string | null;
   manifest: Manifest;
   dataset_id: string;
@@ -776,17 +776,17 @@ export interface Deployment {
   user_id: string;
   status: "active" | "stopping" | "stopped" | (string & {});
   checkpoint_id: string | null;
-  /** the job that deployed it; its billing record is the deployment's */
+  /** the job that made the deployment; the job's billing record bills the deployment */
   job_id: string;
-  /** where it answers, wherever it runs: send requests below it */
+  /** stable address of the deployment: send requests to paths below it */
   url: string;
-  /** where it runs right now */
+  /** current address of a server */
   inference_url: string | null;
   scaling: {
     min_replicas: number;
     max_replicas: number;
   };
-  /** its servers, and the one that is being made */
+  /** the deployment's servers, including one that is starting */
   replicas: Array<{
     worker_id: string | null;
     state: "starting" | "serving" | "stopping" | "ended" | (string & {});
@@ -794,15 +794,15 @@ export interface Deployment {
     inference_url: string | null;
     since: string;
   }>;
-  /** why it has fewer servers than it should */
+  /** why there are fewer servers than required */
   trouble: string | null;
-  /** since then it is billed */
+  /** start of billing */
   created_at: string;
-  /** until then it is billed */
+  /** end of billing */
   stop_requested_at: string | null;
   stopped_at: string | null;
   stopped_by: string | null;
-  /** so far */
+  /** cost so far */
   cost_usd: number;
 }
 
@@ -811,17 +811,17 @@ export interface DeploymentDetail {
   user_id: string;
   status: "active" | "stopping" | "stopped" | (string & {});
   checkpoint_id: string | null;
-  /** the job that deployed it; its billing record is the deployment's */
+  /** the job that made the deployment; the job's billing record bills the deployment */
   job_id: string;
-  /** where it answers, wherever it runs: send requests below it */
+  /** stable address of the deployment: send requests to paths below it */
   url: string;
-  /** where it runs right now */
+  /** current address of a server */
   inference_url: string | null;
   scaling: {
     min_replicas: number;
     max_replicas: number;
   };
-  /** its servers, and the one that is being made */
+  /** the deployment's servers, including one that is starting */
   replicas: Array<{
     worker_id: string | null;
     state: "starting" | "serving" | "stopping" | "ended" | (string & {});
@@ -829,24 +829,24 @@ export interface DeploymentDetail {
     inference_url: string | null;
     since: string;
   }>;
-  /** why it has fewer servers than it should */
+  /** why there are fewer servers than required */
   trouble: string | null;
-  /** since then it is billed */
+  /** start of billing */
   created_at: string;
-  /** until then it is billed */
+  /** end of billing */
   stop_requested_at: string | null;
   stopped_at: string | null;
   stopped_by: string | null;
-  /** so far */
+  /** cost so far */
   cost_usd: number;
-  /** all there ever were */
+  /** all placements, including ended ones */
   placements: Array<{
     placement: number;
-    /** the job that made it */
+    /** the job that made this placement */
     job_id: string;
     worker_id: string | null;
     state: "starting" | "serving" | "stopping" | "ended" | (string & {});
-    /** why it has ended */
+    /** why the placement ended */
     outcome: "worker_lost" | "missing" | "unhealthy" | "stopped" | "failed" | (string & {}) | null;
     inference_url: string | null;
     created_at: string;
@@ -862,28 +862,28 @@ export interface DeploymentStats {
   bucket_s: number;
   total: {
     requests: number;
-    /** that no server answered, or answered with 5xx, or whose answer broke off */
+    /** requests that no server answered, that got a 5xx, or whose answer was cut off */
     errors: number;
-    /** half of the requests took at most so long, to the answer's end */
+    /** median time to the end of the answer; at most 10 % off */
     latency_p50_s: number | null;
-    /** at most a tenth off */
+    /** 99th percentile; at most 10 % off */
     latency_p99_s: number | null;
-    /** as answers say; null: none said */
+    /** sum from the answers' `usage`; null: no answer had it */
     input_tokens: number | null;
     output_tokens: number | null;
   };
-  /** oldest first; those without requests are left out */
+  /** oldest first; buckets without requests are left out */
   buckets: Array<{
-    /** where the bucket begins */
+    /** start of the bucket */
     at: string;
     requests: number;
-    /** that no server answered, or answered with 5xx, or whose answer broke off */
+    /** requests that no server answered, that got a 5xx, or whose answer was cut off */
     errors: number;
-    /** half of the requests took at most so long, to the answer's end */
+    /** median time to the end of the answer; at most 10 % off */
     latency_p50_s: number | null;
-    /** at most a tenth off */
+    /** 99th percentile; at most 10 % off */
     latency_p99_s: number | null;
-    /** as answers say; null: none said */
+    /** sum from the answers' `usage`; null: no answer had it */
     input_tokens: number | null;
     output_tokens: number | null;
   }>;
@@ -893,21 +893,21 @@ export interface BillingSummary {
   user_id: string;
   /** YYYY-MM, UTC */
   period: string;
-  /** of all records, live deployments so far among them, as far as this month bears them */
+  /** this month's share of all records, including live deployments so far */
   total_cost_usd: number;
   by_job_type: Record<string, number>;
-  /** the 100 dearest; a job counts under each of its tags */
+  /** the 100 most expensive tags; a job counts under each of its tags */
   by_tag: Record<string, number>;
-  /** by pipeline_id, the 100 dearest */
+  /** the 100 most expensive pipelines, by pipeline_id */
   by_pipeline: Record<string, number>;
   records: number;
-  /** billed */
+  /** billed GPU hours */
   gpu_hours_total: number;
-  /** input and output, billed */
+  /** billed input and output tokens */
   tokens_total: number;
-  /** of attempts that failed, were cancelled or lost, as far as they are not billed */
+  /** GPU hours of failed, cancelled and lost attempts that are not billed */
   unbilled_gpu_hours: number;
-  /** the part of it that still grows: what live deployments have come to in this month */
+  /** the part of `total_cost_usd` that still grows: live deployments' cost so far this month */
   accruing_usd: number;
   storage: {
     gb_months: number;
@@ -916,7 +916,7 @@ export interface BillingSummary {
   estimated_invoice: {
     currency: "USD";
     lines: Array<{
-      /** `accruing`: live deployments so far; `storage`: where the card has a price for it */
+      /** `accruing`: live deployments so far; `storage`: only if the card has a storage price */
       kind: "jobs" | "accruing" | "storage" | (string & {});
       job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {}) | null;
       description: string;
@@ -924,23 +924,23 @@ export interface BillingSummary {
     }>;
     total_usd: number;
   };
-  /** the invoice at the month's end, if all goes on as it does; of a past month what it is */
+  /** expected invoice at the month's end if usage continues as now; for a past month, its invoice */
   forecast_usd: number;
-  /** of the month that is now, whichever is asked for */
+  /** the current month's budget, whichever month is requested */
   budget: Budget | null;
-  /** by which a job submitted now is billed */
+  /** the rate card for jobs submitted now */
   rate_card: string;
 }
 
 export interface Budget {
-  /** at which submissions are refused with 402; null: none */
+  /** from this amount, submissions get 402; null: no cap */
   cap_usd: number | null;
-  /** from which on submissions are answered with a warning */
+  /** from this amount, submissions get a warning; null: never */
   warning_usd: number | null;
   state: "ok" | "warning" | "exhausted" | (string & {});
-  /** this month: billed, accrued and stored so far */
+  /** cost this month: billed jobs, live deployments and storage so far */
   spent_usd: number;
-  /** what is under way is expected to add this month */
+  /** expected further cost of running work this month */
   committed_usd: number;
   remaining_usd: number | null;
 }
@@ -949,9 +949,9 @@ export interface DailyBilling {
   user_id: string;
   /** YYYY-MM, UTC */
   period: string;
-  /** as in the month's summary */
+  /** the same as in the month's summary */
   total_cost_usd: number;
-  /** each day of the month up to today, and others that bear something */
+  /** each day of the month up to today, and any other day with costs */
   days: Array<{
     /** YYYY-MM-DD, UTC */
     day: string;
@@ -964,7 +964,7 @@ export interface BillingRecord {
   job_id: string;
   user_id: string;
   job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
-  /** sums over the attempts that are billed; then, each where it is known, what was done */
+  /** sums over the billed attempts; then details of the work, each only if it is known */
   metrics: {
     gpu_hours: number;
     gpu_hours_measured: number;
@@ -975,19 +975,19 @@ export interface BillingRecord {
     samples_evaluated: number;
     deployment_lifetime_days: number;
     stored_gb: number;
-    /** `input_tokens` and `output_tokens` */
+    /** `input_tokens` plus `output_tokens` */
     tokens_used?: number;
-    /** of the last attempt: as its worker says, else from its hand-out to its end */
+    /** duration of the last attempt: as its worker reported it, else from dispatch to end */
     duration_sec?: number;
-    /** generate, distill */
+    /** only for generate, distill */
     teacher_model?: string;
-    /** distill; as counted, where its table could be read */
+    /** only for distill; counted if the table could be read, else as reported */
     num_pairs?: number;
-    /** train */
+    /** only for train */
     gpu_type?: string;
-    /** train */
+    /** only for train */
     num_steps?: number;
-    /** train: rows */
+    /** rows; only for train */
     dataset_size?: number;
   };
   /** USD */
@@ -996,25 +996,25 @@ export interface BillingRecord {
   cost_breakdown: Record<string, number>;
   total_cost_usd: number;
   state: "accruing" | "final" | (string & {});
-  /** the name of the card it was computed with */
+  /** the rate card that the cost was computed with */
   rate_card: string;
   rate_card_version: number;
-  /** how the total came about, with the numbers */
+  /** how the total was computed, with the numbers */
   formula: string;
-  /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `rows_not_reported`, `samples_not_reported`: what the control plane counted is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
+  /** `gpu_hours_over_measured`, `gpu_hours_not_reported`: the worker reported more GPU hours than were measured, or none; the measured hours are billed. `rows_not_reported`, `samples_not_reported`: the control plane's count is billed. `usage_over_plausible`: tokens, rows or samples are billed up to what the payload, dataset and time make plausible. */
   flags: string[];
   attempts: Array<{
     attempt: number;
     outcome: "completed" | "failed" | "worker_lost" | "timeout" | "cancelled" | (string & {});
     worker_id: string | null;
     billed: boolean;
-    /** as billed, or as it would be */
+    /** billed, or what would be billed if `billed` were true */
     gpu_hours: number;
     gpu_hours_measured: number;
     gpu_hours_reported: number | null;
-    /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `rows_not_reported`, `samples_not_reported`: what the control plane counted is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
+    /** `gpu_hours_over_measured`, `gpu_hours_not_reported`: the worker reported more GPU hours than were measured, or none; the measured hours are billed. `rows_not_reported`, `samples_not_reported`: the control plane's count is billed. `usage_over_plausible`: tokens, rows or samples are billed up to what the payload, dataset and time make plausible. */
     flags: string[];
-    /** numbers that were cut, as the worker told them */
+    /** reported values of the numbers that were reduced */
     reported?: Record<string, number>;
   }>;
   created_at: string;
@@ -1024,25 +1024,25 @@ export interface Rates {
   rate_card: string;
   version: number;
   currency: "USD";
-  /** `work`: by what a job of each type makes; `metered`: by what any job uses */
+  /** `work`: prices for the output of each job type; `metered`: prices for the usage of any job */
   basis: "work" | "metered" | (string & {});
-  /** by a word of the GPU's name; `default` for any other */
+  /** prices by a word of the GPU's name; `default`: any other GPU */
   gpu_hour: Record<string, number>;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   generation_per_1m_tokens: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   distill_per_1m_tokens: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   audit_per_1k_rows: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   eval_per_100_samples: number;
-  /** of 30 days */
+  /** for 30 days */
   deploy_per_month: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   input_per_1m_tokens: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   output_per_1m_tokens: number;
-  /** USD; 0 where the card has no such price */
+  /** USD; 0 if the card has no such price */
   storage_per_gb_month: number;
 }
 
@@ -1052,11 +1052,11 @@ export interface Estimate {
   expected_usd: number;
   low_usd: number;
   high_usd: number;
-  /** `payload`: computed from it; `history`: from your jobs of this type, one in ten below `low_usd` and one in ten above `high_usd`; `prior`: from a rule of thumb, as there are none yet */
+  /** `payload`: computed from the payload; `history`: from your past jobs of this type, of which one in ten cost less than `low_usd` and one in ten more than `high_usd`; `prior`: from a rule of thumb, because you have no such jobs yet */
   basis: "payload" | "history" | "prior" | (string & {});
-  /** jobs that it stands on */
+  /** number of jobs that the estimate is based on */
   samples: number;
-  /** of the expected cost */
+  /** formula of the expected cost */
   formula: string;
   rate_card: string;
   rate_card_version: number;
@@ -1068,11 +1068,11 @@ export interface RateCard {
   effective_from: string;
   prices: {
     basis: "work";
-    /** per GPU hour, by a word of the GPU's name; `default` for any other */
+    /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
     gpuHour: Record<string, string>;
     /** USD, as decimal text */
     generationPer1mTokens: string;
-    /** without it distillation costs what generation does */
+    /** by default the price of generation */
     distillPer1mTokens?: string;
     /** USD, as decimal text */
     auditPer1kRows: string;
@@ -1082,7 +1082,7 @@ export interface RateCard {
     deployPerMonth: string;
   } | {
     basis: "metered";
-    /** per GPU hour, by a word of the GPU's name; `default` for any other */
+    /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
     gpuHour: Record<string, string>;
     /** USD, as decimal text */
     inputPer1mTokens: string;
@@ -1100,35 +1100,35 @@ export interface RateCard {
 export interface AuditEntry {
   entry_id: number;
   at: string;
-  /** whom it concerns; null: everybody */
+  /** the user concerned; null: all users */
   user_id: string | null;
   action: string;
-  /** what it was done to */
+  /** id of what the action changed */
   subject: string;
-  /** the name of the key that did it */
+  /** the name of the key that did the action */
   created_by: string;
   scope: string;
   before: unknown;
   after: unknown;
-  /** of this entry and the one before: forge-server audit verify */
+  /** hash of this entry and the previous one's hash; `forge-server audit verify` checks it */
   hash: string;
 }
 
 export interface Identity {
   ok: true;
   user_id: string;
-  /** the tenant's name, as people know it */
+  /** the tenant's display name */
   user_name: string;
   key_id: string;
-  /** `created_by` of what is made with this key */
+  /** `created_by` of everything that this key creates */
   key_name: string;
   scope: "user" | "worker" | "admin" | (string & {});
   expires_at: string | null;
-  /** a key was exchanged for it */
+  /** true: a session that a key was exchanged for */
   is_session: boolean;
-  /** what this server can do, for clients that offer it */
+  /** optional features that this server has */
   features: {
-    /** where workflows are shown; null: not configured, or not for this key */
+    /** URL of Temporal's UI; null: not configured, or not visible to this key */
     temporal_ui_url: string | null;
     /** machines can be set up as workers over SSH */
     ssh_workers: boolean;
@@ -1144,18 +1144,18 @@ export interface NewApiKey {
   last4: string;
   created_at: string;
   expires_at: string | null;
-  /** to the minute */
+  /** accurate to the minute */
   last_used_at: string | null;
   revoked_at: string | null;
-  /** how many workers a worker key is for; null: any */
+  /** for a worker key: how many workers it may register; null: any */
   workers: number | null;
-  /** where else their models may be served from */
+  /** other hosts that may serve its workers' models */
   serving_hosts: string[];
-  /** the id of the key that made it, which takes it along when it is revoked */
+  /** the id of the key that created this key; revoking that key revokes this one too */
   made_by: string | null;
-  /** of a session: the id of the key that was exchanged for it */
+  /** for a session: the id of the key exchanged for it */
   session_of: string | null;
-  /** its text, shown here only */
+  /** the key's text, shown only here */
   key: string | null;
 }
 
@@ -1166,33 +1166,33 @@ export interface ApiKey {
   last4: string;
   created_at: string;
   expires_at: string | null;
-  /** to the minute */
+  /** accurate to the minute */
   last_used_at: string | null;
   revoked_at: string | null;
-  /** how many workers a worker key is for; null: any */
+  /** for a worker key: how many workers it may register; null: any */
   workers: number | null;
-  /** where else their models may be served from */
+  /** other hosts that may serve its workers' models */
   serving_hosts: string[];
-  /** the id of the key that made it, which takes it along when it is revoked */
+  /** the id of the key that created this key; revoking that key revokes this one too */
   made_by: string | null;
-  /** of a session: the id of the key that was exchanged for it */
+  /** for a session: the id of the key exchanged for it */
   session_of: string | null;
 }
 
 export interface Limit {
   name: string;
-  /** null: none */
+  /** null: unlimited */
   limit: number | null;
-  /** null: told by request_burst */
+  /** null: see request_burst */
   used: number | null;
-  /** the server's variable that sets it */
+  /** the server's environment variable that sets the limit */
   variable: string;
 }
 
 export interface NewUser {
   user_id: string;
   name: string;
-  /** who it is at the payment processor */
+  /** customer id at the payment processor */
   payment_customer_id: string | null;
   created_at: string;
   /** the user's first key */
@@ -1202,7 +1202,7 @@ export interface NewUser {
 export interface User {
   user_id: string;
   name: string;
-  /** who it is at the payment processor */
+  /** customer id at the payment processor */
   payment_customer_id: string | null;
   created_at: string;
 }
@@ -1213,15 +1213,15 @@ export interface PaymentCustomer {
 
 export interface Worker {
   worker_id: string;
-  /** where it was set up over SSH; null of somebody else's */
+  /** the host, if set up over SSH; null if another tenant's */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
   status: "bootstrapping" | "idle" | "busy" | "error" | "dead" | (string & {});
   status_reason: string | null;
-  /** why it is in `error` */
+  /** why the worker is in `error` */
   error_code: "reported" | "failing" | "unresponsive" | "bootstrap_failed" | (string & {}) | null;
-  /** finishes its job and takes no other */
+  /** true: finishes its job and takes no other */
   draining: boolean;
   current_job_id: string | null;
   /** seconds since the epoch */
@@ -1231,7 +1231,7 @@ export interface Worker {
     memory_gb: number;
   };
   tags: string[];
-  /** the only ones it takes; null: all */
+  /** the only types it takes; null: all */
   job_types: string[] | null;
   version: string | null;
   /** percent */
@@ -1241,21 +1241,21 @@ export interface Worker {
   /** GB */
   mem_total: number | null;
   jobs_handled: number;
-  /** serves every tenant */
+  /** true: serves all tenants */
   shared: boolean;
 }
 
 export interface WorkerDetail {
   worker_id: string;
-  /** where it was set up over SSH; null of somebody else's */
+  /** the host, if set up over SSH; null if another tenant's */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
   status: "bootstrapping" | "idle" | "busy" | "error" | "dead" | (string & {});
   status_reason: string | null;
-  /** why it is in `error` */
+  /** why the worker is in `error` */
   error_code: "reported" | "failing" | "unresponsive" | "bootstrap_failed" | (string & {}) | null;
-  /** finishes its job and takes no other */
+  /** true: finishes its job and takes no other */
   draining: boolean;
   current_job_id: string | null;
   /** seconds since the epoch */
@@ -1265,7 +1265,7 @@ export interface WorkerDetail {
     memory_gb: number;
   };
   tags: string[];
-  /** the only ones it takes; null: all */
+  /** the only types it takes; null: all */
   job_types: string[] | null;
   version: string | null;
   /** percent */
@@ -1275,9 +1275,9 @@ export interface WorkerDetail {
   /** GB */
   mem_total: number | null;
   jobs_handled: number;
-  /** serves every tenant */
+  /** true: serves all tenants */
   shared: boolean;
-  /** null: it registered itself */
+  /** null: the agent registered itself */
   bootstrap: Bootstrap | null;
 }
 
@@ -1285,11 +1285,11 @@ export interface Bootstrap {
   ssh_port: number;
   ssh_user: string;
   ssh_key_path: string;
-  /** the fingerprint that the host must show */
+  /** the expected fingerprint of the host's key */
   ssh_host_key: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
-  /** how often it was set up */
+  /** how often the worker was set up */
   run: number;
   steps: Array<{
     step: "connect" | "script" | "packages" | "repository" | "requirements" | "agent" | "ready" | (string & {});
@@ -1299,7 +1299,7 @@ export interface Bootstrap {
     started_at: string | null;
     ended_at: string | null;
     error: string | null;
-    /** what the machine said, the last 64 KiB of it */
+    /** the last 64 KiB of the machine's output */
     log: string;
   }>;
 }
@@ -1311,13 +1311,13 @@ export interface WorkerSamples {
   bucket_s: number;
   /** oldest first; buckets without heartbeats are left out */
   samples: Array<{
-    /** where the bucket begins */
+    /** start of the bucket */
     at: string;
-    /** percent, mean */
+    /** mean, in percent */
     util: number | null;
-    /** of its minutes' means the largest */
+    /** largest mean of one minute, in percent */
     util_max: number | null;
-    /** GB, mean */
+    /** mean, in GB */
     mem_used: number | null;
     /** GB */
     mem_total: number | null;
@@ -1333,41 +1333,41 @@ export interface Fleet {
     error: number;
     dead: number;
   };
-  /** among idle and busy ones */
+  /** draining workers; they also count as idle or busy */
   draining: number;
   gpus: number;
   busy_gpus: number;
   idle_gpus: number;
-  /** most GPUs first; CPU workers among them */
+  /** most GPUs first; includes CPU workers */
   by_gpu_type: Array<{
     gpu_type: string;
     workers: number;
     gpus: number;
-    /** of workers that run a job */
+    /** GPUs of workers that run a job */
     busy_gpus: number;
-    /** of workers that could take one */
+    /** GPUs of workers that could take a job */
     idle_gpus: number;
   }>;
   /** percent; mean of idle and busy workers that report it */
   util: number | null;
-  /** GB, of these workers */
+  /** GB, sum of idle and busy workers */
   mem_used: number | null;
-  /** GB, of these workers */
+  /** GB, sum of idle and busy workers */
   mem_total: number | null;
 }
 
 export type Command = {
-  /** stop it, and report what it used */
+  /** stop the job, and report its usage */
   type: "cancel_job";
   job_id: string;
 } | {
   /** the job is no longer this worker's: stop it */
   type: "job_lost";
   job_id: string;
-  /** which one, if the worker told: it may have another by now */
+  /** the lost attempt, if the worker reported one; the worker may run another by now */
   attempt?: number;
 } | {
-  /** end what it serves: nobody needs it any more */
+  /** stop serving this deployment: it is not needed */
   type: "stop_deployment";
   deployment_id: string;
 } | {
@@ -1384,32 +1384,32 @@ export interface HandedJob {
   params: Record<string, unknown>;
   attempt: number;
   timeout_s: number;
-  /** ids for what this attempt makes */
+  /** ids of what this attempt creates */
   output_ids: Record<string, string>;
   inputs: JobInput[];
   uploads: {
     artifacts_uri: string | null;
     logs_uri: string;
-    /** PUT below it: files of the artifact */
+    /** PUT the artifact's files below this URL */
     artifacts_url: string;
-    /** PUT below it: what a later attempt goes on from */
+    /** PUT checkpoints for later attempts below it */
     checkpoints_url: string;
-    /** PATCH: the log */
+    /** PATCH the log to this URL */
     log_url: string;
     log_max_bytes: number;
   };
-  /** of a deploy job: its server must refuse requests without this bearer token */
+  /** for a deploy job: its server must refuse requests without this bearer token */
   serving_token?: string;
-  /** what an earlier attempt left to go on from */
+  /** an earlier attempt's checkpoint */
   resume_from: {
-    /** where the worker reads it: a path of this API, or an address */
+    /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** beside an address, which is good for a while: the path of this API */
+    /** if `url` is a full URL, which expires: the path of this API */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
     name: string;
-    /** the attempt that left it */
+    /** the attempt that uploaded the checkpoint */
     attempt: number;
   } | null;
 }
@@ -1417,52 +1417,52 @@ export interface HandedJob {
 export interface JobInput {
   param: string;
   value: string;
-  /** true: there is no such thing for this tenant */
+  /** true: the tenant has no such input */
   withheld?: boolean;
-  /** why it is withheld */
+  /** why the input is withheld */
   reason?: string;
-  /** true: that may pass */
+  /** true: the reason may be temporary */
   retryable?: boolean;
-  /** the bytes, where the control plane has them */
+  /** the input's files, if the control plane has them */
   files?: Array<{
     path: string;
-    /** where the worker reads it: a path of this API, or an address */
+    /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** beside an address, which is good for a while: the path of this API */
+    /** if `url` is a full URL, which expires: the path of this API */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
   }>;
-  /** where else they are */
+  /** where the files are, if not in the control plane */
   uri?: string;
-  /** of a deployment */
+  /** URL of the deployment, if the input is one */
   inference_url?: string;
-  /** what that is asked with, as a bearer token */
+  /** bearer token for `inference_url` */
   inference_token?: string;
 }
 
 export interface ReceivedFile {
   path: string;
-  /** bytes that are there; a part goes on from here */
+  /** number of stored bytes; the next part starts here */
   received: number;
   complete: boolean;
-  /** of the whole file, once it is complete */
+  /** SHA-256 of the whole file; null until complete */
   sha256: string | null;
-  /** PUT the whole file there, with these headers, then ask again: faster than by parts */
+  /** faster than parts: PUT the whole file to this URL with these headers, then repeat the request */
   upload?: {
     url: string;
     headers: Record<string, string>;
   };
 }
 
-/** Every refusal; as application/problem+json (RFC 9457) where the client accepts that */
+/** Every error; as application/problem+json (RFC 9457) if the client accepts that */
 export interface Error {
   error: {
-    /** a stable word in snake_case */
+    /** a stable error code in snake_case */
     code: string;
-    /** for people */
+    /** for people to read */
     message: string;
-    /** the field, parameter or header that is wrong */
+    /** the invalid field, parameter or header */
     param?: string;
     /** the same as in the header x-request-id */
     request_id: string;
@@ -1474,7 +1474,7 @@ export interface Error {
 export interface Operations {
   generate: {
     body: {
-      /** what is asked of the teacher, e.g. question answering */
+      /** the teacher's task, e.g. question answering */
       task: string;
       /** how many rows to write */
       size: number;
@@ -1484,42 +1484,42 @@ export interface Operations {
       domain?: string;
       /** how the rows are written, e.g. concise */
       style?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** what the rows are about, e.g. law */
       domain: string;
       /** how many rows to write */
       num_samples: number;
-      /** what is asked of the teacher, e.g. question answering */
+      /** the teacher's task, e.g. question answering */
       task?: string;
       /** how the rows are written, e.g. concise */
       style?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1528,203 +1528,203 @@ export interface Operations {
     body: {
       /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
       dataset_uri: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   distill: {
     body: {
-      /** a dataset of yours, by its id */
+      /** the id of one of your datasets */
       dataset_id: string;
       /** the model that writes the answers */
       teacher: string;
-      /** the model that is to learn from the answers */
+      /** the model that learns from the answers */
       student_model?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
       dataset_uri: string;
       /** the model that writes the answers */
       teacher_model: string;
-      /** the model that is to learn from the answers */
+      /** the model that learns from the answers */
       student_model?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   train: {
     body: {
-      /** a dataset of yours, by its id */
+      /** the id of one of your datasets */
       dataset_id: string;
       /** the model that is trained, e.g. llama-3-8b */
       model: string;
-      /** how often the dataset is gone through */
+      /** passes over the dataset */
       epochs?: number;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
       dataset_uri: string;
       /** the model that is trained, e.g. llama-3-8b */
       model_id: string;
-      /** how often the dataset is gone through */
+      /** passes over the dataset */
       epochs?: number;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   evaluate: {
     body: {
-      /** a checkpoint of yours, by its id, or a model's name */
+      /** the id of one of your checkpoints, or a model's name */
       checkpoint_id: string;
-      /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+      /** a benchmark's name or a dataset's id, to score the checkpoint on */
       benchmark?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
-      /** a checkpoint of yours, by its id, or a model's name */
+      /** the id of one of your checkpoints, or a model's name */
       model_id: string;
-      /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+      /** a benchmark's name or a dataset's id, to score the checkpoint on */
       benchmark?: string;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   deploy: {
     body: {
-      /** a checkpoint of yours, by its id, or a model's name */
+      /** the id of one of your checkpoints, or a model's name */
       checkpoint_id: string;
-      /** a tag that its worker must carry */
+      /** a tag that the worker must have */
       region?: string;
-      /** servers that are made in any case; 1 by default */
+      /** fewest servers; 1 by default */
       min_replicas?: number;
-      /** servers at most, while idle workers fit; 1 by default */
+      /** most servers, if suitable workers are idle; 1 by default */
       max_replicas?: number;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
-      /** a checkpoint of yours, by its id, or a model's name */
+      /** the id of one of your checkpoints, or a model's name */
       model_id: string;
-      /** a tag that its worker must carry */
+      /** a tag that the worker must have */
       region?: string;
-      /** servers that are made in any case; 1 by default */
+      /** fewest servers; 1 by default */
       min_replicas?: number;
-      /** servers at most, while idle workers fit; 1 by default */
+      /** most servers, if suitable workers are idle; 1 by default */
       max_replicas?: number;
-      /** what the job needs of its worker */
+      /** what the job requires of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
       /** labels to find the job by */
       tags?: string[];
-      /** handed to the worker as it is, e.g. the learning rate */
+      /** passed to the worker unchanged, e.g. the learning rate */
       params?: Record<string, unknown>;
       /** for those who read the job later */
       notes?: string;
-      /** longest an attempt may run, in seconds */
+      /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** how often the job is tried, if its worker fails or is lost */
+      /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1807,41 +1807,41 @@ export interface Operations {
   createPipeline: {
     body: {
       template: "byo-data" | "synthetic" | (string & {});
-      /** by step, what its submission would carry and no earlier step makes */
+      /** payload fields and options of each step that no earlier step provides */
       params?: Record<string, Record<string, unknown>>;
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
-      /** a training for each, with these fields over those of params.train; the best goes on */
+      /** one training for each entry, whose fields override params.train; the best one is used */
       sweep?: Array<Record<string, unknown>>;
-      /** what a sweep's best has most of */
+      /** a sweep's best has the highest value */
       best_by?: string;
       name?: string;
-      /** what must hold to go on */
+      /** conditions that steps must meet */
       gates?: Array<{
         step: string;
         /** e.g. scores.overall >= 0.7 */
         condition: string;
       }>;
-      /** steps that wait for somebody's approval before they begin */
+      /** steps that wait for an approval before they start */
       approvals?: string[];
-      /** most that its jobs may cost */
+      /** the most that the pipeline's jobs may cost */
       budget_usd?: number;
-      /** take an earlier artifact where a step would make the same from the same */
+      /** use an existing artifact if a step would make the same one from the same inputs */
       reuse?: boolean;
       tags?: string[];
     } | {
       steps: PipelineStepSubmission[];
       name?: string;
-      /** what must hold to go on */
+      /** conditions that steps must meet */
       gates?: Array<{
         step: string;
         /** e.g. scores.overall >= 0.7 */
         condition: string;
       }>;
-      /** steps that wait for somebody's approval before they begin */
+      /** steps that wait for an approval before they start */
       approvals?: string[];
-      /** most that its jobs may cost */
+      /** the most that the pipeline's jobs may cost */
       budget_usd?: number;
-      /** take an earlier artifact where a step would make the same from the same */
+      /** use an existing artifact if a step would make the same one from the same inputs */
       reuse?: boolean;
       tags?: string[];
     };
@@ -1865,41 +1865,41 @@ export interface Operations {
   estimatePipeline: {
     body: {
       template: "byo-data" | "synthetic" | (string & {});
-      /** by step, what its submission would carry and no earlier step makes */
+      /** payload fields and options of each step that no earlier step provides */
       params?: Record<string, Record<string, unknown>>;
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
-      /** a training for each, with these fields over those of params.train; the best goes on */
+      /** one training for each entry, whose fields override params.train; the best one is used */
       sweep?: Array<Record<string, unknown>>;
-      /** what a sweep's best has most of */
+      /** a sweep's best has the highest value */
       best_by?: string;
       name?: string;
-      /** what must hold to go on */
+      /** conditions that steps must meet */
       gates?: Array<{
         step: string;
         /** e.g. scores.overall >= 0.7 */
         condition: string;
       }>;
-      /** steps that wait for somebody's approval before they begin */
+      /** steps that wait for an approval before they start */
       approvals?: string[];
-      /** most that its jobs may cost */
+      /** the most that the pipeline's jobs may cost */
       budget_usd?: number;
-      /** take an earlier artifact where a step would make the same from the same */
+      /** use an existing artifact if a step would make the same one from the same inputs */
       reuse?: boolean;
       tags?: string[];
     } | {
       steps: PipelineStepSubmission[];
       name?: string;
-      /** what must hold to go on */
+      /** conditions that steps must meet */
       gates?: Array<{
         step: string;
         /** e.g. scores.overall >= 0.7 */
         condition: string;
       }>;
-      /** steps that wait for somebody's approval before they begin */
+      /** steps that wait for an approval before they start */
       approvals?: string[];
-      /** most that its jobs may cost */
+      /** the most that the pipeline's jobs may cost */
       budget_usd?: number;
-      /** take an earlier artifact where a step would make the same from the same */
+      /** use an existing artifact if a step would make the same one from the same inputs */
       reuse?: boolean;
       tags?: string[];
     };
@@ -1907,9 +1907,9 @@ export interface Operations {
   };
   setPipelineBudget: {
     body: {
-      /** beyond which no step is begun; null: no bound */
+      /** no step starts if the pipeline would then cost more; null: no limit */
       budget_usd: number | null;
-      /** from which on `budget_state` warns; without it 80 % of the budget */
+      /** cost from which `budget_state` is `warning`; by default 80 % of the budget */
       warning_usd?: number | null;
     };
     answer: Pipeline;
@@ -1923,9 +1923,9 @@ export interface Operations {
   };
   approvePipelineStep: {
     body: {
-      /** may be left out where one step waits */
+      /** optional if only one step waits */
       step?: string;
-      /** false rejects it: the pipeline fails */
+      /** false: reject the step; the pipeline fails */
       approved?: boolean;
       note?: string;
     };
@@ -1933,11 +1933,11 @@ export interface Operations {
   };
   resumePipeline: {
     body: {
-      /** do this step and all after it again, completed or not */
+      /** repeat this step and all steps after it, even if completed */
       from?: string;
-      /** in place of the one it had */
+      /** replaces the pipeline's budget */
       budget_usd?: number;
-      /** in place of theirs */
+      /** replace the gates of these steps */
       gates?: Array<{
         step: string;
         /** e.g. scores.overall >= 0.7 */
@@ -2009,7 +2009,7 @@ export interface Operations {
       user_id?: string;
     };
     body: {
-      /** as `files` has it */
+      /** path, as in `files` */
       path: string;
     };
     answer: DownloadTicket;
@@ -2052,7 +2052,7 @@ export interface Operations {
     body: {
       rules: Array<{
         kind: "raw_dataset" | "scored_dataset" | "distilled_dataset" | "checkpoint" | "evaluation_report" | (string & {});
-        /** from its creation on */
+        /** days from the artifact's creation */
         keep_days: number;
       }>;
     };
@@ -2161,9 +2161,9 @@ export interface Operations {
   estimateCost: {
     body: {
       job_type: "generate";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
-        /** what is asked of the teacher, e.g. question answering */
+        /** the teacher's task, e.g. question answering */
         task: string;
         /** how many rows to write */
         size: number;
@@ -2173,247 +2173,247 @@ export interface Operations {
         domain?: string;
         /** how the rows are written, e.g. concise */
         style?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** what the rows are about, e.g. law */
         domain: string;
         /** how many rows to write */
         num_samples: number;
-        /** what is asked of the teacher, e.g. question answering */
+        /** the teacher's task, e.g. question answering */
         task?: string;
         /** how the rows are written, e.g. concise */
         style?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "audit";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
         /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
         dataset_uri: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "distill";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
-        /** a dataset of yours, by its id */
+        /** the id of one of your datasets */
         dataset_id: string;
         /** the model that writes the answers */
         teacher: string;
-        /** the model that is to learn from the answers */
+        /** the model that learns from the answers */
         student_model?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
         dataset_uri: string;
         /** the model that writes the answers */
         teacher_model: string;
-        /** the model that is to learn from the answers */
+        /** the model that learns from the answers */
         student_model?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "train";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
-        /** a dataset of yours, by its id */
+        /** the id of one of your datasets */
         dataset_id: string;
         /** the model that is trained, e.g. llama-3-8b */
         model: string;
-        /** how often the dataset is gone through */
+        /** passes over the dataset */
         epochs?: number;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
         dataset_uri: string;
         /** the model that is trained, e.g. llama-3-8b */
         model_id: string;
-        /** how often the dataset is gone through */
+        /** passes over the dataset */
         epochs?: number;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "evaluate";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
-        /** a checkpoint of yours, by its id, or a model's name */
+        /** the id of one of your checkpoints, or a model's name */
         checkpoint_id: string;
-        /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+        /** a benchmark's name or a dataset's id, to score the checkpoint on */
         benchmark?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
-        /** a checkpoint of yours, by its id, or a model's name */
+        /** the id of one of your checkpoints, or a model's name */
         model_id: string;
-        /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
+        /** a benchmark's name or a dataset's id, to score the checkpoint on */
         benchmark?: string;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "deploy";
-      /** `resources` and the like included */
+      /** the job's payload, with options such as `resources` */
       payload: {
-        /** a checkpoint of yours, by its id, or a model's name */
+        /** the id of one of your checkpoints, or a model's name */
         checkpoint_id: string;
-        /** a tag that its worker must carry */
+        /** a tag that the worker must have */
         region?: string;
-        /** servers that are made in any case; 1 by default */
+        /** fewest servers; 1 by default */
         min_replicas?: number;
-        /** servers at most, while idle workers fit; 1 by default */
+        /** most servers, if suitable workers are idle; 1 by default */
         max_replicas?: number;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
-        /** a checkpoint of yours, by its id, or a model's name */
+        /** the id of one of your checkpoints, or a model's name */
         model_id: string;
-        /** a tag that its worker must carry */
+        /** a tag that the worker must have */
         region?: string;
-        /** servers that are made in any case; 1 by default */
+        /** fewest servers; 1 by default */
         min_replicas?: number;
-        /** servers at most, while idle workers fit; 1 by default */
+        /** most servers, if suitable workers are idle; 1 by default */
         max_replicas?: number;
-        /** what the job needs of its worker */
+        /** what the job requires of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
         /** labels to find the job by */
         tags?: string[];
-        /** handed to the worker as it is, e.g. the learning rate */
+        /** passed to the worker unchanged, e.g. the learning rate */
         params?: Record<string, unknown>;
         /** for those who read the job later */
         notes?: string;
-        /** longest an attempt may run, in seconds */
+        /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** how often the job is tried, if its worker fails or is lost */
+        /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       };
     };
@@ -2441,7 +2441,7 @@ export interface Operations {
     body: {
       /** USD a month (UTC) at which submissions are refused with 402; null: no cap */
       cap_usd: number | null;
-      /** from which on submissions warn; without it 80 % of the cap; null: never */
+      /** USD from which submissions get a warning; by default 80 % of the cap; null: never */
       warning_usd?: number | null;
     };
     answer: {
@@ -2467,11 +2467,11 @@ export interface Operations {
       effective_from?: string;
       prices: {
         basis: "work";
-        /** per GPU hour, by a word of the GPU's name; `default` for any other */
+        /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
         gpuHour: Record<string, string>;
         /** USD, as decimal text */
         generationPer1mTokens: string;
-        /** without it distillation costs what generation does */
+        /** by default the price of generation */
         distillPer1mTokens?: string;
         /** USD, as decimal text */
         auditPer1kRows: string;
@@ -2481,7 +2481,7 @@ export interface Operations {
         deployPerMonth: string;
       } | {
         basis: "metered";
-        /** per GPU hour, by a word of the GPU's name; `default` for any other */
+        /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
         gpuHour: Record<string, string>;
         /** USD, as decimal text */
         inputPer1mTokens: string;
@@ -2529,13 +2529,13 @@ export interface Operations {
   createApiKey: {
     body: {
       name?: string;
-      /** a user's key makes user and worker keys only */
+      /** a user key can create only user and worker keys */
       scope?: "user" | "worker" | "admin" | (string & {});
-      /** from then on it opens nothing; by default never, and no later than the key that makes it */
+      /** the key is invalid from then on; by default never; no later than the key that creates it */
       expires_at?: string | null;
-      /** of a worker key: it registers so many workers, and acts for no other; by default for any */
+      /** for a worker key: how many workers it may register and act for; by default any number */
       workers?: number | null;
-      /** with `workers`: hosts that their models may be served from, besides the workers' own addresses */
+      /** with `workers`: hosts that may serve the workers' models, besides the workers' own addresses */
       serving_hosts?: string[];
     };
     answer: NewApiKey;
@@ -2641,7 +2641,7 @@ export interface Operations {
   };
   bootstrapWorker: {
     body: {
-      /** trusted from now on, where the machine was made anew */
+      /** the machine's new host key, if it was reinstalled; trusted from now on */
       ssh_host_key?: string;
     };
     answer: WorkerDetail;
@@ -2655,9 +2655,9 @@ export interface Operations {
         count?: number;
       };
       tags?: string[];
-      /** the only ones it takes */
+      /** the only types it takes */
       job_types?: string[] | null;
-      /** the only ones it serves */
+      /** the only tenants served */
       tenants?: string[] | null;
       version?: string;
       boot_id?: string;
@@ -2666,10 +2666,10 @@ export interface Operations {
     } | {
       ssh_host: string;
       ssh_user: string;
-      /** a file in the directory of your SSH keys on the server; `~/.ssh/x` is `x` there */
+      /** name of a file in your SSH key directory on the server; `~/.ssh/x` means `x` */
       ssh_key_path?: string;
       ssh_port?: number;
-      /** the host must show this key; without it the first one it shows is trusted, and kept */
+      /** the host key to expect; by default the first key that the host shows is trusted and stored */
       ssh_host_key?: string;
       gpu_count: number;
       gpu_type: string;
@@ -2681,7 +2681,7 @@ export interface Operations {
       };
       worker_id?: string;
       tags?: string[];
-      /** true: only say what would be done */
+      /** true: only report what the setup would do */
       plan?: boolean;
     };
     answer: {
@@ -2690,7 +2690,7 @@ export interface Operations {
         does: string;
         command: string | null;
       }>;
-      /** what is written to the machine, by name */
+      /** contents of the files to write, by name */
       files: Record<string, string>;
     };
   };
@@ -2708,11 +2708,11 @@ export interface Operations {
       job_id?: string | null;
       attempt?: number | null;
       progress?: number | null;
-      /** numbers that its job reported, by name */
+      /** numbers that the job reported, by name */
       metrics?: unknown;
-      /** what it serves */
+      /** deployments that the worker serves */
       deployments?: string[];
-      /** of those, what does not answer right now */
+      /** those of `deployments` that do not answer now */
       unhealthy_deployments?: string[];
     };
     answer: {
@@ -2725,7 +2725,7 @@ export interface Operations {
     body: {
       worker_id: string;
       wait_seconds?: number;
-      /** a secret of the worker's, random for each job: without it an attempt that was handed out with it takes no file, log or result, and is not handed out again */
+      /** a random secret that the worker makes for each job. If an attempt was dispatched with a token, uploads of its files, log and result need the token, and so does dispatching it again */
       lease_token?: string | null;
     };
     answer: HandedJob | {
@@ -2740,9 +2740,9 @@ export interface Operations {
       attempt?: number | null;
       metrics?: Record<string, unknown>;
       logs_uri?: string | null;
-      /** the one that it gave to next_job, if any */
+      /** the token sent to next_job, if any */
       lease_token?: string | null;
-      /** true: the worker takes no other job. Otherwise it may be assigned the next one at once */
+      /** true: the worker takes no other job; false: it may be assigned its next job at once */
       leaving?: boolean;
       status: "completed";
       result?: Record<string, unknown>;
@@ -2753,9 +2753,9 @@ export interface Operations {
       attempt?: number | null;
       metrics?: Record<string, unknown>;
       logs_uri?: string | null;
-      /** the one that it gave to next_job, if any */
+      /** the token sent to next_job, if any */
       lease_token?: string | null;
-      /** true: the worker takes no other job. Otherwise it may be assigned the next one at once */
+      /** true: the worker takes no other job; false: it may be assigned its next job at once */
       leaving?: boolean;
       status: "failed";
       error?: string;

@@ -12,7 +12,10 @@ interface Props {
   type: JobType;
   step: StepDraft;
   included: readonly JobType[];
-  /** The message for a place, if it should be shown. */
+  /**
+   * The error message of a field, if it should be shown. `place` is the field's path, such as `params.train.epochs` or
+   * `gate.train`.
+   */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;
   /** Only for the training step. */
