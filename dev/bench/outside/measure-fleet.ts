@@ -49,7 +49,7 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
         { forge: received },
         { generatorShare },
       ),
-      await compareCpu(stage, scale, options),
+      await compareCpu(stage, scale, { ...options, ...(await forge.startApiServer()) }),
     ];
   } finally {
     await db.end();
@@ -83,7 +83,7 @@ async function compareCpu(
   return rowOf(
     {
       id: "P6",
-      what: `CPU of the server with ${workers.toLocaleString("en")} workers that poll and send heartbeats`,
+      what: `CPU of an API server with ${workers.toLocaleString("en")} workers that poll and send heartbeats`,
       unit: "% of a core",
       goal: { of: "ratio", atMost: 1.5 },
     },
@@ -102,7 +102,7 @@ export async function measureParkedPolls(stage: Stage, scale: Scale): Promise<Ro
     const forge = await stage.startForge(NEVER_SILENT);
     try {
       await insertWorkers(forge.databaseUrl, workers);
-      const options = { ...forge, workers, seconds };
+      const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
       // Compiles the code and fills the caches, whose memory does not grow with the polls.
       await generator.run("parkPolls", { ...options, workers: Math.ceil(workers / 10) });
       const { kibPerPoll, addedCpuShare } = await generator.run("parkPolls", options);

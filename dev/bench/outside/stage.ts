@@ -30,6 +30,8 @@ export interface Forge {
   workerKey: string;
   databaseUrl: string;
   pid: number;
+  /** Starts another process that only serves the API, as installations with many workers have. */
+  startApiServer(): Promise<{ url: string; pid: number }>;
   stop(): Promise<void>;
 }
 
@@ -141,6 +143,10 @@ export class Stage {
       workerKey: stack.keys.workerKey,
       databaseUrl: stack.databaseUrl,
       pid: stack.server?.pid ?? 0,
+      startApiServer: async () => {
+        const url = await stack.startAnotherServer();
+        return { url, pid: stack.otherServers.at(-1)?.pid ?? 0 };
+      },
       stop: async () => {
         await stack.stop();
         this.forges.delete(stack);
