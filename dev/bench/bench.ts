@@ -40,7 +40,7 @@ const SHORT = {
   statusCalls: 300,
   workers: 150,
   idleWindows: 1,
-  windows: 5,
+  windows: 7,
   // Shorter than in the full form, so that short windows have enough heartbeats.
   heartbeatS: 1,
   windowS: 1,
