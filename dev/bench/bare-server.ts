@@ -34,7 +34,5 @@ const server = createServer((request, response) => {
 process.on("disconnect", () => process.exit());
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
-  // The two benchmarks start it with and without a channel.
-  if (process.send) process.send(`http://127.0.0.1:${port}`);
-  else process.stdout.write(`${port}\n`);
+  process.send?.(`http://127.0.0.1:${port}`);
 });

@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SimulatedFleet } from "../simulator/fleet";
-import { cpuSeconds } from "../stack/cpu-time";
+import { cpuShares, residentKib } from "../stack/cpu-time";
 import { checkoutRoot } from "../stack/paths";
 import type { Stack } from "../stack/stack";
 import { quantile } from "./dispatch-latency";
@@ -38,19 +37,6 @@ const SETTLE_MS = 1_000;
 /** As long as the longest interval of a background loop. */
 const IDLE_WINDOW_MS = 2_000;
 
-function rssMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
-}
-
-/** Measures the share of a core that each process uses during this time. */
-async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
-  const before = pids.map(cpuSeconds);
-  const began = performance.now();
-  await sleep(forMs);
-  const tookS = (performance.now() - began) / 1000;
-  return pids.map((pid, at) => (cpuSeconds(pid) - (before[at] ?? 0)) / tookS);
-}
-
 /**
  * The median share of a core without requests. A new process collects the garbage of its start
  * once.
@@ -80,9 +66,8 @@ export async function measureWaitingFleet(
   apiUrl: string,
   { workers, idleWindows, windows, windowS, heartbeatS }: FleetScale,
 ): Promise<Loads[]> {
-  const server = spawn(process.execPath, [join(checkoutRoot(), "dist/dev/bench/bare-server.js")], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const program = join(checkoutRoot(), "dist/dev/bench/bare-server.js");
+  const server = fork(program, { execArgv: [] });
   const fleets: SimulatedFleet[] = [];
   const heartbeatMs = heartbeatS * 1000;
   const startFleet = async (url: string, workerKey: string): Promise<void> => {
@@ -94,7 +79,7 @@ export async function measureWaitingFleet(
     await fleet.start();
   };
   try {
-    const bareUrl = `http://127.0.0.1:${await firstLine(server)}`;
+    const [bareUrl] = (await once(server, "message")) as [string];
     const forgePid = stack.otherServers.at(-1)?.pid ?? 0;
     const barePid = server.pid ?? 0;
     const pids = [forgePid, barePid];
@@ -110,7 +95,7 @@ export async function measureWaitingFleet(
       const load = (pid: number, at: number): Load => ({
         idleShare: idle[at] ?? 0,
         cpuShare: shares[at] ?? 0,
-        rssMb: rssMb(pid),
+        rssMb: residentKib(pid) / 1024,
       });
       loads.push({ forge: load(forgePid, 0), bare: load(barePid, 1) });
     }
@@ -119,10 +104,4 @@ export async function measureWaitingFleet(
     await Promise.all(fleets.map((fleet) => fleet.stop()));
     server.kill();
   }
-}
-
-async function firstLine(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error("no stdout");
-  const [chunk] = (await once(child.stdout, "data")) as [Buffer];
-  return chunk.toString().trim();
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fieldsOf } from "./process-table";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fieldsOf } from "../../platform/process-fields";
 
 /**
  * CPU time of a process so far, in seconds. Sums up its threads, whose times are in ns; the time of
@@ -14,6 +15,19 @@ export function cpuSeconds(pid: number): number {
   );
   return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
 }
+
+/** Measures the share of a core that each process uses during this time. */
+export async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
+  const before = pids.map(cpuSeconds);
+  const began = performance.now();
+  await sleep(forMs);
+  const tookS = (performance.now() - began) / 1000;
+  return pids.map((pid, at) => (cpuSeconds(pid) - (before[at] ?? 0)) / tookS);
+}
+
+/** Resident memory of a process. */
+export const residentKib = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 
 /** Linux's unit of process times. */
 const TICKS_PER_S = 100;

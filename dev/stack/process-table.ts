@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { fieldsOf } from "../../platform/process-fields";
 
 /**
  * The start time of a process, in a system-specific format; "" if it does not exist. Process ids
@@ -16,13 +17,6 @@ export function startTime(pid: number): string {
   } catch {
     return "";
   }
-}
-
-/** Fields of proc_pid_stat(5), from the third on. Linux only. */
-export function fieldsOf(pid: number): string[] {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field, a name in parentheses, may contain spaces.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 /** PF_KTHREAD of Linux's include/linux/sched.h. */
@@ -43,6 +37,14 @@ export const processesNaming = (directory: string): number[] =>
       readFileSync(`/proc/${pid}/${file}`, "utf8").includes(directory),
     ),
   ).filter((pid) => pid !== process.pid);
+
+/** Children of a process whose command contains a text. Linux only. */
+export const childrenRunning = (parent: number | undefined, command: string): number[] =>
+  processesOfWhich(
+    (pid) =>
+      Number(fieldsOf(pid)[1]) === parent &&
+      readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(command),
+  );
 
 /** Processes that are starting: they have no command and no environment yet. Linux only. */
 export const processesStarting = (): number[] =>

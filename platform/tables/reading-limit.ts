@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { fieldsOf } from "../process-fields";
 
 /** How often `isReached` has to be called. */
 export const TICK_MS = 100;
@@ -48,12 +48,8 @@ export class ReadingLimit {
 /** CPU time of a process so far. */
 function cpuMs(pid: number | undefined): number {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // Fields 14 and 15, utime and stime; the second field is the name, in parentheses.
-    const [user, system] = stat
-      .slice(stat.lastIndexOf(")") + 2)
-      .split(" ")
-      .slice(11, 13);
+    // utime and stime: fields 14 and 15.
+    const [user, system] = fieldsOf(pid ?? 0).slice(11, 13);
     return (Number(user) + Number(system)) * MS_PER_TICK;
   } catch {
     return Number.NaN;

@@ -61,15 +61,6 @@ export async function recordWake(
   );
 }
 
-export async function findComparedDeployment(db: Queryable, deploymentId: string) {
-  return await maybeOne<DeploymentWake & Pick<DeploymentRow, "status"> & { is_due: boolean }>(
-    db,
-    `select deployment_id, user_id, asked, status, ${IS_DUE} as is_due
-     from deployments where deployment_id = $1`,
-    [deploymentId],
-  );
-}
-
 const placementExists = (condition: string): string => `exists (
   select from placements p where p.deployment_id = deployments.deployment_id and ${condition})`;
 
@@ -86,6 +77,15 @@ const IS_DUE = `case when status = 'stopping' then not ${placementExists("p.stat
     select count(*) from placements p
     where p.deployment_id = deployments.deployment_id and p.state <> 'ended'
       and p.state in ('starting', 'serving')) end`;
+
+export async function findComparedDeployment(db: Queryable, deploymentId: string) {
+  return await maybeOne<DeploymentWake & Pick<DeploymentRow, "status"> & { is_due: boolean }>(
+    db,
+    `select deployment_id, user_id, asked, status, ${IS_DUE} as is_due
+     from deployments where deployment_id = $1`,
+    [deploymentId],
+  );
+}
 
 export const DEPLOYMENTS: ComparedRows = {
   table: "deployments",

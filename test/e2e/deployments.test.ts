@@ -4,8 +4,8 @@ import {
   type Deployment,
   deploy,
   read,
+  ServingWorkers,
   serving,
-  servingWorker,
   stop,
   until,
 } from "../support/deployments";
@@ -19,7 +19,7 @@ import type { DispatchedJob } from "../support/test-worker";
  * The life of a deployed model over real HTTP: its workers die, stop reporting it, or get commands.
  */
 let forge: Forge;
-const workers: ServingWorker[] = [];
+const workers = new ServingWorkers();
 const made: string[] = [];
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
 /** Each test uses its own deployments and workers, and leaves none active. */
 afterEach(async () => {
   for (const id of made.splice(0)) await stop(forge.user, id);
-  await Promise.all(workers.splice(0).map((worker) => worker.die()));
+  await workers.end();
   await forge.endTest();
 }, 60_000);
 
@@ -45,11 +45,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-async function workerOf(id: string): Promise<ServingWorker> {
-  const worker = await servingWorker(forge, id);
-  workers.push(worker);
-  return worker;
-}
+const workerOf = (id: string) => workers.start(forge, id);
 
 async function deployed(more: object = {}): Promise<Deployment> {
   const deployment = await deploy(forge.user, more);
@@ -117,7 +113,7 @@ test("a worker that comes back after a network failure gets the command to stop 
   await until(forge.user, one.deployment_id, "on c2", (now) => serving(now).join() === "c2");
   const back = new ServingWorker(await forge.worker("c1"));
   for (const [id, model] of first.served) back.served.set(id, model);
-  workers.push(back.start());
+  workers.all.push(back.start());
   await waitFor("the zombie to stop it", () => back.stopped.includes(one.deployment_id));
   expect(serving(await read(forge.user, one.deployment_id))).toEqual(["c2"]);
 });
@@ -205,7 +201,7 @@ test("it has as many servers as requested, each on its own worker; more while wo
     return models.size === 3;
   });
   // One of the servers is gone, and its worker does not know yet: the others get the requests.
-  const broken = workers[0]?.served.get(id);
+  const broken = workers.all[0]?.served.get(id);
   await broken?.stop();
   for (let n = 0; n < 10; n++) expect((await ask(one.url)).status).toBe(200);
   const scaled = await forge.user.call<Deployment>("PATCH", `/api/deployments/${id}`, {

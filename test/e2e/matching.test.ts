@@ -128,21 +128,22 @@ async function submit(queue: QueuedJob[]): Promise<void> {
   );
 }
 
+const ANY = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [],
+  avoid: [],
+};
+
 /** Makes shared workers busy: the matcher itself assigns one job to each. */
 async function occupy(fleet: Fleet): Promise<Holding[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
   for (const { workerId, serves } of busy) {
     const jobId = `holding_${workerId}`;
-    const needs = {
-      jobType: "audit" as const,
-      gpuCount: 0,
-      gpuTokens: [],
-      memoryGb: 0,
-      tags: [],
-      avoid: [],
-    };
-    await submit([{ ...needs, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
+    await submit([{ ...ANY, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
     await execute(
       pool,
       `update attempts set state = 'assigned', worker_id = $2, shared_for = $3 where job_id = $1`,
@@ -152,15 +153,6 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
   }
   return busy.map((each) => ({ ...each, userId: each.serves ?? "" }));
 }
-
-const ANY = {
-  jobType: "audit" as const,
-  gpuCount: 0,
-  gpuTokens: [],
-  memoryGb: 0,
-  tags: [],
-  avoid: [],
-};
 
 const rankings = fc.constantFrom([], [], ["ann"], ["ann", "bob"], ["*"]);
 
@@ -252,15 +244,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
 });
 
 test("a worker that has an attempt gets no other, whatever its status", async () => {
-  const same = {
-    userId: "ann",
-    jobType: "audit" as const,
-    gpuCount: 0,
-    gpuTokens: [],
-    memoryGb: 0,
-    tags: [],
-    avoid: [],
-  };
+  const same = { ...ANY, userId: "ann" };
   const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
   const fleet = ["a", "b"].map((workerId) => ({
     ...same,

@@ -7,18 +7,17 @@ import {
   type Deployment,
   deploy,
   read,
+  ServingWorkers,
   serving,
-  servingWorker,
   stop,
   until,
 } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
-import type { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 
 /** Deployments whose workflow and rows differ, because Postgres or Temporal has lost something. */
 let forge: Forge;
-const workers: ServingWorker[] = [];
+const workers = new ServingWorkers();
 
 beforeAll(async () => {
   forge = await startForge(
@@ -32,19 +31,14 @@ beforeAll(async () => {
 }, 120_000);
 
 afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.die()));
-  workers.length = 0;
+  await workers.end();
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
 
-async function addWorker(id: string): Promise<ServingWorker> {
-  const worker = await servingWorker(forge, id);
-  workers.push(worker);
-  return worker;
-}
+const addWorker = (id: string) => workers.start(forge, id);
 
 const workflowOf = (id: string) => forge.ctx.temporal.workflow.getHandle(deploymentWorkflowId(id));
 

@@ -7,11 +7,10 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import type { ObjectStore } from "../../platform/store/object-store";
 import { findBillingRecord } from "../../services/billing/billing-records";
-import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
+import { deploy, read, ServingWorkers, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { countWaiting, withLock } from "../support/locks";
-import type { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 
 /**
@@ -19,7 +18,7 @@ import { slowTest } from "../support/slow";
  * killed.
  */
 let forge: Forge;
-const workers: ServingWorker[] = [];
+const workers = new ServingWorkers();
 
 beforeAll(async () => {
   forge = await startForge(
@@ -34,7 +33,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.die()));
+  await workers.end();
   await forge.endTest();
 }, 90_000);
 
@@ -42,11 +41,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-async function workerOf(id: string): Promise<ServingWorker> {
-  const worker = await servingWorker(forge, id);
-  workers.push(worker);
-  return worker;
-}
+const workerOf = (id: string) => workers.start(forge, id);
 
 interface Record {
   state: string;

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { childrenRunning } from "../../dev/stack/process-table";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -31,18 +31,8 @@ afterEach(async () => {
 });
 
 /** The processes of a server that read tables. */
-function readersOf(server: number | undefined): number[] {
-  return readdirSync("/proc").flatMap((entry) => {
-    try {
-      const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
-      const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-      const isReader = readFileSync(`/proc/${entry}/cmdline`, "utf8").includes("engine-process");
-      return parent === server && isReader ? [Number(entry)] : [];
-    } catch {
-      return [];
-    }
-  });
-}
+const readersOf = (server: number | undefined): number[] =>
+  childrenRunning(server, "engine-process");
 
 slowTest(
   "a server that stands still while it counts rows bills them all",

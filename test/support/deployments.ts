@@ -28,6 +28,21 @@ export interface Deployment {
 
 const CHECKPOINT = { checkpoint_id: "ckpt" };
 
+/** The serving workers of a test file, which end together. */
+export class ServingWorkers {
+  readonly all: ServingWorker[] = [];
+
+  async start(forge: Forge, id: string): Promise<ServingWorker> {
+    const worker = await servingWorker(forge, id);
+    this.all.push(worker);
+    return worker;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.all.splice(0).map((worker) => worker.die()));
+  }
+}
+
 export async function servingWorker(forge: Forge, id: string): Promise<ServingWorker> {
   return new ServingWorker(await forge.worker(id)).start();
 }

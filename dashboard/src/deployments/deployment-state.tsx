@@ -1,10 +1,10 @@
 import type { Deployment } from "@forge/sdk";
 import { Money } from "../ui/money";
-import { type Mark, Status } from "../ui/status-mark";
+import { type Look, type Mark, Status } from "../ui/status-mark";
 
 type State = "serving" | "degraded" | "starting" | "down" | "stopping" | "stopped";
 
-const STATES: Record<State, { mark: Mark; name: string }> = {
+const STATES: Record<State, Look> = {
   serving: { mark: "completed", name: "Serving" },
   degraded: { mark: "assigned", name: "Degraded" },
   starting: { mark: "provisioning", name: "Starting" },

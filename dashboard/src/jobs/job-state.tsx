@@ -1,8 +1,7 @@
-import { type Mark, Status } from "../ui/status-mark";
+import { type Look, lookOf, type Mark, Status } from "../ui/status-mark";
 import type { JobData } from "./job-data";
 
-/** An unknown status, of a newer server, is shown as it is. */
-const STATUSES: Record<string, { mark: Mark; name: string }> = {
+const STATUSES: Record<string, Look> = {
   pending: { mark: "pending", name: "Pending" },
   provisioning_worker: { mark: "provisioning", name: "Provisioning" },
   assigned: { mark: "assigned", name: "Assigned" },
@@ -11,8 +10,8 @@ const STATUSES: Record<string, { mark: Mark; name: string }> = {
   failed: { mark: "failed", name: "Failed" },
 };
 
-export const statusName = (raw: string): string => STATUSES[raw]?.name ?? raw;
-export const statusMark = (raw: string): Mark => STATUSES[raw]?.mark ?? "pending";
+export const statusName = (raw: string): string => lookOf(STATUSES, raw).name;
+export const statusMark = (raw: string): Mark => lookOf(STATUSES, raw).mark;
 
 type Stated = Pick<JobData, "raw_status" | "error_code" | "cancel_requested_at">;
 

@@ -13,6 +13,16 @@ export type Mark =
   | "waiting"
   | "skipped";
 
+/** How a state is shown. */
+export interface Look {
+  mark: Mark;
+  name: string;
+}
+
+/** A state that only a newer server knows is shown as it is. */
+export const lookOf = (looks: Record<string, Look>, state: string): Look =>
+  looks[state] ?? { mark: "pending", name: state };
+
 const RING = { cx: 7, cy: 7, r: 5.25, fill: "none", stroke: "currentColor", strokeWidth: 1.5 };
 
 const SHAPES: Record<Mark, React.ReactElement> = {

@@ -1,10 +1,10 @@
 import type { Worker } from "@forge/sdk";
 import { ABSENT, formatDuration } from "../ui/format";
-import { type Mark, Status } from "../ui/status-mark";
+import { type Look, lookOf, type Mark, Status } from "../ui/status-mark";
 import { useNow } from "../ui/ticker";
 
 /** Problems first, then busy workers, then idle ones. */
-const STATUSES: Record<string, { mark: Mark; name: string }> = {
+const STATUSES: Record<string, Look> = {
   error: { mark: "failed", name: "Error" },
   dead: { mark: "cancelled", name: "Dead" },
   bootstrapping: { mark: "provisioning", name: "Setting up" },
@@ -13,15 +13,13 @@ const STATUSES: Record<string, { mark: Mark; name: string }> = {
 };
 
 export const workerMark = ({ status }: Pick<Worker, "status">): Mark =>
-  STATUSES[status]?.mark ?? "pending";
+  lookOf(STATUSES, status).mark;
 
 export const workerStateName = ({
   status,
   draining,
 }: Pick<Worker, "status" | "draining">): string =>
-  draining && (status === "idle" || status === "busy")
-    ? "Draining"
-    : (STATUSES[status]?.name ?? status);
+  draining && (status === "idle" || status === "busy") ? "Draining" : lookOf(STATUSES, status).name;
 
 export const WorkerStatus = ({ worker }: { worker: Worker }) => (
   <Status

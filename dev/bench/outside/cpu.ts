@@ -25,14 +25,6 @@ export class CostNotes {
     return result;
   }
 
-  /** CPU ms per unit of work of these processes in the last round. */
-  totalOfLast(parts: string[]): number {
-    const isOf = (name: string): boolean =>
-      parts.some((part) => name.startsWith(`CPU ms of ${part} `));
-    const named = [...this.costs].filter(([name]) => isOf(name));
-    return named.reduce((sum, [, values]) => sum + (values.at(-1) ?? 0), 0);
-  }
-
   /** Medians without the first round, which is the warm-up. */
   medians(): Record<string, number> {
     const entries = [...this.costs].map(([name, values]) => [name, median(values.slice(1))]);
@@ -41,7 +33,7 @@ export class CostNotes {
 }
 
 /** CPU time of the processes so far, in seconds. Linux only; empty elsewhere. */
-function cpuOf(stage: Stage, forge: Forge): Record<string, number> {
+export function cpuOf(stage: Stage, forge: Forge): Record<string, number> {
   if (process.platform !== "linux") return {};
   return {
     "forge-server": totalCpuSeconds(forge.pid),

@@ -1,4 +1,4 @@
-import { CostNotes } from "./cpu";
+import { cpuOf } from "./cpu";
 import { interleaveAll } from "./rounds";
 import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
@@ -7,6 +7,8 @@ import type { Forge, Stage } from "./stage";
 
 /** The reconciler would start the workflows of the queued rows during the measurement. */
 const NO_RECONCILER = { FORGE_RECONCILE_AFTER_S: "86400" };
+
+const PARTS = ["forge-server", "Postgres", "Temporal"];
 
 const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
 
@@ -37,9 +39,11 @@ export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> 
     return forge;
   };
   const costOn = async (forge: Forge): Promise<number> => {
-    const costs = new CostNotes(stage, forge, jobs);
-    await costs.note("job", () => generator.run("runJobs", { ...forge, workers, jobs, inFlight }));
-    return costs.totalOfLast(["forge-server", "Postgres", "Temporal"]);
+    const before = cpuOf(stage, forge);
+    await generator.run("runJobs", { ...forge, workers, jobs, inFlight });
+    const after = cpuOf(stage, forge);
+    const secondsOf = (part: string): number => (after[part] ?? 0) - (before[part] ?? 0);
+    return (1000 * PARTS.reduce((sum, part) => sum + secondsOf(part), 0)) / jobs;
   };
   try {
     const few = await startWith(FEW);

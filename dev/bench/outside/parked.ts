@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cpuSeconds } from "../../stack/cpu-time";
+import { cpuShares, residentKib } from "../../stack/cpu-time";
 import { Fleet } from "./fleet";
 import { encode, HttpConnection } from "./http-connection";
 
@@ -66,11 +65,6 @@ export async function parkPolls(options: ParkedOptions): Promise<ParkedPolls> {
 }
 
 async function cpuShare({ pid, seconds }: ParkedOptions): Promise<number> {
-  const before = cpuSeconds(pid);
-  const began = performance.now();
-  await sleep(seconds * 1000);
-  return (cpuSeconds(pid) - before) / ((performance.now() - began) / 1000);
+  const [share = Number.NaN] = await cpuShares([pid], seconds * 1000);
+  return share;
 }
-
-const residentKib = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
