@@ -148,10 +148,10 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  /** Whether the worker may hold an attempt: cheaper to read than a dispatch that finds none. */
+  // False: the worker holds no attempt, so skip the dispatch statement.
   let mayHold = offer.holds;
   for (;;) {
-    const waiter = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
+    const waiting = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
       if (signal.aborted) {
         if (signal.reason !== "closing") {
@@ -192,12 +192,12 @@ async function nextJob(
         return { commands: [{ type: "drain" }] };
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
-      const why = await countWaiting(ctx, waiter.woken);
+      const why = await countWaiting(ctx, waiting.woken);
       hasWaited = true;
       if (why === "superseded") return NOTHING;
       mayHold = why === "assigned";
     } finally {
-      waiter.leave();
+      waiting.leave();
     }
   }
 }

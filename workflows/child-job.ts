@@ -21,7 +21,7 @@ interface ChildJob {
 /**
  * Runs a job's workflow as a child and waits until it closes. Read the job's row to learn how the
  * job ended: a failed job fails its workflow, and the reconciler restarts a terminated one.
- * @returns false if the workflow existed already, started by someone else.
+ * @returns false if another caller had already started the workflow.
  */
 export async function runChildJob(job: ChildJob): Promise<boolean> {
   const { input, jobType, userId, summary } = job;

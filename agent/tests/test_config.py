@@ -78,7 +78,7 @@ def test_variables_and_flags_override_the_file(tmp_path: Path) -> None:
         TEACHER_BASE_URL="http://any/v1",
     )
     assert (config.worker_id, config.tags, config.slots) == ("from-file", ("c",), "per-gpu")
-    # Jobs run in other folders, so paths of files beside the TOML file become absolute.
+    # Jobs run in other folders, so paths of files next to the TOML file become absolute.
     command = ("python", str(tmp_path / "train.py"), "--fast", "two words")
     assert config.handlers == {"train": HandlerConfig(command, memory_gb=40, env={"MODE": "full"})}
     assert config.teachers == {

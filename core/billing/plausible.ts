@@ -21,10 +21,10 @@ export interface Evidence {
 /** Faster than any current machine, so that a bound never cuts real usage. */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/** Accepted for a job of any duration, if only its duration is known. */
+/** The bound from the duration is at least this, however short the job was. */
 const ALWAYS = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
-/** Accepted for a job of any size, if its payload or dataset gives the size: at most 30 USD. */
+/** The bound from the job's size is at least this, however small the job is: at most 30 USD. */
 const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
 
 /** Most tokens for one row that is written or improved, including retries and checks. */

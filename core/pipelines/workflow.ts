@@ -14,7 +14,7 @@ export interface PipelineWorkflowInput {
 /** The part of a step that the workflow needs. */
 export interface PlannedStep
   extends Pick<PipelineStep, "name" | "job_type" | "needs" | "optional" | "needs_approval"> {
-  /** The candidates of its choice. These may have failed. */
+  /** The steps from which this step chooses the best. They may have failed. */
   choosesFrom: string[];
   status: StepStatus;
 }
@@ -75,7 +75,7 @@ export type PipelineEnd =
 export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
   status !== "pending" && status !== "waiting_approval" && status !== "running";
 
-/** True if all steps that it needs have completed; candidates of its choice may have failed. */
+/** True if all needed steps have completed. Steps that this step only chooses from may have failed. */
 export const mayBegin = (
   step: Pick<PlannedStep, "needs" | "choosesFrom">,
   endOf: (name: string) => StepEnd,

@@ -55,7 +55,7 @@ interface RouteSpec<Q, B> {
   scope: Scope | "open";
   /** Excluded from the rate limit: workers call as often as they must. */
   unlimited?: true;
-  /** Latency does not matter: the key is looked up in a batch with those of other such requests. */
+  /** Looks up the key in a batch with the keys of other requests. For routes whose latency does not matter. */
   batchedKeyLookup?: true;
   /** For routes of workers: waits for the tenant's share of a busy process, like user requests. */
   fairShare?: true;

@@ -49,7 +49,7 @@ async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOpti
     return result;
   } catch (error) {
     // A connection that can't roll back is destroyed instead of returned to the pool. After a
-    // time-out it is not asked to: the answer would take as long again.
+    // time-out, skip the rollback, which could time out too, and destroy the connection.
     if (isTimeout(error)) broken = error;
     else {
       await client.query("rollback").catch((failure: Error) => {

@@ -3,7 +3,7 @@ import { fieldsOf } from "../process-fields";
 /** How often `isReached` has to be called. */
 export const TICK_MS = 100;
 
-/** A longer gap between two ticks means that this process stood still. */
+/** A longer gap between two ticks means that this process was suspended. */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
 /** On a busy machine the reader has a low priority, so its elapsed time may be this much longer. */
@@ -14,7 +14,7 @@ const MS_PER_TICK = 10;
 
 /**
  * The time limit for one file. A verdict on the file becomes part of a bill and a manifest, so time
- * in which this process or the reader stood still does not count: SIGSTOP, a suspended machine, a
+ * in which this process or the reader did not run does not count: SIGSTOP, a suspended machine, a
  * lack of CPU time.
  */
 export class ReadingLimit {

@@ -1,3 +1,4 @@
+/** The audit log. A trigger writes the hash chain (migration 0015); this file reads and verifies it. */
 import type { TenantScope } from "../../core/accounts/principal";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 

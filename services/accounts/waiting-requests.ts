@@ -48,7 +48,7 @@ export class WaitingRequests implements Component {
     watchers: LoopReporting,
   ) {
     // Finds keys that have expired, and revocations whose notification was lost.
-    this.loop = new Loop("parking", SWEEP_MS, () => this.sweep(), watchers);
+    this.loop = new Loop("waiting-requests", SWEEP_MS, () => this.sweep(), watchers);
   }
 
   start(): void {

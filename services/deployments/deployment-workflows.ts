@@ -43,7 +43,7 @@ async function compareDeployment(ctx: Context, deploymentId: string): Promise<vo
   const row = await findComparedDeployment(pool, deploymentId);
   const isOver = row === undefined || row.status === "stopped";
   if (isOpen(workflow) !== isOver) {
-    // One that is at work looks again by itself. Each wake adds to its history.
+    // A busy workflow reads the deployment again anyway, and each wake signal adds to its history.
     const isAtWork = workflow.hasTask || workflow.activities.length > 0;
     if (!row?.is_due || isAtWork) return;
     metrics.repairs.inc({ repair: "asleep" });

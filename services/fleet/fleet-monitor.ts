@@ -6,7 +6,6 @@ import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
 import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
 import { LoopComponent } from "../loop-component";
-import { type Counter, HeartbeatTimeouts } from "./heartbeat-timeouts";
 import { listWorkerCounters, markDead, markUnresponsive, type WorkerCounters } from "./heartbeats";
 import {
   isDenied,
@@ -18,6 +17,7 @@ import {
 import { Presence } from "./presence";
 import { Reachability } from "./reachability";
 import { strikeWorker } from "./strikes";
+import { type Counter, UnchangedCounters } from "./unchanged-counters";
 import { releaseWorker, takeOutOfService } from "./workers";
 
 /** Rolls back marking a worker dead: a heartbeat arrived in the meantime. */
@@ -30,8 +30,8 @@ class HeartbeatArrived extends Error {
  * fetched, and ends attempts that are overdue or that their worker does not run.
  */
 export class FleetMonitor extends LoopComponent {
-  private readonly heartbeats: HeartbeatTimeouts;
-  private readonly polls: HeartbeatTimeouts;
+  private readonly heartbeats: UnchangedCounters;
+  private readonly polls: UnchangedCounters;
   private readonly presence: Presence;
   private readonly network: Reachability;
   /** The sum of all heartbeat counters at the last sweep. */
@@ -43,8 +43,8 @@ export class FleetMonitor extends LoopComponent {
     const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
     const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
     super(ctx, "fleet-monitor", sweepMs);
-    this.heartbeats = new HeartbeatTimeouts(heartbeatTimeoutS * 1000, sweepMs * 3);
-    this.polls = new HeartbeatTimeouts(deafAfterS * 1000, sweepMs * 3);
+    this.heartbeats = new UnchangedCounters(heartbeatTimeoutS * 1000, sweepMs * 3);
+    this.polls = new UnchangedCounters(deafAfterS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
     this.network = new Reachability(heartbeatTimeoutS * 1000);
   }
@@ -101,7 +101,7 @@ export class FleetMonitor extends LoopComponent {
     try {
       await this.ctx.clockWatch.look();
       const counters = await listWorkerCounters(this.ctx.pool);
-      // A change means that this process, with its monotonic time, may have been suspended.
+      // If steadySinceMs has changed, this process may have been suspended, and its monotonic clock with it.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;

@@ -119,7 +119,7 @@ export async function listRegistered<T extends WorkerCall>(
 export interface WorkerCounters {
   worker_id: string;
   heartbeat_seq: number;
-  /** Null while the worker need not poll: its poll waits, it has a job, or it takes none. */
+  /** Null while the worker need not poll: its poll waits, it is draining, or it is not idle. */
   poll_seq: number | null;
 }
 

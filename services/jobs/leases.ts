@@ -63,7 +63,8 @@ export async function recordLog(
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // The attempt last: if it has `logs_uri`, both rows have it.
+  // These updates are not one transaction. The attempt comes second, because the caller skips both once it has a
+  // `logs_uri`.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a

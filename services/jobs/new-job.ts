@@ -86,6 +86,6 @@ export async function checkReferences(
   return unresolved.map(({ param, id }) => ({
     code: "unresolved_reference",
     param,
-    message: `"${id}" is not among your artifacts; it is handed to the worker as it is`,
+    message: `"${id}" is not among your artifacts; it is passed to the worker unchanged`,
   }));
 }

@@ -168,7 +168,7 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     env = given.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ConfigError(f"{where}.env must be a table of strings")
-    # Each job has its own working directory, so make paths of files beside the TOML file absolute.
+    # Each job has its own working directory, so make paths of files next to the TOML file absolute.
     # In a container, paths refer to the image.
     is_local_file = [not given.get("image") and (base / word).is_file() for word in words]
     given["command"] = tuple(

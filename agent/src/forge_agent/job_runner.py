@@ -84,7 +84,7 @@ class JobRunner:
         started = time.monotonic()
         self._reports = None
         try:
-            # An earlier job may be another tenant's: its processes must not run beside this one.
+            # An earlier job may be another tenant's: its processes must not run during this job.
             if fault := self._run_as.end_processes():
                 raise OSError(fault)
             self._run_as.prepare(folder)

@@ -32,7 +32,7 @@ class LogFile:
 
     def __init__(self, path: Path, max_bytes: int, mask: Mask) -> None:
         self._mask = mask
-        # Reserves space for the mark and the last lines.
+        # Reserves space for the omission line and the last lines.
         self._head_bytes = max(0, max_bytes - _TAIL_BYTES - 1024)
         self._written = 0
         self._left_out = 0
@@ -97,14 +97,14 @@ class LogFile:
                 output.write(chunk)
 
     def close(self) -> None:
-        """Writes the lines that were kept in memory, after the mark."""
+        """Writes how many bytes are omitted, then the last lines. Does not close the file."""
         with self._lock:
             if self._why_short is None:
                 return
             kept = b"".join(self._tail)[-_TAIL_BYTES:]
             missing = self._left_out - len(kept)
-            mark = f"[forge] {missing} bytes of the log are omitted here: {self._why_short}\n"
-            self._append(mark.encode() + kept)
+            omission = f"[forge] {missing} bytes of the log are omitted here: {self._why_short}\n"
+            self._append(omission.encode() + kept)
             self._why_short = None
 
     def _write_unless_report(self, line: bytes, is_report: Callable[[bytes], bool]) -> None:

@@ -96,7 +96,7 @@ class SupervisedProcess:
         return self._ending
 
     def stop(self, grace_s: float) -> None:
-        """Sends SIGTERM to the whole group, and SIGKILL after the grace. Does not wait."""
+        """Sends SIGTERM to the process group, and SIGKILL after the grace period. Does not wait."""
         if grace_s <= 0:
             self._send(b"kill\n")
             return

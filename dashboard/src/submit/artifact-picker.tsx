@@ -120,7 +120,7 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
   if (isLoading) return "Looking …";
   if (value.trim() === "") return `You have no ${type} yet that could be chosen here.`;
   if (type === "artifact") return "No artifact of yours matches.";
-  return `No ${type} of yours matches. What you typed is handed to the worker as it is.`;
+  return `No ${type} of yours matches. What you typed is passed to the worker unchanged.`;
 }
 
 /** The newest artifacts, or those whose id or name contains the typed text. */

@@ -32,11 +32,11 @@ export function useSubmitForm(type: JobType, start: Start) {
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
-  // The server checks an estimate like a submission, so its refusals count too.
+  // The server checks an estimate like a submission, so show refusals of both. A refusal is shown
+  // until the user changes the field that it names.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
-    // Only until the user changes the field's text.
   ].find((each) => each?.name && values[each.name] === each.at?.[each.name]);
 
   const leave = (name: string): void => setLeft((before) => new Set([...before, name]));

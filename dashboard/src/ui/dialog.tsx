@@ -17,8 +17,8 @@ interface Props {
 }
 
 /**
- * Focus starts on the first field, else on the first button: the safe answer of a question. It
- * stays inside the dialog; Esc closes the dialog, and closing returns the focus.
+ * Focuses the first field. Without fields, focuses the first button, which is the safe choice in a
+ * confirmation. Tab stays inside the dialog. Esc closes it, and focus returns to where it was.
  */
 export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
   const body = useRef<HTMLDivElement>(null);

@@ -11,7 +11,7 @@ interface Props {
   /** Above the title: a link to the parent page. */
   above?: ReactNode;
   actions?: ReactNode;
-  /** Shown to an admin only. */
+  /** Whose data the page shows. Only admins see this label. */
   shows?: Shown;
   /** Forms are easier to read when narrow. */
   narrow?: boolean;

@@ -90,7 +90,11 @@ export class Job {
     return this.#jobs.logs(this.job_id, options);
   }
 
-  /** Cancels the job. Rejects with ConflictError if it is too late. */
+  /**
+   * Cancels the job.
+   *
+   * Rejects with ConflictError if the job has ended, or its result is already being recorded.
+   */
   async cancel(options?: RequestOptions): Promise<Job> {
     return await this.#jobs.cancel(this.job_id, options);
   }

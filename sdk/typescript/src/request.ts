@@ -74,7 +74,7 @@ function segment(before: string, id: unknown): string {
   throw new ForgeError(`${JSON.stringify(id)} is not the id of ${article} ${thing}`);
 }
 
-/** Repeats lists, and leaves out null and undefined. */
+/** Builds a query string. A list becomes one parameter for each item; null and undefined are left out. */
 export function queryText(query: object = {}): string {
   const items = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(name, each)]])),

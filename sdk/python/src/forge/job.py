@@ -90,7 +90,10 @@ class Job(_Attached):
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
 
     def cancel(self) -> Job:
-        """Cancels the job. Raises ConflictError if it is too late."""
+        """Cancels the job.
+
+        Raises ConflictError if the job has ended, or its result is already being recorded.
+        """
         return self._client().cancel(self.job_id)
 
     def retry(self, *, idempotency_key: str | None = None) -> Job:
@@ -149,7 +152,10 @@ class AsyncJob(_Attached):
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
 
     async def cancel(self) -> AsyncJob:
-        """Cancels the job. Raises ConflictError if it is too late."""
+        """Cancels the job.
+
+        Raises ConflictError if the job has ended, or its result is already being recorded.
+        """
         return await self._client().cancel(self.job_id)
 
     async def retry(self, *, idempotency_key: str | None = None) -> AsyncJob:

@@ -41,7 +41,10 @@ class Watch:
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
-        """Begins a round with the job's current state. Raises WaitTimeoutError."""
+        """Begins a round: one poll, then one event connection.
+
+        `job`: the result of the poll. Raises WaitTimeoutError after the deadline.
+        """
         self.deadline.check(str(job.status))
         self._round_s = monotonic()
 

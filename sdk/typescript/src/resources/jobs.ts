@@ -65,7 +65,7 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Counts jobs by status, type, pending reason and error.
    *
-   * Counts only finished jobs that ended after `ended_after`. Default: one day ago.
+   * Counts all unfinished jobs, and those that ended after `ended_after` (default: one day ago).
    */
   async counts(
     query: OfUser & { ended_after?: Moment | undefined } = {},
@@ -90,7 +90,7 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Cancels the job. A job without a worker ends immediately, others after some seconds.
    *
-   * Rejects with ConflictError if it is too late.
+   * Rejects with ConflictError if the job has ended, or its result is already being recorded.
    */
   async cancel(job: JobRef, options?: RequestOptions): Promise<Job> {
     const appliedCheck = {

@@ -230,7 +230,7 @@ def approve(
 
 
 def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
-    """The name of the only waiting step, if any: a request with a step's name may be retried."""
+    """The name of the only waiting step, or None. A request that names a step is safe to retry."""
     steps = client.pipelines.get(pipeline_id).steps
     waiting = [each.name for each in steps if each.status == "waiting_approval"]
     return waiting[0] if len(waiting) == 1 else None

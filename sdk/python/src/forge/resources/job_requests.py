@@ -101,7 +101,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
     ) -> Request[JobCounts]:
         """Counts jobs by status, type, pending reason and error.
 
-        Counts only finished jobs that ended after `ended_after`. Default: one day ago.
+        Counts all unfinished jobs, and those that ended after `ended_after` (default: one day ago).
         """
         return get("/api/jobs/counts", JobCounts, ended_after=ended_after, user_id=user_id)
 
@@ -134,7 +134,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def cancel(self, job_id: JobRef) -> Request[J]:
         """Cancels the job. A job without a worker ends immediately, others after some seconds.
 
-        Raises ConflictError if it is too late.
+        Raises ConflictError if the job has ended, or its result is already being recorded.
         """
         request = post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
         applied_check = AppliedCheck(

@@ -10,10 +10,10 @@ export interface StaleCounter extends Counter {
 }
 
 /**
- * Finds silent workers by measuring on a monotonic clock how long their counters are unchanged. Stored times would
- * not work: after an outage of Postgres or of all servers, all of them are old.
+ * Finds workers whose counter of heartbeats or polls has not changed for the time-out, measured on a monotonic clock.
+ * Stored times would not work: after an outage of Postgres or of all servers, all stored times are old.
  */
-export class HeartbeatTimeouts {
+export class UnchangedCounters {
   private seen = new Map<string, { seq: number; sinceMs: number }>();
   private lastMs: number | undefined;
 

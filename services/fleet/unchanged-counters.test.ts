@@ -1,18 +1,18 @@
 import fc from "fast-check";
-import { HeartbeatTimeouts } from "./heartbeat-timeouts";
+import { UnchangedCounters } from "./unchanged-counters";
 
 const TIMEOUT = 30_000;
 const LATE = 3_000;
 const counter = (seq: number) => [{ id: "w", seq }];
 
 test("a counter that is unchanged for the time-out means silence", () => {
-  const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
+  const watch = new UnchangedCounters(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) expect(watch.observe(counter(1), now)).toEqual([]);
   expect(watch.observe(counter(1), TIMEOUT)).toEqual([{ id: "w", seq: 1, sinceMs: 0 }]);
 });
 
 test("a heartbeat just before the time-out is in time", () => {
-  const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
+  const watch = new UnchangedCounters(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(counter(1), now);
   expect(watch.observe(counter(2), TIMEOUT)).toEqual([]);
 });
@@ -20,11 +20,11 @@ test("a heartbeat just before the time-out is in time", () => {
 test.each([
   [
     "a late observation",
-    (watch: HeartbeatTimeouts) => watch.observe(counter(1), 29_000 + LATE + 1),
+    (watch: UnchangedCounters) => watch.observe(counter(1), 29_000 + LATE + 1),
   ],
-  ["a failed observation", (watch: HeartbeatTimeouts) => watch.reset()],
+  ["a failed observation", (watch: UnchangedCounters) => watch.reset()],
 ])("after %s the time-out starts again", (_name, interrupt) => {
-  const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
+  const watch = new UnchangedCounters(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(counter(1), now);
   interrupt(watch);
   const from = 33_000;
@@ -44,7 +44,7 @@ test("a worker that sends heartbeats within the time-out is never silent, howeve
         },
       ),
       (steps) => {
-        const watch = new HeartbeatTimeouts(TIMEOUT, LATE);
+        const watch = new UnchangedCounters(TIMEOUT, LATE);
         let now = 0;
         let seq = 1;
         let lastHeartbeat = 0;
