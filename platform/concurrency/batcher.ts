@@ -1,6 +1,6 @@
 import { answer, rejectAll, type Waiting } from "./batch";
 
-/** Collects calls for a short time and runs them as one batch. If it fails, each call fails. */
+/** Collects calls for a short time and runs them as one batch. If a batch fails, its calls fail. */
 export class Batcher<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private timer: NodeJS.Timeout | undefined;

@@ -2,8 +2,8 @@ import { answer, rejectAll, type Waiting } from "./batch";
 
 /**
  * Batches calls that arrive while a batch runs. One batch runs at a time, and the first call runs
- * at once. A batch never answers a call that arrived after the batch began, but if the batch fails,
- * the calls that wait for it fail too.
+ * at once. A batch never answers a call that arrived after the batch began. But if a batch fails,
+ * the calls that wait for the next batch fail too.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];

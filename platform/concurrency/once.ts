@@ -1,4 +1,4 @@
-/** Computes a value on the first call and returns the same one afterwards. */
+/** Computes a value on the first call. Later calls return the same value. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {

@@ -135,13 +135,13 @@ const variables = {
   ),
 };
 
-/** The embedded stack and the demo read these. Listed so that they are not unknown. */
+/** Variables of the embedded stack and the demo. Listed, so that they don't count as unknown. */
 const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
 
 const schema = z.object(variables).transform((env, context) => ({
   home: resolve(env.FORGE_HOME),
   http: {
-    /** Where workers on other machines reach the API. It can't be guessed. */
+    /** The API's URL for workers on other machines. The server can't find it out itself. */
     publicUrl: env.FORGE_PUBLIC_URL?.replace(/\/$/, ""),
     host: env.FORGE_HOST,
     port: env.FORGE_PORT,

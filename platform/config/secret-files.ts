@@ -16,7 +16,7 @@ export const fileVariableOf = (name: string): string => `${name}_FILE`;
 
 interface ReadSecrets {
   env: NodeJS.ProcessEnv;
-  /** One line per bad variable. They name variables and paths, never a value. */
+  /** One line per bad variable. A line names the variable and the path, never the value. */
   errors: string[];
 }
 

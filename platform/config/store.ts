@@ -46,7 +46,7 @@ const tenantStoresFile = z
 
 const tenantStores = z.record(z.string(), z.array(tenantBucket));
 
-/** The store of artifacts, logs and billing files. Specification 4.6 names its credentials. */
+/** The store of artifacts, logs and billing files. The credentials are in spec.md 4.6. */
 export const STORE_VARIABLES = {
   FORGE_STORE_DIR: z
     .string()

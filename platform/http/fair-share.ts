@@ -30,7 +30,7 @@ interface Waiting {
 interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** How many may pass before their time is up. The fraction is carried to the next tick. */
+  /** Requests that may pass before their maximum wait. The fraction is kept for the next tick. */
   early: number;
   tickedMs: number;
 }
@@ -97,9 +97,9 @@ export class FairShare {
   }
 
   /**
-   * Lets overdue requests pass, and a share of each queue whose tenant need not wait. The whole
-   * queue would make the process busy at once. The share drains a long queue faster than requests
-   * join it.
+   * Lets overdue requests pass, and a share of each queue whose tenant need not wait. If the whole
+   * queue passed, it would make the process busy at once. The share drains a long queue faster than
+   * requests join it.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {
@@ -151,8 +151,7 @@ export class FairShare {
   private isLargest(tenant: string): boolean {
     const own = this.left(this.accounts.get(tenant));
     const others = this.left(this.total) - own;
-    // If unauthenticated requests make the process busy, no tenant waits, unless it causes much
-    // work itself.
+    // If unauthenticated requests make the process busy, only a tenant that causes much work waits.
     const unauthenticated = this.left(this.unauthenticated);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }

@@ -110,7 +110,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       if (statusCode >= 200 && statusCode <= 599) resolve(answer);
       else fail(broken(`responded with status ${statusCode}`));
     });
-    // Fires when no data is sent or received, before the response or during it.
+    // Fires when no data is sent or received, before the response or while it arrives.
     outgoing.setTimeout(given.timeoutMs, () => {
       const message = `the model's server sent no data for ${given.timeoutMs / 1000} s`;
       reject(new ForgeError(504, "deployment_timeout", message));
@@ -165,7 +165,7 @@ const HOP_BY_HOP = [
 /** Headers meant for this server, which are not forwarded. */
 const OURS = ["authorization", "x-service-api-key", "cookie", "host", "expect", "x-request-id"];
 
-/** Response headers that a browser would attribute to this server's origin. They are dropped. */
+/** Dropped response headers: a browser would apply them to this server's origin. */
 const FOR_BROWSERS =
   /^(set-cookie2?|location|refresh|link|clear-site-data|content-security-policy.*|strict-transport-security|alt-svc|service-worker-allowed|access-control-.*|www-authenticate|x-content-type-options|x-frame-options|cross-origin-.*|origin-agent-cluster|permissions-policy|referrer-policy|report-to|reporting-endpoints|nel|sourcemap|x-sourcemap|x-request-id|ratelimit-.*|server|x-powered-by)$/;
 

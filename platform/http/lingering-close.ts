@@ -40,9 +40,10 @@ export function closeLingering(socket: Socket): void {
 }
 
 /**
- * Reads and drops the rest of a body after the response. On a kept-alive connection the next
- * request follows. At a limit, or if the client closes, the body stream is destroyed with an error,
- * so that a handler that still reads it ends. Node does this only for requests without a response.
+ * Reads and drops the rest of a body after the response, so that a kept-alive connection can serve
+ * the next request. At a limit, or if the client closes, destroys the body stream with an error, so
+ * that a handler that still reads the body ends. Node does this only for requests without a
+ * response.
  */
 export function dropRest(raw: IncomingMessage): void {
   raw.resume();

@@ -12,7 +12,7 @@ const MAX_HELD = 1_000;
 
 interface Connection {
   isBusy: boolean;
-  /** The client sent too many requests: no further request of it begins. */
+  /** The client sent too many requests: no further request of this connection begins. */
   isCut: boolean;
   /** In order of arrival. */
   waiting: [IncomingMessage, ServerResponse][];
@@ -69,7 +69,7 @@ function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): vo
   if (socket.parser) socket.parser.onIncoming = drop;
   // The client may reset the connection while it is held.
   socket.on("error", () => undefined);
-  // Node resumes it after each request.
+  // Node resumes the socket after each request.
   socket.on("resume", () => socket.pause());
   socket.pause();
 }

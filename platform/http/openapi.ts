@@ -43,7 +43,7 @@ const REFUSALS: Record<number, string> = {
   503: "a service that Forge needs is unavailable; `Retry-After` says when to retry",
 };
 
-/** Builds the OpenAPI document from the routes' schemas. Only canonical paths are in it. */
+/** Builds the OpenAPI document from the routes' schemas, with canonical paths only. */
 export function describeApi(routes: Route[], info: Info): OpenApiDocument {
   const schemas: Json = {};
   const paths: OpenApiDocument["paths"] = {};
@@ -189,7 +189,7 @@ function describeContent({ schema, content }: Answer, schemas: Json): Json {
   };
 }
 
-/** Links a created object to the operations whose only path parameter is a field of it. */
+/** Links a created object to the operations whose only path parameter is a field of the object. */
 function linksFrom(answer: Answer, routes: Route[]): Json {
   if (!(answer.schema instanceof z.ZodObject)) return {};
   const fields = Object.keys(answer.schema.shape);

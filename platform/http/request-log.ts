@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 
 type Line = Parameters<FastifyBaseLogger["info"]>;
 
-/** Creates a child logger at its first use: it costs half a heartbeat, and few requests log. */
+/** Creates a child logger at its first use: few requests log, and creating one takes long. */
 export function lazyChild(
   parent: FastifyBaseLogger,
   bindings: Record<string, unknown>,

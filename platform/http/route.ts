@@ -33,7 +33,7 @@ interface JsonBody<B> {
   /** The schema in the OpenAPI document. It also parses the body, unless `parse` is set. */
   schema: z.ZodType<B>;
   parse?: (body: unknown) => B;
-  /** Valid bodies by name. The document shows them, and a test sends them. */
+  /** Valid bodies by name. The OpenAPI document shows them, and a test sends them. */
   examples: Record<string, unknown>;
   /** Whether the request may have no body. */
   optional?: boolean;
@@ -55,7 +55,10 @@ interface RouteSpec<Q, B> {
   scope: Scope | "open";
   /** Excluded from the rate limit: workers call as often as they must. */
   unlimited?: true;
-  /** Looks up the key in a batch with the keys of other requests. For routes whose latency does not matter. */
+  /**
+   * Looks up the key in a batch with the keys of other requests. For routes whose latency does not
+   * matter.
+   */
   batchedKeyLookup?: true;
   /** For routes of workers: waits for the tenant's share of a busy process, like user requests. */
   fairShare?: true;

@@ -24,7 +24,8 @@ export function readSentRange(header: string): SentRange | undefined {
 /**
  * The body of a streamed request, without its first `skipped` bytes.
  *
- * @param length declared bytes. More or fewer are a 400; extra bytes are not passed on.
+ * @param length declared number of bytes. Throws a 400 if more or fewer arrive. Extra bytes are not
+ *   passed on.
  */
 export async function* sentBytes(
   { body }: FastifyRequest,

@@ -14,7 +14,7 @@ interface AwaitedBody {
   sinceMs: number;
 }
 
-/** Refuses a body that doesn't arrive in time; a streamed one only if it stalls that long. */
+/** Refuses a body that doesn't arrive in time. A streamed body need only make progress in time. */
 export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
   const awaited = new Map<FastifyRequest, AwaitedBody>();
   const refuse = ({ request, reply }: AwaitedBody): void => {

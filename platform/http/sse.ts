@@ -45,7 +45,7 @@ export function sendEvents(
   signal: AbortSignal,
 ): FastifyReply {
   const stream = Readable.from(asText(events));
-  // After a grace period: a client that has stopped reading would keep the stream open forever.
+  // Destroy the stream after a grace period: a client that has stopped reading would never end it.
   const end = (): void => {
     setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
   };

@@ -75,7 +75,7 @@ export class AddressPolicy {
     return this.allowed ? this.allowed.check(bare, family) : !this.refused.check(bare, family);
   }
 
-  /** Resolves a host to an allowed address. Connect to that: a second lookup may return another. */
+  /** Resolves a host to an allowed address. Connect to this address: another lookup may differ. */
   async resolve(host: string): Promise<string> {
     let found: LookupAddress[];
     try {

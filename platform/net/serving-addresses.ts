@@ -20,9 +20,9 @@ export interface NamedServer {
 
 /**
  * Decides which addresses of deployed models may be connected to. A tenant's worker reports the
- * address, so it can't be trusted. The policy allows the worker's own address, and hosts that its
- * key names if they are public or the operator allows them. This machine and its link-local network
- * need the operator's permission.
+ * address, so it can't be trusted. Allows the worker's own address. Allows a host that the worker's
+ * key names if the host is public or the operator allows it. This machine and its link-local
+ * network need the operator's permission.
  */
 export class ServingAddresses {
   private readonly nearby: AddressPolicy;

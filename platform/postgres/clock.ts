@@ -23,7 +23,7 @@ export async function readClockAndSteps(
   return row;
 }
 
-/** A step is recorded within this time. Rows written in between have times after the step. */
+/** Maximum time from a step to its record. Rows written in this time have times after the step. */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**

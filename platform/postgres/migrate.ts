@@ -11,7 +11,7 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 /** Advisory lock id (any fixed number): servers that start together migrate one after the other. */
 const LOCK = 7_263_001;
 
-/** Longest wait for a table lock. Others queue behind a waiting migration, so it then pauses. */
+/** Longest wait for a table lock. Then the migration pauses, because statements queue behind it. */
 const LOCK_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 1_000;
 const MAX_TRIES = 20;

@@ -43,7 +43,7 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
 const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();
-/** Schema changes seen. Part of each statement's name, so that all connections prepare again. */
+/** Number of schema changes seen. Part of statements' names, so that connections prepare again. */
 let schema = 0;
 
 /** Derives a statement's name from its text, so that each connection parses and plans it once. */

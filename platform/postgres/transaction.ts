@@ -29,7 +29,7 @@ export async function transaction<T>(
   }
 }
 
-/** Runs `work` on one snapshot of the database. It may only read. */
+/** Runs `work` on one snapshot of the database. `work` may only read. */
 export const readSnapshot = <T>(pool: pg.Pool, work: Work<T>): Promise<T> =>
   transaction(pool, work, { begin: "set transaction isolation level repeatable read read only" });
 

@@ -8,7 +8,7 @@ import type { ObjectStore } from "./object-store";
 
 export interface Archived {
   id: string;
-  /** Key prefix of its files in the store. */
+  /** Key prefix of the artifact's files in the store. */
   prefix: string;
   manifest: Manifest;
   createdAt: Date;

@@ -111,8 +111,8 @@ export class PartedUpload {
   }
 
   /**
-   * Uploaded parts are verified by checksum. Copied parts are not: some stores report the checksum
-   * of the whole source instead of the part's, and would then refuse it.
+   * Uploaded parts are verified by checksum. Copied parts are not: for a copied part, some stores
+   * report the checksum of the whole source, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;
@@ -127,7 +127,7 @@ export class PartedUpload {
     const PartNumber = this.parts.length + 1;
     this.parts.push({ PartNumber });
     this.sending = this.send(Body, UploadId, PartNumber);
-    // A later await throws the error. Until then it must not be an unhandled rejection.
+    // A later await throws the error. Without this, it would be an unhandled rejection until then.
     this.sending.catch(() => undefined);
   }
 

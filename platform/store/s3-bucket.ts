@@ -172,7 +172,7 @@ export class S3Bucket {
     });
     const url = await getSignedUrl(await this.s3(), command, {
       expiresIn: this.settings.signedUrlTtlS,
-      // Otherwise the presigner moves them into the URL, where a store may ignore them.
+      // Otherwise the presigner moves the header into the URL, where a store may ignore it.
       unhoistableHeaders: new Set(["x-amz-checksum-sha256"]),
       signableHeaders: new Set(["content-length", "host"]),
     });

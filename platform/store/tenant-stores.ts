@@ -6,7 +6,7 @@ import { ConnectionRefused } from "../net/refused";
 import type { ObjectStore } from "./object-store";
 import { S3Store } from "./s3-store";
 
-/** An object, or a folder of them, in a tenant's own bucket. */
+/** An object, or a folder of objects, in a tenant's own bucket. */
 export interface TenantPlace {
   store: ObjectStore;
   /** A key that ends with a slash is a folder. */

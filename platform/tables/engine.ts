@@ -10,7 +10,7 @@ import type { TableAnswer, TableRequest } from "./protocol";
 import { ReadingLimit, TICK_MS } from "./reading-limit";
 import { Unreadable } from "./unreadable";
 
-/** Earlier files may have caused a first crash. After a second one the file is refused. */
+/** An earlier file may have caused the first crash. After a second crash, the file is refused. */
 const MAX_TRIES = 2;
 const MAX_HEAP_MB = 128;
 /** A process that uses more memory than this after a file is replaced. */

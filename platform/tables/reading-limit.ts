@@ -6,7 +6,7 @@ export const TICK_MS = 100;
 /** A longer gap between two ticks means that this process was suspended. */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
-/** On a busy machine the reader has a low priority, so its elapsed time may be this much longer. */
+/** The reader has a low priority. On a busy machine it may take this many times the time limit. */
 const MOST_STARVED = 4;
 
 /** Linux's unit of process times. */
@@ -39,7 +39,7 @@ export class ReadingLimit {
     this.lastMs = nowMs;
     if (this.ranMs < this.timeoutMs) return false;
     const usedMs = this.cpuMsOf(this.pid) - this.cpuBeforeMs;
-    // Systems without /proc give NaN.
+    // False without /proc, where the CPU time is NaN.
     const isStarved = usedMs < this.timeoutMs / 2;
     return !isStarved || this.ranMs >= MOST_STARVED * this.timeoutMs;
   }

@@ -38,7 +38,7 @@ export class Spool {
   ) {}
 
   /**
-   * Runs `work` with a local copy of a file. The copy is not removed meanwhile. A file that is
+   * Runs `work` with a local copy of a file. The copy stays until `work` ends. A file that is
    * larger than the limit is fetched if the disk has room, and removed afterwards.
    *
    * @throws Unavailable if the disk has no room; Unreadable if the stored file does not match the

@@ -5,7 +5,7 @@ import { tableFormat } from "./table-format";
 import type { StoredTable, Tables } from "./tables";
 import { Unreadable } from "./unreadable";
 
-/** The names of a dataset's table (specification 2.6). */
+/** The names of a dataset's table (spec.md 2.6). */
 const NAMED = /^(raw|scored|sft)\.[a-z]+$/;
 
 /**

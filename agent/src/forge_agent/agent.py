@@ -93,7 +93,7 @@ class Agent:
     def _may_leave(self, slot: Slot) -> bool:
         """Whether the process may exit before this slot has ended.
 
-        A poll may be cut off. After a second signal, an undelivered result may also stay on disk:
+        A poll may be aborted. After a second signal, an undelivered result may also stay on disk:
         the next agent delivers it.
         """
         must_wait = slot.has_job or (slot.has_result and self._stops == 1)

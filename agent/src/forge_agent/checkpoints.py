@@ -89,7 +89,7 @@ class CheckpointSender:
                 logger.info("checkpoint %s uploaded", found.name)
                 seen = found
             except FileNotFoundError:
-                continue  # the handler replaced it with a newer one
+                continue  # the handler replaced the checkpoint with a newer one
             except (Refused, TransferFailed, OSError) as error:
                 message = f"checkpoint {found and found.name} not uploaded: {error}"
                 if message != last_warning:  # or a job could flood the agent's log

@@ -45,7 +45,7 @@ class S3Config:
     """The worker's own S3-compatible bucket."""
 
     scheme: str
-    """`s3` or `spaces`: the scheme of its URIs."""
+    """`s3` or `spaces`: the scheme of the bucket's URIs."""
     bucket: str
     access_key_id: str = field(repr=False)
     secret_access_key: str = field(repr=False)

@@ -93,7 +93,7 @@ def container_command(
         *_mount(folder.path),
         *("--workdir", str(folder.path)),
         *gpus,
-        # Some programs need a home and a user name, and the image has none for this user.
+        # Some programs need a home and a user name, and the image defines none for this user.
         *("--env", f"HOME={folder.temporary}", "--env", "LOGNAME=forge"),
         *(word for name in shown for word in ("--env", name)),
         config.image,

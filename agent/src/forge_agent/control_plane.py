@@ -39,7 +39,7 @@ class KeyRefused(Refused):
 
 
 class StaleAttempt(Refused):
-    """The job no longer belongs to this worker. Its further results will be refused."""
+    """The job no longer belongs to this worker. The control plane refuses results for the job."""
 
 
 _KINDS: dict[str, type[Refused]] = {
@@ -62,7 +62,7 @@ class LogLength:
 
 
 class ControlPlane:
-    """Safe to use from several threads at once."""
+    """Thread-safe."""
 
     def __init__(self, api_url: str, api_key: str) -> None:
         self._client = httpx2.Client(
@@ -103,7 +103,7 @@ class ControlPlane:
     def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
         """Appends bytes at an offset. Returns the length that the control plane has.
 
-        If that is less than the offset, the control plane lost bytes: continue from there.
+        If that length is less than the offset, the control plane has lost bytes: continue from it.
         """
         headers = {
             "Content-Type": "text/plain",
@@ -201,7 +201,7 @@ def _connection_to(url: str) -> Iterator[None]:
 
 
 def _without_query(url: str) -> str:
-    """For logs: the query of a presigned URL contains its signature."""
+    """Makes a URL safe for logs: the query of a presigned URL contains its signature."""
     return url.partition("?")[0]
 
 

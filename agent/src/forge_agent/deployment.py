@@ -100,11 +100,11 @@ class Deployment:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the agent restores it after a restart: its job has completed."""
+        """Whether the agent restores the model after a restart: only if its job has completed."""
         return bool(self._spec.get("kept"))
 
     def prepare(self, host: str, port: int, token: str | None) -> None:
-        """`token`: authenticates requests to the server. Stored, because a restart needs it."""
+        """`token`: authenticates requests to the server. Stored for restarts."""
         self._write_spec({"host": host, "port": port, "token": token, "kept": False})
 
     def keep(self) -> None:
@@ -138,7 +138,7 @@ class Deployment:
         self._pump.start()
 
     def wait_until_healthy(self, lease: Lease | None = None) -> None:
-        """Raises HandlerFailed if it ends or times out, JobStopped if the lease is stopped."""
+        """Raises HandlerFailed if the server ends or times out, JobStopped if the lease stops."""
         process = self._require_process()
         deadline = time.monotonic() + self._config.deploy_start_timeout_s
         while not self.check_health():
@@ -168,7 +168,7 @@ class Deployment:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the server and its monitoring. Keeps its folder, so that it can be restored."""
+        """Ends the server and its monitoring. Keeps the folder, from which it can be restored."""
         self._stopping.set()
         if self._process:
             self._process.stop(self._config.stop_grace_s)

@@ -41,7 +41,7 @@ class Deployments:
         self._mask = mask
         self._env = env
         self._run_as = run_as
-        # Ends servers that a killed agent left. This agent starts its own later.
+        # Ends servers that a killed agent left running. `restore` starts servers again.
         run_as.end_processes()
         run_as.prepare(folder)
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Deployments:
         return Outcome({**outcome.result, **result}, outcome.metrics)
 
     def stop_previous(self, lease: Lease) -> None:
-        """Stops the deployment that a deploy job replaces, which has the same id."""
+        """Stops the earlier deployment with the same id, which a deploy job replaces."""
         self.stop(self.folder_for(lease).name)
 
     def discard(self, lease: Lease) -> None:
@@ -144,7 +144,7 @@ class Deployments:
 
 
 def _host_towards(api_url: str) -> str:
-    """This machine's address towards the control plane, which connects to models there."""
+    """The address from which this machine reaches the control plane. Models serve there."""
     parts = urlsplit(api_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     family, kind, protocol, _, address = socket.getaddrinfo(

@@ -20,7 +20,7 @@ class Gpus:
 
     name: str
     memory_gb: float
-    """Of one GPU."""
+    """Memory of one GPU."""
     indices: tuple[int, ...]
     """In NVML's order, which is the PCI bus order."""
 
@@ -34,7 +34,7 @@ class GpuLoad:
     util: float
     """Percent, the mean of all GPUs."""
     mem_used: float
-    """GB, all GPUs together; so is mem_total."""
+    """GB, all GPUs together, like mem_total."""
     mem_total: float
 
 

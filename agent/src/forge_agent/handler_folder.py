@@ -36,7 +36,7 @@ class Outputs:
     left_out: list[str]
     """Links and special files."""
     has_manifest: bool
-    """Whether the handler wrote a manifest.json. It is not sent: the name is reserved."""
+    """Whether the handler wrote a manifest.json. The file is not sent: its name is reserved."""
 
 
 class HandlerFolder:

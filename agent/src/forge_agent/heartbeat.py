@@ -67,8 +67,8 @@ class HeartbeatLoop:
             self._register()
             return
         if payload.get("status") == "error" and self._describe().get("status") != "error":
-            # The worker recovered during the request. Its registration may have arrived before
-            # this heartbeat, which set it to `error` again.
+            # The worker recovered during the request and registered. If the registration arrived
+            # before this heartbeat, the heartbeat has set the worker to `error` again.
             self._register()
         for command in commands:
             self._on_command(command)

@@ -44,7 +44,7 @@ class Isolation:
         return self._run_as(2 * slot)
 
     def of_deployments(self, slot: int) -> RunAs:
-        """Not the jobs' user: a model outlives its job. The next job may be another tenant's."""
+        """Not the jobs' user: a model runs on after its job, next to jobs of other tenants."""
         return self._run_as(2 * slot + 1)
 
     def _run_as(self, offset: int) -> RunAs:
@@ -55,7 +55,7 @@ class Isolation:
 
 
 def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
-    """`folders`: the agent's, outermost first. The slots' users must be able to traverse them.
+    """`folders`: the agent's folders, outermost first. The slots' users must be able to enter them.
 
     Raises ConfigError if SLOT_USERS is true, and the slots' users can't run the handlers.
     """

@@ -109,7 +109,7 @@ class JobRunner:
         return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
 
     def _clean_up(self, folder: Path) -> None:
-        """Only logs a failure: it must not fail the job or end the slot."""
+        """Only logs an error, which must not fail the job or end the slot."""
         try:
             self._run_as.end_processes()
             remove_tree(folder)
@@ -259,7 +259,7 @@ class JobRunner:
         return {**configured, **own}
 
     def _is_allowed(self, lease: Lease) -> bool:
-        """Repeats the registration's limits: an older control plane may not know them."""
+        """Checks the registration's limits again: an older control plane may not apply them."""
         types, tenants = self._config.allow_job_types, self._config.allow_tenants
         tenant = lease.job.get("user_id")
         return (not types or lease.job_type in types) and (

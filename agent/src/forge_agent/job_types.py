@@ -9,7 +9,7 @@ from .handler_failed import HandlerFailed
 
 
 def handler_for(config: AgentConfig, job_type: str) -> HandlerConfig:
-    """The configured command, else the reference handler. Raises HandlerFailed without both."""
+    """The configured command, else the reference handler. Raises HandlerFailed if there is none."""
     if job_type in config.handlers:
         return config.handlers[job_type]
     if _has_reference(job_type):

@@ -40,7 +40,7 @@ class Claim:
 
 
 class Lease:
-    """A job assigned to this worker. Threads that work for it check here whether to continue."""
+    """A job assigned to this worker. Its threads check here whether to continue."""
 
     def __init__(self, job: dict[str, Any], claim: Claim) -> None:
         self.job = job
@@ -70,7 +70,7 @@ class Lease:
             callback()
 
     def child(self) -> "Lease":
-        """A lease for a part of the work. It stops with this one, or on its own."""
+        """A lease for a part of the work. The child stops with this lease, or on its own."""
         child = Lease(self.job, self.claim)
         self.on_stop(lambda: child.stop(self.why_stopped or ""))
         return child

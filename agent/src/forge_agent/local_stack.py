@@ -39,7 +39,7 @@ def _is_of_this_machine(address: str) -> bool:
 
 
 def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
+    """The string values in FORGE_HOME/stack.json. Empty if there is no such file."""
     try:
         content = json.loads((Path(env.get("FORGE_HOME") or ".forge") / "stack.json").read_text())
     except (OSError, ValueError):

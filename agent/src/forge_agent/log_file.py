@@ -24,10 +24,10 @@ _LINE_END = re.compile(rb"\r?\n|\r(?!\n)")
 
 
 class LogFile:
-    """Writes lines to a file. Beyond `max_bytes`, or on a full disk, keeps the last ones in memory.
+    """Writes lines to a file. After `max_bytes`, or on a full disk, keeps the last lines in memory.
 
-    `close` writes these, after a line that says how many bytes are missing. The file is opened
-    only once, so a job that replaces it with a link can't redirect reads or writes.
+    `close` writes the last lines, after a line that says how many bytes are omitted. The file is
+    opened only once, so a job that replaces the file with a link can't redirect reads or writes.
     """
 
     def __init__(self, path: Path, max_bytes: int, mask: Mask) -> None:

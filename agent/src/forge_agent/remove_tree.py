@@ -57,7 +57,7 @@ class _Removal:
         self._empty(self._top, self._remove)
 
     def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
-        """Repeats the listing until a pass changes nothing: entries change while it is read."""
+        """Lists the folder until a pass changes nothing: entries change during a listing."""
         before = -1
         while before != self._steps:
             before = self._steps

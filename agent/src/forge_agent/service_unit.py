@@ -91,7 +91,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """With its suffix: the name may end with the suffix of another unit type."""
+        """The unit's name. `.service` is required: `name` may end like another unit type."""
         return f"{self.name}.service"
 
     @property

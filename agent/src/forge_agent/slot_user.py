@@ -21,7 +21,7 @@ class SlotUser:
     """Supplementary groups, which can open the GPU's devices."""
 
     def variables(self, home: Path) -> dict[str, str]:
-        """Replaces the agent's home and name: the user can't read that home, and has no name."""
+        """Replaces the agent's home and name: this user can't read that home, and has no name."""
         name = f"forge-{self.uid}"
         return {"HOME": str(home), "USER": name, "LOGNAME": name}
 

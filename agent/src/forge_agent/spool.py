@@ -18,7 +18,7 @@ class Spool:
         self._file = folder / "unsent-result.json"
 
     def keep(self, result: dict[str, Any]) -> None:
-        """Writes the result and syncs it to disk. Only logs an error: it can still be sent."""
+        """Writes the result and syncs it to disk. Only logs an error: the agent has the result."""
         partial = self._file.with_suffix(".part")
         try:
             with open(partial, "w", opener=open_private) as file:

@@ -102,7 +102,7 @@ class S3Storage:
 
 
 class MirroredStorage:
-    """Stores files in the worker's own store and in the control plane, for all other readers."""
+    """Stores files twice: in the worker's own store, and in the control plane for other readers."""
 
     def __init__(self, own: Storage, control_plane: Storage) -> None:
         self._own = own
@@ -116,9 +116,9 @@ class MirroredStorage:
 
 
 def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
-    """The control plane, preceded by the worker's own bucket or directory if configured.
+    """Chooses the worker's own bucket or directory, the control plane, or both.
 
-    If the control plane accepts no files: the own store only, or the local `artifacts/` directory.
+    If the control plane accepts no files: the own store, or else the local `artifacts/` directory.
     """
     own: Storage | None = None
     if config.s3:

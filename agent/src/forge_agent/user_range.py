@@ -18,7 +18,7 @@ def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int
     """Reserves `SIZE` ids for this agent and returns the first: `base`, or the next free range.
 
     Agents must not share ids, because each ends all processes of its users. Returns `base` also if
-    the lock file can't be created: otherwise jobs would run as root. None if all are in use.
+    the lock file can't be created: otherwise jobs would run as root. None if no range is free.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"

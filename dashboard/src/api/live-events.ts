@@ -28,8 +28,8 @@ const TOUCHES: Record<string, readonly string[]> = {
  * a stream, polling still updates pages within seconds.
  *
  * Browsers allow six connections to a host, so one tab reads the stream and forwards the events to
- * the others. The Web Locks API elects that tab. Over plain HTTP it does not exist, and no tab
- * reads the stream.
+ * the others. The Web Locks API elects that tab. Over plain HTTP browsers do not have this API, so
+ * no tab reads the stream.
  */
 export function useLiveEvents({ forge, session }: Signed, queries: QueryClient): void {
   useEffect(() => {
@@ -50,7 +50,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
     };
     navigator.locks
       .request(name, { signal }, () => untilAborted(read, signal))
-      // Aborted while it waited for the lock, or while it read.
+      // The signal was aborted while this tab waited for the lock or read the stream.
       .catch(() => undefined);
     return () => {
       ended.abort();
@@ -60,7 +60,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
   }, [forge, session, queries]);
 }
 
-/** Reads again after a failure. A refused key is noticed by polling, not here. */
+/** Reads again after any failure. Polling, not this function, handles a refused key. */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await read().catch(() => undefined);

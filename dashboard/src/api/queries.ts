@@ -7,7 +7,7 @@ export const POLL_MS = 5_000;
 
 const MAX_RETRIES = 2;
 
-/** A cache for one session. @param onKeyRefused is called when any call finds the key refused. */
+/** A cache for one session. @param onKeyRefused is called when Forge refuses the key. */
 export function createQueries(onKeyRefused: () => void): {
   queries: QueryClient;
   freshness: Freshness;
@@ -22,7 +22,7 @@ export function createQueries(onKeyRefused: () => void): {
     defaultOptions: {
       queries: {
         staleTime: 1_000,
-        // Forge may run on this machine, which may have no other network.
+        // Also send requests while the browser is offline: Forge may run on this machine.
         networkMode: "always",
         retry: (failures, error) => isTransient(error) && failures < MAX_RETRIES,
         retryDelay: (failures) => 500 * 2 ** failures,

@@ -17,7 +17,7 @@ export type SessionState =
   | { status: "signed-out"; notice?: string }
   | { status: "signed-in"; session: Session };
 
-/** Why the pasted key was not accepted. */
+/** The pasted key was not accepted. The message says why. */
 export class SignInRefused extends Error {}
 
 const STORED = "forge.session";
@@ -33,9 +33,10 @@ type Message =
 const EXPIRED = "Your key has expired or was revoked. Sign in again to continue where you were.";
 
 /**
- * The signed-in session. The key is in memory and in sessionStorage, which ends with the tab: never
- * in localStorage, a cookie or an address. Open tabs of this origin share the session and its end
- * by messages, so that a tab without requests does not go on showing an ended session's content.
+ * The signed-in session. The key is kept in memory and in sessionStorage, which is deleted with the
+ * tab. The key is never in localStorage, a cookie or an address. Open tabs of this origin share the
+ * session by messages. They also share its end, so that a tab that sends no requests does not go on
+ * showing the content of an ended session.
  */
 export class SessionStore {
   private state: SessionState;
@@ -106,8 +107,8 @@ export class SessionStore {
   }
 
   /**
-   * Handles a refused key; ignores a late refusal of an earlier one. Keeps the address, so that
-   * signing in returns to the same page.
+   * Ends the session of a refused key. Ignores a late refusal of an earlier key. Keeps the address,
+   * so that signing in returns to the same page.
    */
   expire(keyId: string): void {
     if (this.state.status !== "signed-in" || this.state.session.keyId !== keyId) return;
@@ -192,7 +193,7 @@ function readStored(): Session | undefined {
   }
 }
 
-/** If storage is forbidden, the session ends with a reload. */
+/** If the browser forbids storage, a reload ends the session. */
 function store(session: Session | undefined): void {
   writeToTab(STORED, session && JSON.stringify(session));
 }

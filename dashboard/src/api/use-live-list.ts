@@ -27,8 +27,8 @@ export interface LiveList<Row> extends PagedList<Row> {
 }
 
 /**
- * A list that updates itself. Shown rows keep their place. The first page is polled; new rows wait
- * for `showNew`.
+ * A list that updates itself. Shown rows keep their place. The first page is polled. New rows are
+ * shown after a call of `showNew`.
  */
 export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const queries = useQueryClient();
@@ -38,7 +38,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // `head` then need not fetch the first page again.
+      // So that `head` need not fetch the first page again.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
@@ -77,7 +77,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
       return { ...data, pages: [{ ...first, items: [...added, ...first.items] }, ...rest] };
     });
   };
-  // On a page that was just opened, new rows don't wait: the user reads none yet.
+  // On a page that was just opened, new rows are shown at once: the user is not reading yet.
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current || !shown) return;

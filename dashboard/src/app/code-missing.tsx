@@ -5,7 +5,7 @@ import { Notice } from "../ui/error-banner";
 import { Page } from "../ui/page";
 
 const RELOADED = "forge.reloaded";
-/** If a reload did not help, the next one waits this long. */
+/** Minimum time between two automatic reloads. */
 const MIN_BETWEEN_MS = 60_000;
 const RETRY_MS = 5_000;
 
@@ -56,7 +56,7 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
   }
 };
 
-/** False without storage: a reload could not be remembered, and would repeat forever. */
+/** False if the browser forbids storage: the page could not count reloads, and would loop. */
 function mayReload(): boolean {
   const before = Number(readFromTab(RELOADED));
   return Date.now() - before >= MIN_BETWEEN_MS && writeToTab(RELOADED, String(Date.now()));

@@ -3,8 +3,8 @@ import type { ComponentType } from "react";
 import { CodeMissing } from "./code-missing";
 
 /**
- * A page whose code is loaded on first use. The router alone would reload the tab while the server
- * is down, which leaves the browser's error page.
+ * A page whose code is loaded on first use. Without this, the router would reload the tab while the
+ * server is down, and the user would see the browser's error page.
  */
 export const lazyPage = <Name extends string>(
   load: () => Promise<Record<Name, ComponentType>>,

@@ -15,7 +15,7 @@ import styles from "./shell.module.css";
 import { Sidebar } from "./sidebar";
 import { TenantMenu } from "./tenant-menu";
 
-/** Pings even on pages without requests: shows whether Forge answers and the key still works. */
+/** How often each page pings Forge, to show whether Forge answers and the key still works. */
 const PING_MS = 10_000;
 
 /** The layout around every page. */

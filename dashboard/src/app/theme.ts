@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
-/** public/theme.js reads it before the first paint. */
+/** The name of the stored choice. public/theme.js reads the choice before the first paint. */
 const STORED = "forge.theme";
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
@@ -33,7 +33,7 @@ export function setTheme(next: ThemeChoice): void {
     if (next === "system") localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, next);
   } catch {
-    // The choice lasts until the next reload.
+    // The browser forbids storage, so the choice lasts until the next reload.
   }
   apply();
   for (const listener of listeners) listener();

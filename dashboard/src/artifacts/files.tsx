@@ -61,7 +61,7 @@ export function Files({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** Downloads by a link that is valid for a minute, so that a file of any size bypasses the page. */
+/** Downloads by a link that is valid for a minute. The browser saves the file, whatever its size. */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();
   const download = useMutation({

@@ -16,8 +16,8 @@ export interface TrainingCurves {
 }
 
 /**
- * The curves of a checkpoint's training: from its metrics.json, which lives as long as its files,
- * else from the metrics that its job reported, which are kept for 30 days.
+ * The curves of a checkpoint's training: from its metrics.json, which is kept as long as the
+ * checkpoint's files, else from the metrics that its job reported, which are kept for 30 days.
  */
 export function useTrainingCurves(artifact: Artifact) {
   const forge = useForge();
@@ -50,7 +50,7 @@ async function readStored(
   return curvesOf(text);
 }
 
-/** Each `…_curve` that is a list of [step, value]. A tenant's handler may have written anything. */
+/** Each `…_curve` that is a list of [step, value]. Other content is ignored: tenants write it. */
 function curvesOf(text: string): Series[] {
   let content: unknown;
   try {

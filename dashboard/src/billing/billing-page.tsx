@@ -49,7 +49,7 @@ export function BillingPage() {
           <MonthPicker
             period={period}
             current={current}
-            // No period in the address: the link always shows the month that is current then.
+            // The address of the current month has no period, so a link always shows the latest one.
             onChange={(next) => change({ period: next === current ? "" : next, record: "" })}
           />
           <Button

@@ -5,7 +5,7 @@ import { saveFile } from "../ui/download";
 import { toast } from "../ui/toasts";
 import type { BillingSearch } from "./search";
 
-/** Bills change slowly, those of past months hardly at all. */
+/** Poll interval for the current month. Bills of past months rarely change. */
 const NOW_POLL_MS = 10_000;
 
 const pollOf = (isNow: boolean): number | false => (isNow ? NOW_POLL_MS : false);
@@ -37,7 +37,7 @@ export function useRates() {
   });
 }
 
-/** A month's records. Those of live deployments grow. */
+/** A month's records. The cost of a live deployment's record grows. */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
   // Without the filter, an admin's list would mix all tenants' records with one tenant's sums.
   const { userId } = useSigned().session;

@@ -8,7 +8,7 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { SkeletonLines } from "../ui/skeleton";
 
-/** A deployment's record is the record of the job that deployed it. */
+/** The billing record of a deployment is the record of its deploy job. */
 export function DeploymentBill({ deployment }: { deployment: DeploymentDetail }) {
   const { job_id: jobId, status } = deployment;
   const forge = useForge();

@@ -11,7 +11,7 @@ import { SkeletonLines } from "../ui/skeleton";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
-/** Until the first request, which the user waits for. */
+/** Poll interval until the first request: the user waits for it to appear. */
 const FIRST_POLL_MS = 2_000;
 
 /** The requests and responses of the deployment over the last day. */
@@ -80,7 +80,7 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/** Drops the incomplete last bucket, at which curves would fall, unless it is the only one. */
+/** Drops the incomplete last bucket, where curves would fall, unless it is the only one. */
 function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;

@@ -4,7 +4,7 @@ import { formatDuration, inOneDirection, plural, sentence } from "../ui/format";
 import type { JobData } from "./job-data";
 
 export interface JobExplanation extends Explanation {
-  /** Where to do what comes next. */
+  /** Where the user can take the next step. */
   goTo?: "log" | "artifacts" | "workers";
 }
 

@@ -38,7 +38,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   {
     id: "about",
     title: "About",
-    // Wide, at the cost of the id: the reason for waiting or failing matters more.
+    // Wide: the reason for waiting or failing is more important than a complete id.
     width: "28%",
     hideBelow: "laptop",
     cell: (job) => <About job={job} />,
@@ -69,7 +69,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   ageColumn("Submitted"),
 ];
 
-/** The first that applies: why it waits or failed, its progress, tags, or parameters. */
+/** Shows the first that exists: why the job failed or waits, its progress, tags, or parameters. */
 function About({ job }: { job: JobData }) {
   if (job.raw_status === "failed" && job.error_code !== "cancelled") {
     return <span title={job.error ?? undefined}>{job.error}</span>;

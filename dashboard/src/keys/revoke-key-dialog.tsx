@@ -6,7 +6,7 @@ import { useRevokeKey } from "./use-keys";
 
 interface Props {
   apiKey: ApiKey | undefined;
-  /** The live keys and sessions that are revoked with it. */
+  /** The live keys and sessions that are revoked together with this key. */
   children: readonly ApiKey[];
   isOwn: boolean;
   onClose: () => void;

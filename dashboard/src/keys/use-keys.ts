@@ -17,7 +17,7 @@ export function useKeys(sessions: boolean) {
   });
 }
 
-/** The ids of the session of this page and of the key it was exchanged for. */
+/** The ids of this page's session and of the key that was exchanged for it. */
 export function useOwnKeyIds(sessions: readonly ApiKey[] | undefined): readonly string[] {
   const { session } = useSigned();
   const own = sessions?.find(({ key_id }) => key_id === session.keyId);

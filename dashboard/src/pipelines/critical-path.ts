@@ -48,7 +48,7 @@ function spanOf(
   return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
 }
 
-/** The chain of steps that decides the pipeline's end: speeding up any other gains nothing. */
+/** The chain of steps that decides when the pipeline ends. Making other steps faster has no effect. */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   const byName = new Map(spans.map((span) => [span.step.name, span]));
   const path = new Set<string>();

@@ -31,7 +31,7 @@ export function usePipeline(pipelineId: string) {
   });
 }
 
-/** The jobs of all runs, which tell when a worker started each: the pipeline does not. */
+/** The jobs of all runs. A job has the time at which a worker started it; a step does not. */
 export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);

@@ -18,7 +18,7 @@ interface Props {
 }
 
 const MOST = 12;
-/** Reads more artifacts for URIs: those whose files Forge can't see have no URI to offer. */
+/** For URIs, reads more artifacts: an artifact whose files Forge can't read has no URI to offer. */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 

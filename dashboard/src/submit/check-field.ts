@@ -38,7 +38,7 @@ function checkText(
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
   // Checks URIs only: for names, the server's refusal says which characters are invalid. Skips
-  // file://, which the pattern lacks because only the server knows the allowed folders.
+  // file:// URIs, which do not match the pattern: only the server knows the allowed folders.
   if (
     pattern &&
     name.endsWith("_uri") &&

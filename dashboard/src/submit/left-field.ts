@@ -1,8 +1,8 @@
 import type { FocusEvent } from "react";
 
 /**
- * The field that the focus has left, and whose problem may now be shown. A move to a button of the
- * same field doesn't count, nor does one to the submit button: a message would move that button
+ * The field that the focus has left. Its problem may now be shown. Undefined if the focus moved to
+ * a button of the same field, or to the submit button: a new message would move the submit button
  * away from the pointer, and submitting checks all fields anyway.
  */
 export function leftField({ target, relatedTarget }: FocusEvent): HTMLElement | undefined {

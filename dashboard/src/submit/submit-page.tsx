@@ -38,7 +38,7 @@ export function SubmitPage() {
 
 const startOf = (job: JobData | undefined) => (job ? valuesOf(job) : BLANK);
 
-/** The job that fills the form. It is read only once, so that it never overwrites typed text. */
+/** The job that fills the form. Read only once, so that no response overwrites typed text. */
 function useSource(from: string | undefined) {
   const forge = useForge();
   return useQuery({

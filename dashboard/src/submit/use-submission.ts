@@ -19,8 +19,8 @@ type Submit = (body: Body, options: { idempotencyKey: string }) => Promise<Job>;
 const submit = (forge: Forge, type: JobType): Submit => (forge[type] as Submit).bind(forge);
 
 /**
- * Submits a job and opens its page. The Idempotency-Key stays while the content does: a second
- * click, or a retry after a lost response, leads to the same job.
+ * Submits a job and opens its page. The Idempotency-Key stays the same until the content changes:
+ * a second click, or a retry after a lost response, leads to the same job.
  */
 export function useSubmission() {
   const forge = useForge();

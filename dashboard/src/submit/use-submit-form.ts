@@ -27,7 +27,8 @@ export function useSubmitForm(type: JobType, start: Start) {
   const { body, problems } = readFields(fields, values);
   const isComplete = Object.keys(problems).length === 0;
   const estimate = useEstimate(type, body, isComplete);
-  // Not while the user types: only after the focus has left the field, or the form was sent.
+  // A problem is shown only after the focus has left the field or the form was sent, so that it
+  // does not appear while the user types.
   const shown = Object.fromEntries(
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );

@@ -7,7 +7,7 @@ import { formatNumber, plural } from "./format";
 export interface Series {
   name: string;
   points: readonly CurvePoint[];
-  /** Without it, numbers are shown as they are. */
+  /** Formats a value. Default: the number in a few digits. */
   formatY?: (y: number) => string;
 }
 

@@ -62,7 +62,7 @@ export function Verdict({
   );
 }
 
-/** Shown on a detail page while the object is loading, if that failed, or if it does not exist. */
+/** Shown on a detail page while the object loads, if loading failed, or if there is no such object. */
 export function NotLoaded({
   thing,
   missing = `There is no ${thing} with this id, or it is another tenant's.`,

@@ -7,7 +7,7 @@ interface Props {
   note?: ReactNode;
 }
 
-/** A large number with its name and a line below it. A link as its name makes it all clickable. */
+/** A large number with its name and a line below. If the name is a link, all of it is clickable. */
 export function Figure({ name, value, note }: Props) {
   return (
     <div className={styles.figure}>

@@ -56,7 +56,7 @@ function onKeyDown(event: KeyboardEvent): void {
   found.run();
 }
 
-/** If nothing has the focus, focuses the key's button, to which a closing dialog returns it. */
+/** If nothing has the focus, focuses the key's button. A closing dialog then returns the focus to it. */
 function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
   if (activeElement && activeElement !== document.body && activeElement.id !== "main") return;
@@ -77,7 +77,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type));
 
-/** A dialog that fades out does not count. */
+/** A dialog that fades out does not count as open. */
 const isDialogOpen = (): boolean =>
   document.querySelector(
     '[role="dialog"]:not([data-closed]), [role="alertdialog"]:not([data-closed]), [role="menu"]:not([data-closed])',

@@ -52,7 +52,7 @@ export function LoadMore({ list, what }: { list: PagedList<unknown>; what: strin
   );
 }
 
-/** A toolbar button that shows the waiting rows of a live list. */
+/** A toolbar button that shows the new rows of a live list. */
 export const NewRows = ({ list }: { list: { newCount: number; showNew: () => void } }) =>
   list.newCount > 0 && (
     <Button kind="primary" onClick={list.showNew}>

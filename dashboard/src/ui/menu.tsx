@@ -71,7 +71,7 @@ export function MenuChoice<T extends string>({
   );
 }
 
-/** A menu with any number of chosen values. It stays open on a click. */
+/** A menu with any number of chosen values. The menu stays open on a click. */
 export function MenuToggle({
   children,
   checked,

@@ -4,7 +4,7 @@ import styles from "./scope.module.css";
 /** Whose data an admin sees: all tenants', or only the admin's own tenant's. */
 export type Shown = "all" | "own";
 
-/** Tells an admin whose data is shown. A tenant's user only ever sees the tenant's. */
+/** Tells an admin whose data is shown. Other users see only their own tenant's data. */
 export function Scope({ of }: { of: Shown }) {
   const { session } = useSigned();
   if (session.scope !== "admin") return null;

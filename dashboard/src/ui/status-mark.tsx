@@ -19,7 +19,7 @@ export interface Look {
   name: string;
 }
 
-/** A state that only a newer server knows is shown as it is. */
+/** Shows the API's name of a state that this version does not know. */
 export const lookOf = (looks: Record<string, Look>, state: string): Look =>
   looks[state] ?? { mark: "pending", name: state };
 

@@ -12,7 +12,7 @@ interface Props {
 /** Wait after the last key, so that a typed word causes one request. */
 const PAUSE_MS = 200;
 
-/** Filters a list while the user types. `/` focuses it, Esc leaves it. */
+/** Filters a list while the user types. `/` focuses the field, Esc leaves it. */
 export function TextFilter({ label, value, onChange }: Props) {
   const [text, setText] = useState(value);
   const reported = useRef(value);

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
 
-/** More than a fleet usually has. The page says when it has reached this. */
+/** More workers than a fleet usually has. With more, the page says that it does not show all. */
 export const MAX_WORKERS = 2_000;
 
 /** The whole fleet, to sort problems first. While loading, the workers loaded so far. */

@@ -48,7 +48,7 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
   return (
     <>
       {isServing && (
-        // One button for both, which keeps the focus when its action changes.
+        // One button for both actions, so that the focus stays when the action changes.
         <Button
           busy={act.isPending}
           title={

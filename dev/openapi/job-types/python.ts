@@ -34,7 +34,7 @@ const JOB_TYPES_LINE = constant("JOB_TYPES", JOB_TYPES);
 
 /** The agent's module of job types. */
 export const agentTypes =
-  (): string => `"""The job types, and what the agent has to know of them."""
+  (): string => `"""The job types, and the facts about them that the agent needs."""
 
 ${NOTE}
 
@@ -45,7 +45,7 @@ ${constant(
 )}
 """Types whose reference handler needs PyTorch."""
 DEPLOYMENT_TYPE = ${quoted(DEPLOYMENT_TYPE)}
-"""The type whose handler goes on running, and serves."""
+"""The type whose handler serves a model until it is stopped."""
 `;
 
 export const handlerTypes =
@@ -68,7 +68,7 @@ ${constant("URI_ONLY", typesWhere(takesUriOnly))}
 
 /** The SDK's method for each job type. */
 export const sdkMethods =
-  (): string => `"""A method for each job type (section 4.5 of the specification)."""
+  (): string => `"""A method for each job type (spec.md 4.5)."""
 
 ${NOTE}
 

@@ -76,7 +76,7 @@ export class AuthenticationError extends ForgeAPIError {}
 export class PaymentRequiredError extends ForgeAPIError {}
 /** 403: the key is invalid, or its scope does not allow the request. */
 export class PermissionDeniedError extends ForgeAPIError {}
-/** 404: it does not exist, or belongs to another tenant. */
+/** 404: the object does not exist, or belongs to another tenant. */
 export class NotFoundError extends ForgeAPIError {}
 /** 405. */
 export class MethodNotAllowedError extends ForgeAPIError {}

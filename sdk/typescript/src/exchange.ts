@@ -2,7 +2,7 @@ import { after } from "./timer.ts";
 
 export interface ExchangeOptions {
   fetch: typeof fetch;
-  /** How long nothing may arrive: before the response, and between two chunks of it. */
+  /** Maximum time without data: before the response, and between two chunks of the response. */
   silenceMs: number;
   signal?: AbortSignal | undefined;
   /** Creates the error for a connection that failed or timed out. */
@@ -10,8 +10,8 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request and its response. The creator must call `close`. Also ends with the caller's signal
- * (with the signal's reason), and after a time-out (like any other connection failure).
+ * One request and its response. The creator must call `close`. If the caller's signal is aborted,
+ * the call rejects with the signal's reason. A time-out counts as a connection failure.
  */
 export class Exchange {
   readonly #controller = new AbortController();

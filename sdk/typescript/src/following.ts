@@ -16,7 +16,7 @@ const LIVED_MS = 5_000;
 /** Represents the server's response that the stream has ended. */
 export const GONE: ServerSentEvent = { event: "gone", data: "{}" };
 /** Stands for a received chunk, with or without an event: the connection is alive. */
-export const ALIVE = Symbol("a sign of life");
+export const ALIVE = Symbol("received chunk");
 
 /** The state of an event stream, kept across connections. */
 export class Following {
@@ -43,7 +43,7 @@ export class Following {
     return { ...get(this.path, this.#query), headers };
   }
 
-  /** Whether the server says that the stream has ended. Throws if this is not a stream. */
+  /** Whether the server says that the stream has ended. Throws if it sends no stream. */
   isOver(response: Response): boolean {
     if (response.status === 204) return true;
     const kind = response.headers.get("content-type") ?? "nothing";
@@ -55,7 +55,7 @@ export class Following {
     this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // Set after the event was consumed: if the caller stops before, it is sent again.
+      // Set after the caller consumed the event: otherwise the server sends it again.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }

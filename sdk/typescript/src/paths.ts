@@ -1,4 +1,4 @@
-// Validates paths of files. They come from a server and must not be trusted.
+// Validates paths of files, because they come from a server and must not be trusted.
 import { UnsafePathError } from "./errors.ts";
 
 /**

@@ -24,7 +24,7 @@ export interface Request {
   headers?: Record<string, string>;
   /** Sent with an Idempotency-Key, so that a retry is safe. */
   creates?: boolean;
-  /** False: not retried if it may have arrived. */
+  /** False: not retried if the request may have arrived. */
   isRepeatable?: boolean;
   appliedCheck?: AppliedCheck;
   /** Additional status code that is not an error. */
@@ -38,7 +38,7 @@ export const SLOW_ANSWER_MS = 120_000;
 
 export const get = (path: string, query?: object): Request => ({ method: "GET", path, query });
 
-/** A POST that creates something. Idempotent by its key. */
+/** A POST that creates something. Its Idempotency-Key makes retries safe. */
 export const create = (path: string, body: object): Request => ({
   method: "POST",
   path,
@@ -74,7 +74,7 @@ function segment(before: string, id: unknown): string {
   throw new ForgeError(`${JSON.stringify(id)} is not the id of ${article} ${thing}`);
 }
 
-/** Builds a query string. A list becomes one parameter for each item; null and undefined are left out. */
+/** Builds a query string. A list becomes one parameter for each item. null is left out. */
 export function queryText(query: object = {}): string {
   const items = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(name, each)]])),

@@ -6,7 +6,7 @@ const TRANSIENT_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** A longer Retry-After is not waited for. During an outage, the client retries earlier. */
+/** The client does not wait longer, whatever Retry-After says. It stops, or retries earlier. */
 const MAX_ASKED_MS = 60_000;
 
 /** A failure that a retry may fix. Without a retry, `final` is thrown. */
@@ -38,7 +38,7 @@ export class RetryPolicy {
     this.#sinceMs = undefined;
   }
 
-  /** Returns how long to wait before the next try. Throws the final error if there is none. */
+  /** Returns how long to wait before the next try. Throws the final error after the last one. */
   pauseMs({ final, retryAfterMs }: TransientFailure): number {
     const now = performance.now();
     this.#sinceMs ??= now;

@@ -87,7 +87,7 @@ function checkedUrl(value: unknown): string {
   return text.replace(/(?<!\/)\/+$/, "");
 }
 
-/** Checks the key here: fetch's error for an invalid header value would contain it. */
+/** Checks the key here: fetch's error for an invalid header value would contain the key. */
 function checkedKey(value: unknown): string {
   const key = required(value, "apiKey", "SERVICE_API_KEY");
   if (/^[\x21-\x7e]+$/.test(key)) return key;

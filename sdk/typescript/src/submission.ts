@@ -11,7 +11,7 @@ export interface SubmissionParams {
   /** Passed to the worker unchanged, e.g. `{ lr: 1e-4 }`. */
   params?: Record<string, unknown> | undefined;
   notes?: string | undefined;
-  /** Of one attempt, in seconds. */
+  /** Time limit of one attempt, in seconds. */
   timeout_s?: number | undefined;
   max_attempts?: number | undefined;
 }

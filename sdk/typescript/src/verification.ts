@@ -25,13 +25,14 @@ export type OnCheck = (check: FileCheck) => void;
 export interface Verification {
   artifact_id: string;
   ok: boolean;
-  /** As in the manifest. False: the control plane never saw the files. */
+  /** As in the manifest. False: the control plane could not access or read some of the files. */
   verified: boolean;
   files: FileCheck[];
 }
 
 /**
- * The files in a manifest or a list of files. Validated, because other code relies on them.
+ * The files in a manifest or a list of files. Validated, because other code relies on their paths
+ * and sizes.
  *
  * Throws ForgeHTTPError and UnsafePathError.
  */
@@ -79,7 +80,7 @@ async function* checked(
   return { path: file.path, outcome: "changed", detail };
 }
 
-/** Like `checked`, but rejects with IntegrityError if it does not match the manifest. */
+/** Like `checked`, but rejects with IntegrityError if the content does not match the manifest. */
 export async function* intact(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,

@@ -1,7 +1,8 @@
 // Waits for a job's end: by events if they arrive, else by polling.
 //
-// Each round reads the job, then listens to one event connection until the job may have ended. If a
-// connection delivers nothing (a proxy may buffer it), it is only a pause between two polls.
+// Each round reads the job, then listens to one event connection until the job may have ended. A
+// connection that delivers nothing, for example behind a proxy that buffers, only delays the next
+// poll.
 import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
@@ -15,8 +16,9 @@ import type { ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
-/** After this number of consecutive connections without data, a wait mostly polls. */
+/** After this number of connections that delivered nothing, most rounds only poll. */
 const MAX_SILENT = 2;
+/** Then, every 12th round opens a connection. */
 const RETRY_EVERY = 12;
 /** Number of open event connections of all waits and clients. */
 let streams = 0;
@@ -31,15 +33,19 @@ export class Watch {
   #silentConnections = 0;
   /** Whether an event said that the job has ended. */
   hasEnded = false;
-  /** Whether that event has already caused an immediate poll. It causes only one. */
-  #isLate = false;
+  /** Whether that event has already caused an immediate poll. Later polls wait. */
+  #hasPolledAtEnd = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
     this.#following = new Following(eventsPath);
     this.#deadline = deadline;
   }
 
-  /** Begins a round with the job's current state. Throws WaitTimeoutError. */
+  /**
+   * Begins a round: one poll, then one event connection.
+   *
+   * `job`: the result of the poll. Throws WaitTimeoutError after the deadline.
+   */
   begin(job: Job): void {
     this.#deadline.check(job.status);
     this.#roundMs = performance.now();
@@ -52,7 +58,6 @@ export class Watch {
   }
 
   get #isDue(): boolean {
-    // If connections deliver nothing, try only now and then.
     return this.#silentConnections < MAX_SILENT || this.#silentConnections % RETRY_EVERY === 0;
   }
 
@@ -62,7 +67,7 @@ export class Watch {
     return this.#following;
   }
 
-  /** Converts a received item to a job event, if it is one. Throws ForgeHTTPError. */
+  /** Converts a received item to a job event, or to undefined. Throws ForgeHTTPError. */
   receive(event: ServerSentEvent | typeof ALIVE): JobEvent | undefined {
     if (event === GONE) this.hasEnded = true;
     if (event === GONE || event === ALIVE) return undefined;
@@ -78,8 +83,8 @@ export class Watch {
       this.#silentConnections =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentConnections + 1;
     }
-    if (this.hasEnded && !this.#isLate) {
-      this.#isLate = true;
+    if (this.hasEnded && !this.#hasPolledAtEnd) {
+      this.#hasPolledAtEnd = true;
       return 0;
     }
     return this.#deadline.pauseMs(performance.now() - this.#roundMs);

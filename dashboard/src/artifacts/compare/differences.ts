@@ -14,7 +14,7 @@ export interface Group {
   rows: Row[];
 }
 
-/** Fields that are unique to each artifact: a difference in them says nothing. */
+/** Fields that are unique to each artifact. The comparison leaves them out. */
 const OWN = [
   "artifact_id",
   "created_at",
@@ -24,9 +24,9 @@ const OWN = [
   "source_jobs",
   "attempt",
 ];
-/** Shown in groups of their own. */
+/** Fields that are shown in separate groups. */
 const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
-/** Fields about the manifest, not about the artifact. */
+/** Fields about the manifest, not about the artifact. Left out too. */
 const QUIET = ["schema_version", "measured", "contradictions", "verified", "user_id"];
 
 type Values = Record<string, unknown>;

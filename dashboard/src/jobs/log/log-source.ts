@@ -1,7 +1,7 @@
 import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
-/** The first request reads the end, which users look at first; its response has the length. */
+/** The first request reads the end, where users look first. The response has the log's length. */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;

@@ -15,7 +15,7 @@ const NODE_TYPES = { step: StepNode };
 /** Must match step-node.module.css. */
 const SIZE = { width: 184, height: 62 };
 const MAX_HEIGHT = 520;
-/** The maximum height of a graph in a narrow window, which is read from top to bottom. */
+/** The maximum height of the graph in a narrow window, where steps run from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
 /** Below this zoom, a touch drag moves the graph instead of scrolling the page. */
 const READABLE_ZOOM = 0.6;
@@ -79,7 +79,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
 const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
-/** The graph is centred, so the buttons' strip below it needs the same height above it. */
+/** The graph is centred, so the space above it is as high as the strip of buttons below it. */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
   isNarrow
     ? Math.min(height * zoom + 2 * PADDING, MAX_HEIGHT_NARROW)

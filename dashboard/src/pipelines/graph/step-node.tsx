@@ -44,7 +44,7 @@ export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
           {step.gate && <ShieldCheck size={13} aria-label="has a gate" />}
         </span>
         <span className={styles.foot}>
-          {/* The mark shows the state; the numbers need the room. */}
+          {/* The mark already shows `completed`, so hide the text to make room for the numbers. */}
           <span className={step.status === "completed" ? "visually-hidden" : styles.state}>
             {aboutOf(step)}
           </span>

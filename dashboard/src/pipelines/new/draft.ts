@@ -16,7 +16,7 @@ export interface StepDraft {
   needsApproval: boolean;
 }
 
-/** The form's content. Templates share it: input for one stays for the others. */
+/** The form's content. All templates share it, so input is kept when the template changes. */
 export interface Draft {
   name: string;
   tags: string;
@@ -116,7 +116,7 @@ function readSweep(text: string, problems: Record<string, string>): Body[] {
         return [value as Body];
       }
     } catch {
-      // Reported below.
+      // The line is not JSON: the statement below reports it.
     }
     problems.sweep = `Line ${at + 1} is not a JSON object, such as {"epochs": 3}.`;
     return [];

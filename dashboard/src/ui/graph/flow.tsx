@@ -38,7 +38,7 @@ interface Props<Each extends Node> {
 const MIN_ZOOM = 0.4;
 const LARGE_ZOOM = 0.8;
 /** The window's width outside the graph's frame. */
-const BESIDE_PX = { wide: 264, narrow: 26 };
+const OUTSIDE_PX = { wide: 264, narrow: 26 };
 
 /** Whether nodes would be unreadable with the whole graph in view. */
 function isTooLarge({
@@ -46,7 +46,7 @@ function isTooLarge({
   height,
   isNarrow,
 }: Pick<Props<Node>, "layout" | "height" | "isNarrow">): boolean {
-  const width = window.innerWidth - (isNarrow ? BESIDE_PX.narrow : BESIDE_PX.wide);
+  const width = window.innerWidth - (isNarrow ? OUTSIDE_PX.narrow : OUTSIDE_PX.wide);
   return layout.width * MIN_ZOOM > width || layout.height * MIN_ZOOM > height;
 }
 

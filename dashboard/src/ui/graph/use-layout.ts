@@ -5,7 +5,7 @@ import workerUrl from "./layout.worker?worker&url";
 
 type Graph = Omit<LayoutRequest, "id">;
 
-/** Node positions, computed in a worker. The previous ones until the new ones are ready. */
+/** Node positions, computed in a worker. Returns the previous ones until the new ones are ready. */
 export function useLayout(graph: Graph): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   const worker = useRef<Worker>(undefined);

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AsyncTransport:
-    """For one event loop."""
+    """Sends requests. Use it in one event loop only."""
 
     def __init__(self, wire: Wire, client: httpx2.AsyncClient | None = None) -> None:
         self.wire = wire

@@ -59,7 +59,7 @@ class _Client(Submissions[M, J], Generic[M, J]):
         self.service: Service[M] = Service(transport)
 
     def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> Self:
-        """A client with other limits. It shares the connections: closing one closes both."""
+        """A client with other limits. Both share their connections: closing one closes both."""
         wire: Wire = self._transport.wire
         changed = replace(
             wire,
@@ -134,9 +134,9 @@ class Forge(_Client[Sync, Job]):
 
 
 class AsyncForge(_Client[Async, AsyncJob]):
-    """The asynchronous `Forge`, with the same methods. For one event loop.
+    """The asynchronous `Forge`, with the same methods.
 
-    Use it with `async with`, or await `close`.
+    Use it in one event loop only, with `async with`, or await `close`.
     """
 
     _transport_type = AsyncTransport

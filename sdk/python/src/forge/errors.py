@@ -95,7 +95,7 @@ class PermissionDeniedError(ForgeAPIError):
 
 
 class NotFoundError(ForgeAPIError):
-    """404: it does not exist, or belongs to another tenant."""
+    """404: the object does not exist, or belongs to another tenant."""
 
 
 class MethodNotAllowedError(ForgeAPIError):

@@ -1,4 +1,4 @@
-"""Follows an event stream. After an interruption, it resumes from the last received event."""
+"""Follows an event stream. Resumes from the last received event after an interruption."""
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, closing
@@ -48,7 +48,7 @@ class Following:
         return Request("GET", self.path, lambda _: None, self._query, headers=headers)
 
     def is_over(self, response: httpx2.Response) -> bool:
-        """Whether the server says that the stream has ended. Raises if this is not a stream."""
+        """Whether the server says that the stream has ended. Raises if it sends no stream."""
         if response.status_code == 204:
             return True
         kind = response.headers.get("content-type", "")
@@ -62,7 +62,7 @@ class Following:
         self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # Set after the event was consumed: if the caller stops before, it is sent again.
+            # Set after the caller consumed the event: otherwise the server sends it again.
             self.last_event_id = event.id or self.last_event_id
 
     def cut(self, retry_policy: RetryPolicy) -> TransientFailure:

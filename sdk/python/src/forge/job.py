@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 class _Attached(BaseJob):
     _jobs: Any = PrivateAttr(default=None)
-    """A job with a reference to the client that read it."""
+    """The `jobs` resource of the client that read this job."""
 
     def attach(self, jobs: object) -> Self:
         self._jobs = jobs
@@ -31,7 +31,7 @@ class _Attached(BaseJob):
         return self._jobs
 
     def __eq__(self, other: object) -> bool:
-        # Ignores which client read it.
+        # Equal fields are enough: another client may have read the other job.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:

@@ -59,7 +59,7 @@ class JobLine:
 
     @property
     def waits(self) -> bool:
-        """Whether the job is pending. Its reason may change without an event."""
+        """Whether the job is pending. Its pending reason may change without an event."""
         return self._status in ("pending", "provisioning_worker")
 
     def __rich__(self) -> RenderableType:
@@ -133,7 +133,7 @@ def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Ite
                 try:
                     job = read()
                 except (ForgeError, RuntimeError):
-                    continue  # the wait reports it, or has ended and closed its client
+                    continue  # the waiting thread reports the error, or has closed the client
                 if line.waits:
                     line.update(job)
 

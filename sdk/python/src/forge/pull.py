@@ -35,7 +35,7 @@ class Pulled:
     kept: tuple[str, ...]
     """Files that were already correct on the disk."""
     verified: bool
-    """As in the manifest. False: the control plane never saw some of the files."""
+    """As in the manifest. False: the control plane could not access or read some of the files."""
 
 
 def pull(

@@ -33,7 +33,7 @@ def _warn_once(minimum: str) -> None:
 
 
 def is_older(version: str, minimum: str) -> bool:
-    """Compares major, minor and patch. False if either is not such a version."""
+    """Compares major, minor and patch. False if one of the two is not such a version."""
     numbers = [re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", each) for each in (version, minimum)]
     ours, theirs = ([int(n) for n in found.groups()] if found else None for found in numbers)
     return ours is not None and theirs is not None and ours < theirs

@@ -52,7 +52,7 @@ class Request(Generic[T]):
     """Sent with an Idempotency-Key, so that a retry is safe."""
     idempotency_key: str | None = None
     is_repeatable: bool = True
-    """False: not retried if it may have arrived."""
+    """False: not retried if the request may have arrived."""
     is_text: bool = False
     """The response is text, not JSON."""
     is_whole: bool = False
@@ -80,7 +80,7 @@ def get_list(path: str, name: str, parse: Parse[T], **query: object) -> Request[
 def create(
     path: str, parse: Parse[T], body: Mapping[str, Any], idempotency_key: str | None
 ) -> Request[T]:
-    """A POST that creates something. Idempotent by its key."""
+    """A POST that creates something. Its Idempotency-Key makes retries safe."""
     return Request(
         "POST", path, parse, body=without_none(body), creates=True, idempotency_key=idempotency_key
     )
@@ -111,7 +111,7 @@ def _segment(template: str, value: object) -> str:
 
 
 def query_items(query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Repeats lists, formats times as ISO 8601, and leaves out None."""
+    """A list becomes one parameter for each item. Times are in ISO 8601. None is left out."""
     items: list[tuple[str, str]] = []
     for name, value in query.items():
         values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]

@@ -20,7 +20,7 @@ _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
-"""A longer Retry-After is not waited for."""
+"""The client does not wait longer, whatever Retry-After says. It stops, or retries earlier."""
 
 
 def parse_json(content: bytes | str) -> object:
@@ -90,7 +90,7 @@ class RetryPolicy:
         self._since_s = None
 
     def pause_s(self, failure: TransientFailure) -> float:
-        """Returns how long to wait before the next try. Raises the final error if there is none."""
+        """Returns how long to wait before the next try. Raises the final error after the last."""
         if self._deadline:
             self._deadline.check()
         now_s = monotonic()
@@ -98,7 +98,7 @@ class RetryPolicy:
             self._since_s = now_s
         asked_s = failure.retry_after_s or 0.0
         is_over = now_s - self._since_s >= self._at_least_s
-        # During an outage, retry earlier than a long Retry-After says.
+        # With a minimum time, retry earlier than a long Retry-After says instead of stopping.
         is_too_long = asked_s > _MAX_ASKED_S and self._at_least_s == 0
         if (self._failures >= self._max_retries and is_over) or is_too_long:
             raise failure.final from failure.__cause__

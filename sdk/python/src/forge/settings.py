@@ -55,7 +55,7 @@ def _stack_file(env: Mapping[str, str]) -> Path:
 
 
 def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The string values in FORGE_HOME/stack.json. Empty if no stack runs."""
+    """The string values in FORGE_HOME/stack.json. Empty if there is no such file."""
     try:
         content = json.loads(_stack_file(env).read_text())
     except (OSError, ValueError):
@@ -79,7 +79,7 @@ def _checked_url(text: str) -> str:
 
 
 def _checked_key(key: str) -> str:
-    """Checks the key here: the HTTP library's error for an invalid header would contain it."""
+    """Checks the key here: the HTTP library's error for an invalid header would contain the key."""
     if not re.fullmatch(r"[\x21-\x7e]+", key):
         raise ForgeError("SERVICE_API_KEY is not a key: it has spaces or non-ASCII characters")
     return key

@@ -16,7 +16,7 @@ class Resources(TypedDict, total=False):
     gpu: int
     gpu_type: str
     memory_gb: int
-    """Of one GPU."""
+    """Memory of one GPU, in GB."""
     tags: Sequence[str]
 
 
@@ -32,14 +32,14 @@ class SubmissionOptions(TypedDict, total=False):
     """Passed to the worker unchanged, e.g. `{"lr": 1e-4}`."""
     notes: str | None
     timeout_s: int | None
-    """Of one attempt."""
+    """Time limit of one attempt, in seconds."""
     max_attempts: int | None
     idempotency_key: str | None
     """Repeating a submission with the same key returns the first response, without a second job."""
 
 
 def body_of(payload: Mapping[str, Any], options: SubmissionOptions) -> Json:
-    """Merges both, without None. Raises TypeError for an unknown option."""
+    """Merges payload and options, without None. Raises TypeError for an unknown option."""
     unknown = options.keys() - SubmissionOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Transport:
-    """Safe to use from several threads at once."""
+    """Sends requests. Thread-safe."""
 
     def __init__(self, wire: Wire, client: httpx2.Client | None = None) -> None:
         self.wire = wire

@@ -42,7 +42,7 @@ OnCheck = Callable[[FileCheck], None]
 class Verification:
     artifact_id: str
     verified: bool
-    """As in the manifest. False: the control plane never saw the files."""
+    """As in the manifest. False: the control plane could not access or read some of the files."""
     checks: tuple[FileCheck, ...]
 
     @property

@@ -1,7 +1,8 @@
 """Waits for a job's end: by events if they arrive, else by polling.
 
-Each round reads the job, then listens to one event connection until the job may have ended. If a
-connection delivers nothing (a proxy may buffer it), it is only a pause between two polls.
+Each round reads the job, then listens to one event connection until the job may have ended. A
+connection that delivers nothing, for example behind a proxy that buffers, only delays the next
+poll.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -22,7 +23,9 @@ from .wire import log
 
 _SILENCE_S = KEEP_ALIVE_S + 5
 _MAX_SILENT = 2
+"""After this number of connections that delivered nothing, most rounds only poll."""
 _AGAIN_AFTER = 12
+"""Then, every 12th round opens a connection."""
 
 
 class Watch:
@@ -36,8 +39,8 @@ class Watch:
         self._silence_s = _SILENCE_S
         self._has_ended = False
         """Whether an event said that the job has ended."""
-        self._is_late = False
-        """Whether that event has already caused an immediate poll. It causes only one."""
+        self._has_polled_at_end = False
+        """Whether that event has already caused an immediate poll. Later polls wait."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
@@ -50,7 +53,6 @@ class Watch:
 
     @property
     def listens(self) -> bool:
-        # If connections deliver nothing, try only now and then.
         return (
             self._silent_connections < _MAX_SILENT or self._silent_connections % _AGAIN_AFTER == 0
         )
@@ -61,7 +63,7 @@ class Watch:
         return self._silence_s
 
     def receive(self, event: ServerSentEvent | None) -> JobEvent | None:
-        """Converts a received item to a job event. None if it is not one. Raises ForgeHTTPError."""
+        """Converts a received item to a job event, or to None. Raises ForgeHTTPError."""
         self._has_ended = self._has_ended or event is GONE
         if event is None or event is GONE:
             return None
@@ -79,8 +81,8 @@ class Watch:
         self._silent_connections = (
             0 if self.following.has_received and self.listens else self._silent_connections + 1
         )
-        if self._has_ended and not self._is_late:
-            self._is_late = True
+        if self._has_ended and not self._has_polled_at_end:
+            self._has_polled_at_end = True
             return 0.0
         return self.deadline.pause_s(monotonic() - self._round_s)
 

@@ -8,7 +8,7 @@ export interface Pulled {
   directory: string;
   fetched: string[];
   kept: string[];
-  /** As in the manifest. False: the control plane never saw some of the files. */
+  /** As in the manifest. False: the control plane could not access or read some of the files. */
   verified: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface Pulled {
 export interface Disk {
   /** Opens a file for reading, and returns its name. */
   open(path: string): Promise<{ blob: Blob; filename: string }>;
-  /** Writes a file. It gets its name after all data has arrived. */
+  /** Writes a file. The file gets its name after all data has arrived. */
   save(target: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   /** Downloads missing files, then writes the manifest. */
   pull(

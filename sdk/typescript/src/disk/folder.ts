@@ -8,7 +8,8 @@ import { checkContent, type FileCheck, type ManifestFile } from "../verification
 /**
  * Returns where to write a file below a root. Creates its folders.
  *
- * Rejects with UnsafePathError, also for a symbolic link on the way: it may lead out of the root.
+ * Rejects with UnsafePathError, also if a folder of the path is a symbolic link, which may lead out
+ * of the root.
  */
 export async function prepare(root: string, path: string): Promise<string> {
   const segments = segmentsOf(path);

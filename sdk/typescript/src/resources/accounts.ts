@@ -7,9 +7,9 @@ import { Resource } from "./resource.ts";
 export interface NewKeyOptions {
   scope?: ApiKey["scope"];
   expires_at?: Moment;
-  /** For a worker key: it can register at most so many workers, and act for no other. */
+  /** A worker key can register at most this many workers, and act for no others. */
   workers?: number;
-  /** With `workers`: additional hosts from which their models may be served. */
+  /** With `workers`: hosts, besides the workers' own addresses, that may serve their models. */
   serving_hosts?: string[];
 }
 
@@ -32,9 +32,10 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Exchanges this client's key for a session: a key of the same scope and name. It is valid for 12
-   * hours, or until the key ends. Pass its text to another client; sign out with `revoke`.
+   * Exchanges this client's key for a session.
    *
+   * A session is a key of the same scope and name. It is valid for 12 hours, or until this client's
+   * key expires or is revoked. Pass the session's text to another client; sign out with `revoke`.
    * As with any new key, the text is returned only once.
    */
   async createSession(options?: CreateOptions): Promise<NewApiKey> {

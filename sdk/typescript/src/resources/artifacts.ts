@@ -64,7 +64,11 @@ export class Artifacts extends Resource {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}`), options);
   }
 
-  /** Deletes the files. Keeps entry and manifest. Rejects with ConflictError if it is in use. */
+  /**
+   * Deletes the artifact's files. Keeps its entry and manifest.
+   *
+   * Rejects with ConflictError if the artifact is in use.
+   */
   async delete(artifactId: string, options?: RequestOptions): Promise<Artifact> {
     return await this.transport.json(remove(path`/api/artifacts/${artifactId}`), options);
   }
@@ -81,9 +85,9 @@ export class Artifacts extends Resource {
   }
 
   /**
-   * Creates a link to one file, for a browser. It works without a key, for one minute.
+   * Creates a link to one file, for a browser. The link works without a key, for one minute.
    *
-   * Its `url` is a path of the API: prepend the address of Forge.
+   * The link's `url` is a path of the API: prepend the address of Forge.
    */
   async downloadTicket(
     artifactId: string,
@@ -112,7 +116,7 @@ export class Artifacts extends Resource {
   /**
    * Yields the bytes of one file of the manifest. Resumes after a lost connection.
    *
-   * Rejects with IntegrityError, at the end at the latest, if they do not match the manifest.
+   * Rejects with IntegrityError, at the end at the latest, if the bytes do not match the manifest.
    */
   async *readFile(
     artifactId: string,
@@ -123,7 +127,7 @@ export class Artifacts extends Resource {
     yield* intact(found, this.#content(artifactId, file, options));
   }
 
-  /** Yields all files as one tar file. It has no checksum. */
+  /** Yields all files as one tar file, without a checksum. */
   readArchive(
     artifactId: string,
     options?: RequestOptions,
@@ -131,7 +135,7 @@ export class Artifacts extends Resource {
     return download(this.transport, path`/api/artifacts/${artifactId}/archive`, options);
   }
 
-  /** Downloads one file to a disk and returns its path. It gets its name after verification. */
+  /** Downloads one file to a disk and returns its path. Names the file only after verification. */
   async download(
     artifactId: string,
     file: string,

@@ -34,7 +34,7 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
   }
 
-  /** Reads the cost of each day of a month, by job type. The total equals the summary. */
+  /** Reads the cost of each day of a month, by job type. The days add up to `summary`. */
   async daily(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -70,8 +70,9 @@ export class Billing extends Resource {
   }
 
   /**
-   * Sets the monthly cap. null removes it. Above `warning_usd`, submissions return a warning.
-   * Default: 80 % of the cap. null: never.
+   * Sets the monthly cap. null removes it.
+   *
+   * Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. null: no warning.
    */
   async setBudget(
     capUsd: number | null,

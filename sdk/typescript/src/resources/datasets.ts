@@ -19,8 +19,8 @@ export class Datasets extends Resource {
   /**
    * Uploads a table of any size: JSON lines, CSV with a header, or parquet.
    *
-   * It is sent with a checksum, and stored only once despite retries. Rejects with BadRequestError
-   * if a row is invalid.
+   * The table is sent with a checksum, and stored only once despite retries. Rejects with
+   * BadRequestError if a row is invalid.
    */
   async upload(
     source: DatasetSource,

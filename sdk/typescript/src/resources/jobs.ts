@@ -163,7 +163,12 @@ export class Jobs extends Resource implements JobActions {
     }
   }
 
-  /** The log of the latest or the given attempt. With `follow`, its lines; reconnects. */
+  /**
+   * Reads the log of the latest or the given attempt, or only its last `tailBytes`.
+   *
+   * With `follow`, yields its lines as they arrive, also of later attempts, until the log is
+   * complete. Reconnects after interruptions.
+   */
   logs(
     job: JobRef,
     options: LogOptions & { follow: true },

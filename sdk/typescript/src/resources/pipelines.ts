@@ -122,7 +122,11 @@ export class Pipelines extends Resource {
     return await this.transport.json(put(path`/api/pipelines/${pipelineId}/budget`, body), options);
   }
 
-  /** Waits until it has completed. Rejects with PipelineFailedError and WaitTimeoutError. */
+  /**
+   * Waits until the pipeline has completed.
+   *
+   * Rejects with PipelineFailedError and WaitTimeoutError.
+   */
   async wait(pipelineId: string, options: PipelineWaitOptions = {}): Promise<Pipeline> {
     const { pollInterval, timeout, onUpdate, stopAtApproval, ...rest } = options;
     const deadline = new Deadline(pipelineId, pollInterval, timeout);

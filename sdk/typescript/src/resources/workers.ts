@@ -89,7 +89,7 @@ export class Workers extends Resource {
     return await this.transport.json(post(path`/api/workers/${workerId}/drain`), options);
   }
 
-  /** Lets a draining worker accept jobs again. An ended agent must be restarted. */
+  /** Lets a draining worker accept jobs again. If its agent has ended, restart the agent. */
   async undrain(workerId: string, options?: RequestOptions): Promise<Worker> {
     return await this.transport.json(post(path`/api/workers/${workerId}/undrain`), options);
   }

@@ -1,6 +1,6 @@
 """The command `forge`.
 
-Exit codes: 0 success, 1 the checked thing is not OK, 2 usage error or no usable response, 130
+Exit codes: 0 success, 1 a job or a check failed, 2 usage error or no usable response, 130
 Ctrl-C, 141 the reader of the output has closed the pipe.
 """
 

@@ -62,7 +62,7 @@ def _read_key(*, from_stdin: bool, can_ask: bool) -> str:
 
 
 def _answer(ask: Callable[[], str]) -> str:
-    """Ends the prompt's line after Ctrl-C."""
+    """Prompts the user. After Ctrl-C, ends the prompt's line."""
     try:
         return ask()
     except (typer.Abort, KeyboardInterrupt) as error:

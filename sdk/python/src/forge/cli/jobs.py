@@ -74,7 +74,7 @@ def list_jobs(
 
 @app.command()
 def counts(context: typer.Context, as_json: AsJson = False) -> None:
-    """Count jobs: those that have not ended, and those of the last day."""
+    """Count unfinished jobs, and the jobs that ended in the last day."""
     with client_of(context) as client:
         found = client.jobs.counts()
     if as_json:

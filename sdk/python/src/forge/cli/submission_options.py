@@ -55,7 +55,7 @@ def options(
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Only a signature, which `submission` uses."""
+    """Never called: `submission` copies its signature."""
 
 
 def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payload]], Any]:

@@ -33,7 +33,7 @@ def finish(
 
 
 def _located(client: Forge, dataset: object) -> Json:
-    """For a dataset given by its id: the URI of its only table."""
+    """If the dataset is given by its id: `dataset_uri` with the URI of its only table."""
     if not isinstance(dataset, str) or "://" in dataset:
         return {}
     found = client.artifacts.get(dataset)

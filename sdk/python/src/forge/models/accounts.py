@@ -45,7 +45,7 @@ class Limit(Model):
     """None: unlimited."""
     used: int | None
     variable: str
-    """The server's variable that sets it."""
+    """The server's environment variable that sets the limit."""
 
 
 class ApiKey(Model):
@@ -63,11 +63,11 @@ class ApiKey(Model):
     workers: int | None = None
     """For a worker key: the maximum number of workers. None: unlimited."""
     serving_hosts: list[str] = Field(default_factory=list)
-    """Additional hosts from which their models may be served."""
+    """Hosts, besides the workers' own addresses, that may serve the workers' models."""
     made_by: str | None = None
-    """The id of the key that created it. Revoking that key also revokes this one."""
+    """The id of the key that created this key. Revoking that key also revokes this one."""
     session_of: str | None = None
-    """For a session: the id of the key that was exchanged for it."""
+    """For a session: the id of the key that was exchanged for the session."""
 
 
 class NewApiKey(ApiKey):

@@ -68,8 +68,9 @@ class Fleet(Model):
     idle_gpus: int = 0
     by_gpu_type: list[FleetGpus] = Field(default_factory=list)
     util: float | None = None
-    """Percent, over active workers that report it. Memory in GB."""
+    """Mean utilisation in percent, of the active workers that report it."""
     mem_used: float | None = None
+    """GB, like `mem_total`."""
     mem_total: float | None = None
 
 

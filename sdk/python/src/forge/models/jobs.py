@@ -90,7 +90,7 @@ class BaseJob(_WithStatus):
     """The API's status, e.g. `provisioning_worker`."""
     user_id: str | None = None
     created_by: str | None = None
-    """The name of the key that submitted it."""
+    """The name of the key that submitted the job."""
     payload: dict[str, Any] = Field(default_factory=dict)
     attempts: int = 0
     worker_id: str | None = None
@@ -118,12 +118,12 @@ class BaseJob(_WithStatus):
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
     cancelled_by: str | None = None
-    """The name of the key that cancelled it."""
+    """The name of the key that cancelled the job."""
     workflow_id: str | None = None
     workflow_url: str | None = None
-    """The address of its workflow in Temporal's UI."""
+    """The address of the job's workflow in Temporal's UI."""
     cost_usd: float | None = None
-    """From its billing record. For an active deployment: the cost so far."""
+    """From the job's billing record. For an active deployment: the cost so far."""
     estimated_cost_usd: float | None = None
     """Set for an unfinished job."""
     warnings: list[JobWarning] = Field(default_factory=list)

@@ -144,7 +144,7 @@ class PipelineEstimate(Model):
     low_usd: float = 0.0
     high_usd: float = 0.0
     duration_s: float | None = None
-    """Without waiting times. None if there is no earlier job of some type."""
+    """Without waiting times. None if one of the types has no earlier job to estimate from."""
     currency: str = "USD"
     steps: list[StepEstimate] = Field(default_factory=list)
     rate_card: str | None = None

@@ -29,9 +29,9 @@ class ApiKeys(Resource[M]):
     ) -> Request[NewApiKey]:
         """Creates a key of scope `user` or `worker`, or as an admin also `admin`.
 
-        A `worker` key with `workers` can register at most so many workers, and act for no other.
-        `serving_hosts`: hosts from which their models may be served, in addition to the workers'
-        own addresses.
+        A `worker` key with `workers` can register at most that many workers, and act for no others.
+        `serving_hosts`: hosts, besides the workers' own addresses, that may serve the workers'
+        models.
 
         The key's text, `key`, is returned only once. So this request is not retried if the response
         is lost: use `list` to find the unknown key, and revoke it.
@@ -50,9 +50,9 @@ class ApiKeys(Resource[M]):
     def create_session(self, *, idempotency_key: str | None = None) -> Request[NewApiKey]:
         """Exchanges this client's key for a session.
 
-        A session is a key of the same scope and name. It is valid for 12 hours, or until the key
-        ends. Pass its text to another client; sign out with `revoke`. As with any new key, the text
-        is returned only once.
+        A session is a key of the same scope and name. It is valid for 12 hours, or until this
+        client's key expires or is revoked. Pass the session's text to another client; sign out with
+        `revoke`. As with any new key, the text is returned only once.
         """
         request = create("/api/auth/sessions", NewApiKey, {}, idempotency_key)
         return replace(request, is_repeatable=False)

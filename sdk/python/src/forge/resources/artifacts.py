@@ -98,9 +98,9 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def download_ticket(self, artifact_id: str, path: str) -> Request[DownloadTicket]:
-        """Creates a link to one file, for a browser. It works without a key, for one minute.
+        """Creates a link to one file, for a browser. The link works without a key, for one minute.
 
-        Its `url` is a path of the API: prepend the client's `base_url`.
+        The link's `url` is a path of the API: prepend the client's `base_url`.
         """
         address = path_of("/api/artifacts/{}/tickets", artifact_id)
         return Request("POST", address, DownloadTicket, body={"path": path})
@@ -148,8 +148,8 @@ class Artifacts(ArtifactsOperations[Sync]):
     ) -> Path:
         """Downloads one file of the manifest. Resumes after a lost connection.
 
-        Raises IntegrityError if it does not match the manifest, and ForgeError if the manifest has
-        no such file. In both cases, the target is not written.
+        Raises IntegrityError if the file does not match the manifest, and ForgeError if the
+        manifest has no such file. In both cases, the target is not written.
         """
         files = files_of(self.manifest(artifact_id))
         file = next((file for file in files if file.path == path), None)
@@ -182,7 +182,7 @@ class Artifacts(ArtifactsOperations[Sync]):
         )
 
     def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """Downloads all files as one tar file. It has no checksum: prefer `pull`."""
+        """Downloads all files as one tar file, without a checksum: prefer `pull`."""
         return pulling.save_unchecked(
             self._transport.stream(path_of("/api/artifacts/{}/archive", artifact_id)), Path(target)
         )
@@ -217,7 +217,7 @@ class Artifacts(ArtifactsOperations[Sync]):
     ) -> Verification:
         """Compares the files in a directory with the registry's manifest.
 
-        Raises ForgeError if it is not a directory.
+        Raises ForgeError if there is no such directory.
         """
         manifest = self.manifest(artifact_id)
         return verification.verify_local(artifact_id, manifest, Path(directory), on_check)
@@ -231,7 +231,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     async def _in_thread(
         self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
     ) -> R:
-        """Calls a method of `Artifacts`, whose last parameter reports the progress."""
+        """Calls a method of `Artifacts`. The last parameter of the method reports the progress."""
         return await run_in_thread(
             self._transport.wire,
             lambda transport, report: method(Artifacts(transport), *args, report),
@@ -243,8 +243,8 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     ) -> Path:
         """Downloads one file of the manifest. Resumes after a lost connection.
 
-        Raises IntegrityError if it does not match the manifest, and ForgeError if the manifest has
-        no such file. In both cases, the target is not written.
+        Raises IntegrityError if the file does not match the manifest, and ForgeError if the
+        manifest has no such file. In both cases, the target is not written.
         """
         return await self._in_thread(Artifacts.download, on_progress, artifact_id, path, target)
 
@@ -258,7 +258,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
         return await self._in_thread(Artifacts.pull, on_progress, artifact_id, directory)
 
     async def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """Downloads all files as one tar file. It has no checksum: prefer `pull`."""
+        """Downloads all files as one tar file, without a checksum: prefer `pull`."""
         wire = self._transport.wire
         return await run_in_thread(
             wire, lambda transport, _: Artifacts(transport).archive(artifact_id, target), None
@@ -273,7 +273,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     ) -> Verification:
         """Compares the files in a directory with the registry's manifest.
 
-        Raises ForgeError if it is not a directory.
+        Raises ForgeError if there is no such directory.
         """
         return await self._in_thread(Artifacts.verify_local, on_check, artifact_id, directory)
 

@@ -36,7 +36,7 @@ class Billing(Resource[M]):
     def daily(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[DailyBilling]:
-        """Reads the cost of each day of a month, by job type. The total equals the summary."""
+        """Reads the cost of each day of a month, by job type. The days add up to `summary`."""
         return get("/api/billing/daily", DailyBilling, period=period, user_id=user_id)
 
     @listing
@@ -90,7 +90,8 @@ class Billing(Resource[M]):
     ) -> Request[BudgetAnswer]:
         """Sets the monthly cap. None removes it.
 
-        Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. None: never.
+        Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. None: never
+        warn.
         """
         body: dict[str, object] = {"cap_usd": cap_usd}
         if warning_usd is not ...:

@@ -1,4 +1,4 @@
-"""The methods of spec 4.5, which are on the client itself: `client.status(id)`."""
+"""The methods that are on the client itself, such as `client.status(id)` (spec.md 4.5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .submitting import J
 class Submissions(JobTypeMethods[M, J], Generic[M, J]):
     """Submissions accept both of the API's field sets. Missing parameters have the API's defaults.
 
-    Each one also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
+    Each submission also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
     `max_attempts` and `idempotency_key`.
     """
 

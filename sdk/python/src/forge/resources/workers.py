@@ -122,7 +122,7 @@ class Workers(Resource[M]):
 
     @operation
     def undrain(self, worker_id: str) -> Request[Worker]:
-        """Lets a draining worker accept jobs again. An ended agent must be restarted."""
+        """Lets a draining worker accept jobs again. If its agent has ended, restart the agent."""
         return post(path_of("/api/workers/{}/undrain", worker_id), Worker)
 
     @operation
