@@ -47,9 +47,9 @@ export class HeartbeatWriter {
   }
 
   /**
-   * Records a heartbeat. Returns the worker's new state; undefined if its owner did not register
-   * it.
-   * @throws Unavailable if another transaction, e.g. of a process that hangs, locks its row.
+   * Records a heartbeat. Returns the worker's new state; undefined if the caller has not registered
+   * the worker.
+   * @throws Unavailable if another transaction, e.g. of a process that hangs, locks the worker's row.
    */
   async record(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
     const until = performance.now() + LOCK_RETRY_MS;
@@ -64,8 +64,8 @@ export class HeartbeatWriter {
 
   private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
-    // A worker's last heartbeat in the batch counts, and all get the same response. One whose key
-    // is not bound to the worker must not replace the worker's own.
+    // Only a worker's last heartbeat in the batch is recorded, and all get the same response. A
+    // heartbeat whose key is not bound to the worker must not replace the worker's own heartbeat.
     const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
     const sent = [...latest.values()];
     const { pool, config, signals } = this.ctx;

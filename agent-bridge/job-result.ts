@@ -193,7 +193,7 @@ async function endingOf(
     return { ...base, outcome: "failed", usage, error, retryable };
   }
   if (job.deployment_id !== null) {
-    // A repeated placement: the artifact of the first one stays as it is.
+    // A repeated placement keeps the artifact of the first placement.
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }

@@ -136,7 +136,7 @@ const noRoom = (free: number): StoreUnavailable =>
 /** The largest body that S3 takes in one request. */
 const MAX_SIGNED_BYTES = 5 * 1024 ** 3;
 
-/** A signed URL for a direct upload, if the store can sign URLs. The store checks size and checksum. */
+/** A signed URL for a direct upload, if the store signs URLs. The store checks size and checksum. */
 async function signUpload(
   { store, config }: Context,
   partial: string,

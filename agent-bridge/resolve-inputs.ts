@@ -27,7 +27,7 @@ export interface Input {
   param: string;
   value: string;
   withheld?: true;
-  /** Why it is withheld, for the tenant. */
+  /** Why the input is withheld, for the tenant. */
   reason?: string;
   /** A withheld input may be available later. */
   retryable?: true;
@@ -111,7 +111,7 @@ const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string
 
 interface StoreUri extends Pick<Input, "param" | "value"> {
   key: string;
-  /** The artifact whose folder it is in. */
+  /** The artifact whose folder contains the file. */
   artifact: ArtifactRow | undefined;
 }
 

@@ -22,7 +22,7 @@ export const defaultWarning = (cap: number | null): number | null =>
 
 export type BudgetState = "ok" | "warning" | "exhausted";
 
-/** Whether work that costs `more` may begin. Once the cap is reached, not even free work may. */
+/** Whether work that costs `more` may begin. Once the cap is reached, free work may not begin either. */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,
   { spent, committed }: Spending,

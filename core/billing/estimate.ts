@@ -12,7 +12,7 @@ export interface EstimateFacts {
   /** The requested GPUs: their number, and words that their name must contain. */
   gpuCount: number;
   gpuTokens: string[];
-  /** Rows of its dataset; null: the dataset is not registered. */
+  /** Rows of the job's dataset; null: the dataset is not registered. */
   rows: number | null;
   /** Usage and payloads of recent jobs of the same type. */
   history: { usage: Usage; gpu_tokens: string[]; payload: Record<string, unknown> }[];

@@ -30,9 +30,9 @@ export function countOf({ type, params, rowsRead, rowsMade }: CountFacts): Count
 interface CountFacts {
   type: JobType;
   params: Record<string, unknown>;
-  /** Rows of the dataset that it reads; null: unknown. */
+  /** Rows of the dataset that the job reads; null: unknown. */
   rowsRead: number | null;
-  /** Rows of the table that it created; null: no readable table. */
+  /** Rows of the table that the job created; null: no readable table. */
   rowsMade: number | null;
 }
 

@@ -49,7 +49,7 @@ export function accruedAfter(deployment: Accruing, month: string): Decimal {
   return Decimal.sum(0, ...later.map(({ costUsd }) => costUsd));
 }
 
-/** The cost that it will add to a month from now on unless it is stopped; 0 for a past month. */
+/** The cost that a deployment will add to a month unless it is stopped; 0 for a past month. */
 export function stillToAccrue(
   { portions, card, lived }: Accruing,
   { start, end, now }: Pick<MonthBounds, "start" | "end" | "now">,

@@ -12,7 +12,7 @@ export interface UsageBounds {
 export interface Evidence {
   type: JobType;
   payload: Record<string, unknown>;
-  /** Rows of the registered dataset that it reads; null: unknown. */
+  /** Rows of the registered dataset that the job reads; null: unknown. */
   rows: number | null;
   /** Time from dispatch to end. */
   seconds: number;

@@ -10,7 +10,7 @@ export interface Portion {
 
 /** One summand of a bill. */
 export interface Term {
-  /** The bill line that it belongs to. */
+  /** The bill line that includes the term. */
   line: string;
   amount: Decimal;
   text: string;

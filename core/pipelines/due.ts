@@ -24,7 +24,7 @@ const isDecided = ({ needs }: Step, ends: Map<string, StepEnd>): boolean =>
 const isAllowed = (step: Step, ends: Map<string, StepEnd>): boolean =>
   isDecided(step, ends) && mayBegin(step, (name) => ends.get(name) ?? "skipped");
 
-/** True if all steps that it needs have ended, so that the step may begin. */
+/** True if all needed steps have ended, so that the step may begin. */
 export function isReady(steps: Step[], name: string): boolean {
   const step = steps.find((each) => each.name === name);
   return step !== undefined && isAllowed(step, endsOf(steps));
@@ -32,9 +32,9 @@ export function isReady(steps: Step[], name: string): boolean {
 
 /** What a pipeline's workflow should be doing now. */
 export interface DueWork {
-  /** Names of the steps whose jobs it waits for. */
+  /** Names of the steps whose jobs the workflow waits for. */
   running: string[];
-  /** It should begin a step, ask for an approval, or end the run. */
+  /** The workflow should begin a step, ask for an approval, or end the run. */
   isNext: boolean;
 }
 

@@ -7,7 +7,7 @@ interface Known {
   job_type: JobType;
   needs: string[];
   status: StepStatus;
-  /** How long it has run, in seconds. */
+  /** How long the step has run, in seconds. */
   elapsed_s: number;
 }
 

@@ -8,8 +8,8 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
 
 /**
  * The names of the steps that a resume repeats: all that have not completed, and with `from` also
- * that step and all that depend on it. It leaves out optional failed candidates of a choice that
- * has a completed candidate, and optional steps that only lead to such candidates.
+ * that step and all that depend on it. Leaves out optional failed candidates of a choice that has a
+ * completed candidate, and optional steps that only lead to such candidates.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

@@ -61,11 +61,11 @@ export interface PipelineStep {
   /** With the field names of the specification, and unresolved references. */
   payload: Record<string, unknown>;
   options: Omit<Submission, "payload">;
-  /** All dependencies: steps named in `needs`, steps it refers to, and steps it chooses from. */
+  /** All dependencies: steps that are named in `needs`, referred to, or chosen from. */
   needs: string[];
   choose: Choice | null;
   optional: boolean;
-  /** Condition on its result. If it does not hold, the step fails. */
+  /** Condition on the step's result. If the condition does not hold, the step fails. */
   gate: string | null;
   needs_approval: boolean;
 }

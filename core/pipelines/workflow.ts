@@ -75,7 +75,7 @@ export type PipelineEnd =
 export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
   status !== "pending" && status !== "waiting_approval" && status !== "running";
 
-/** True if all needed steps have completed. Steps that this step only chooses from may have failed. */
+/** True if all needed steps have completed. Steps that this step chooses from may have failed. */
 export const mayBegin = (
   step: Pick<PlannedStep, "needs" | "choosesFrom">,
   endOf: (name: string) => StepEnd,

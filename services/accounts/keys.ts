@@ -10,7 +10,7 @@ export interface AuthenticatingRow {
   scope: Scope;
   name: string;
   made_by_admin: boolean;
-  /** How many workers may use it; null: not limited. */
+  /** How many workers may use the key; null: not limited. */
   workers: number | null;
   digest: Buffer;
   /** `last_used_at` is more than a minute old. */
@@ -162,7 +162,7 @@ export interface NewKey {
   name: string;
   madeByAdmin: boolean;
   expiresAt?: string | null;
-  /** The key that created it. Revoking that key revokes this one. */
+  /** The key that created this key. Revoking that key revokes this one. */
   madeByKeyId?: string;
   /** For a worker key: how many workers may use it, and the hosts from which they may serve models. */
   workers?: number | null;

@@ -29,8 +29,8 @@ interface WaitOptions {
 }
 
 /**
- * Registry of waiting requests: polls of workers, streams of events. Each process limits their number per tenant. They
- * end when their client disconnects, and when their key expires or any process revokes it.
+ * Registry of waiting requests: polls of workers, streams of events. Each process limits their number per tenant. A
+ * request ends when its client disconnects, and when its key expires or any process revokes the key.
  */
 export class WaitingRequests implements Component {
   readonly name = "waiting-requests";

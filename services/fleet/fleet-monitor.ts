@@ -163,7 +163,7 @@ export class FleetMonitor extends LoopComponent {
     this.ctx.signals.queueChanged();
   }
 
-  /** The attempt was dispatched, but its worker never received it or forgot it. Another worker gets the job. */
+  /** Marks an attempt lost that was dispatched, but that its worker does not report. Another worker gets the job. */
   private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const { firstLeaseS: leaseS } = this.ctx.config.outbox;
     const loss = { workerId, reason: "its heartbeats report no job", leaseS };

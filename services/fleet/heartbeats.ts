@@ -24,7 +24,7 @@ export interface HeartbeatState {
   /** Consecutive heartbeats that denied the attempt; null if the worker has not fetched it. */
   held_denials: number | null;
   held_cancelled: boolean;
-  /** The placements that it serves or must stop; null if there are none. */
+  /** The placements that the worker serves or must stop; null if there are none. */
   placements: LivePlacement[] | null;
 }
 
@@ -35,14 +35,14 @@ export interface LivePlacement {
   stopping: boolean;
   missing: boolean;
   healthy: boolean;
-  /** It has been missing or unhealthy for longer than allowed. */
+  /** The deployment has been missing or unhealthy for longer than allowed. */
   is_due: boolean;
 }
 
 /**
  * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
  * unless it is decommissioned. Omits workers that are not registered with this owner and key, and workers whose rows are
- * locked: while it waited for them, the scheduler would wait for the rows that it holds.
+ * locked: if this statement waited for them, the scheduler would wait for the rows that this statement holds.
  */
 export async function recordHeartbeats(
   db: Queryable,
@@ -140,8 +140,8 @@ export async function listWorkerCounters(db: Queryable) {
 }
 
 /**
- * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: its poll may still wait, and a
- * heartbeat revives it.
+ * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: the worker's poll may still
+ * wait, and a heartbeat revives the worker.
  */
 export async function markDead(
   db: Queryable,
