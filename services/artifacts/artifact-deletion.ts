@@ -80,7 +80,7 @@ export async function listTenantRules(db: Queryable) {
 /** An artifact older than its retention rule allows. */
 export interface Expired {
   storage_id: string;
-  /** False if something depends on it. */
+  /** False if something depends on the artifact. */
   is_deleted: boolean;
 }
 

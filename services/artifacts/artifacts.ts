@@ -25,7 +25,7 @@ export interface ArtifactRow {
   manifest: Manifest;
   /** The owner's name for an uploaded dataset. */
   name: string | null;
-  /** If set, its bytes are removed, or will be. */
+  /** If set, the artifact's bytes are removed, or will be. */
   deleted_at: Date | null;
 }
 
@@ -110,7 +110,7 @@ export interface ArtifactFilter {
   name?: string | undefined;
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
-  /** A prefix of its id, or a part of its name. */
+  /** A prefix of the artifact's id, or a part of its name. */
   text?: string | undefined;
   /** Include deleted artifacts. */
   deleted?: boolean | undefined;

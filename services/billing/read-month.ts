@@ -30,7 +30,7 @@ export interface Month {
   accruingUsd: Decimal;
   /** Live deployments, each with its cost in this month beyond the written shares. */
   accruing: AccruingShare[];
-  /** Their cost so far in later months: 0, unless a wrong clock closed this month early. */
+  /** Cost of live deployments so far in later months: 0, unless a wrong clock closed this month early. */
   accruingLaterUsd: Decimal;
   /** Cost that live deployments will add until the month's end. */
   toAccrueUsd: Decimal;
@@ -45,7 +45,7 @@ export interface Month {
 
 interface AccruingShare extends Pick<AccruingRow, "tags" | "pipeline_id"> {
   usd: Decimal;
-  /** None of its cost is in the month's records yet. */
+  /** The month's records contain no cost of this deployment yet. */
   isNew: boolean;
 }
 

@@ -7,7 +7,7 @@ import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
 import type { BillingRow } from "../billing/billing-records";
 import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
 
-/** Lock it before you change one of its placements. Lock order: job, attempt, worker, deployment, placement. */
+/** Lock this row before you change one of its placements. Lock order: job, attempt, worker, deployment, placement. */
 export interface DeploymentRow {
   /** Its artifact's storage id. */
   deployment_id: string;

@@ -9,7 +9,7 @@ import { DERIVED, type JobRow } from "./jobs";
 export interface JobFilter {
   statuses?: JobStatus[] | undefined;
   jobTypes?: JobType[] | undefined;
-  /** The job carries all of them. */
+  /** The job has all of these tags. */
   tags?: string[] | undefined;
   workerId?: string | undefined;
   pipelineId?: string | undefined;

@@ -5,7 +5,7 @@ import type { Dispatch } from "./dispatch";
 /** A running attempt that a worker holds, with the fields of its job. */
 export interface Lease extends Omit<Dispatch, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
-  /** Where its log is; null if no log is stored yet. */
+  /** Where the attempt's log is; null if no log is stored yet. */
   logs_uri: string | null;
   /** The job is being cancelled: the worker should stop. */
   cancelled: boolean;

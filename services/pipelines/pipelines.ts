@@ -95,7 +95,7 @@ export async function lockPipeline(db: Queryable, pipelineId: string, tenantScop
 export interface PipelineFilter {
   statuses?: PipelineStatus[] | undefined;
   tags?: string[] | undefined;
-  /** A prefix of its id, or a part of its name or of a tag. */
+  /** A prefix of the pipeline's id, or a part of its name or of a tag. */
   text?: string | undefined;
 }
 

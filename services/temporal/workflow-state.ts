@@ -4,7 +4,7 @@ import type { Context } from "../context";
 export interface PendingActivity {
   id: string;
   type: string;
-  /** The failure of its last try. */
+  /** The failure of the activity's last try. */
   failure: { type: string; message: string } | undefined;
 }
 
