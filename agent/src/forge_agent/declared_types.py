@@ -1,4 +1,4 @@
-"""The job types, and what the agent has to know of them."""
+"""The job types, and the facts about them that the agent needs."""
 
 # Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.
 
@@ -6,4 +6,4 @@ JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 NEEDS_TORCH = ("train", "evaluate", "deploy")
 """Types whose reference handler needs PyTorch."""
 DEPLOYMENT_TYPE = "deploy"
-"""The type whose handler goes on running, and serves."""
+"""The type whose handler serves a model until it is stopped."""

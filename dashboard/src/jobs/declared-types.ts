@@ -16,19 +16,19 @@ export const TEMPLATE_STEPS = {
 } satisfies Record<string, readonly JobType[]>;
 
 interface JobTypeFacts {
-  /** Above the form that submits one. */
+  /** Text above the submission form. */
   about: string;
-  /** Of a pipeline's step. */
+  /** Description of a pipeline step. */
   step: string;
-  /** A condition that its result could have to meet. */
+  /** Example of a gate condition on its result. */
   gate: string;
-  /** The artifact that it makes. */
+  /** The type of artifact that a completed job creates. */
   makes: string;
-  /** What a template's step takes from an earlier one. */
+  /** The kind of input that a template fills in from an earlier step. */
   takes: "dataset" | "checkpoint" | null;
-  /** Second names of its payload fields, with the first. */
+  /** Alternative names of payload fields, each with its field name. */
   aliases: Record<string, string>;
-  /** Options of `forge jobs submit`, by the payload field that each gives. */
+  /** Options of `forge jobs submit`, by payload field. */
   flags: Record<string, string>;
 }
 

@@ -67,8 +67,7 @@ ${constant("URI_ONLY", typesWhere(takesUriOnly))}
 `;
 
 /** The SDK's method for each job type. */
-export const sdkMethods =
-  (): string => `"""A method for each job type (spec.md 4.5)."""
+export const sdkMethods = (): string => `"""A method for each job type (spec.md 4.5)."""
 
 ${NOTE}
 

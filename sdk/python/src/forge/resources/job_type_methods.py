@@ -1,4 +1,4 @@
-"""A method for each job type (section 4.5 of the specification)."""
+"""A method for each job type (spec.md 4.5)."""
 
 # Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.
 
