@@ -92,8 +92,19 @@ const HEADS = `heads as materialized (
   select h.shape, ${needsOf()} from groups h join jobs j using (job_id)
   where j.job_type = any('{${JOB_TYPES.join(",")}}'))`;
 
+/**
+ * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit need not wait for
+ * the disk: an assignment that a crash loses is made again, and the commit of its dispatch does wait.
+ */
+const TURN = `turn as materialized (
+  select pg_try_advisory_xact_lock(${MATCHER_LOCK}) as is_own
+  from set_config('synchronous_commit', 'off', true))`;
+
+const IS_OWN_TURN = "(select is_own from turn)";
+
 /** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
-const headsAfter = (after: string): string => `${stepThrough("groups", after, GROUPS)}, ${HEADS}`;
+const headsAfter = (after: string, condition = "true"): string =>
+  `${stepThrough("groups", after, GROUPS, condition, IS_OWN_TURN)}, ${HEADS}`;
 
 /** SQL: those of these requirement groups that have queued jobs, and what the jobs of each need. */
 const headsOf = (groups: string): string => `groups as materialized (
@@ -104,12 +115,15 @@ ${HEADS}`;
 /** SQL: the group after which the next pass continues, if this one did not read all. */
 const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from groups)`;
 
+/** SQL: whether the pass chose pairs whose rows another transaction has locked or changed. */
+const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked)";
+
 /**
  * SQL: whether another pass right now would assign nothing. True if this pass considered all workers, kinds and
  * groups, and could lock every pair that it chose.
  */
 const SAW_ALL = `(select count(*) from useful) < (select workers from size)
-  and (select count(*) from pairs) = (select count(*) from locked)
+  and not ${WAS_BLOCKED}
   and (select count(*) from kinds) = (select count(*) from all_kinds)
   and (select count(*) from groups) < ${GROUPS}`;
 
@@ -124,12 +138,13 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
  * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
  */
 const match = (heads: string, ofWorker = "true"): string => `
-with recursive idle as materialized (
+with recursive ${TURN},
+idle as materialized (
   select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
-  where (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
+  where ${IS_OWN_TURN} and (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
 ${heads},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
@@ -214,21 +229,22 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select job_id, attempt, worker_id, null as next, null as saw_all from locked
+select job_id, attempt, worker_id, null as next, null as saw_all, null as was_blocked, null as had_lock from locked
 union all
-select null, null, null, ${NEXT}, ${SAW_ALL}`;
+select null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}`;
 
 const MATCH_AFTER = match(headsAfter("$2::text"));
 const MATCH_THESE = match(headsOf("$2::text[]"), "w.worker_id = any($3::text[])");
+const MATCH_OWN = match(
+  headsAfter("$2::text", "shape < $3::text"),
+  `w.user_id = $4 and not w.shared
+   and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
+);
 
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
 
-/**
- * Runs before the pass, in separate statements: a statement that took the lock itself would have a snapshot older than
- * the lock. The commit need not wait for the disk: an assignment that a crash loses is made again, and the commit of its
- * dispatch does wait.
- */
+/** Waits for the lock of passes. */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;
@@ -238,43 +254,64 @@ interface Pass {
   /** The requirement group after which to continue if this pass assigned nothing; undefined if it read all. */
   next: string | undefined;
   sawAll: boolean;
+  /** Whether it chose pairs whose rows another transaction has locked or changed. */
+  wasBlocked: boolean;
 }
 
 type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
   next: string | null;
   saw_all: boolean | null;
+  was_blocked: boolean | null;
+  had_lock: boolean | null;
 };
 
 /** A pass over some workers only, and all requirement groups that any of them fits. */
-export interface FewWorkers {
+interface FewWorkers {
   workers: string[];
   groups: string[];
 }
 
+/** A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. */
+interface OneTenant {
+  tenant: string;
+  groups: string[];
+}
+
+/** What a pass looks at: all requirement groups after this one ("" for all), or part of the fleet. */
+export type Scope = string | FewWorkers | OneTenant;
+
+function statementOf(scope: Scope): [statement: string, parameters: unknown[]] {
+  if (typeof scope === "string") return [MATCH_AFTER, [scope]];
+  if ("workers" in scope) return [MATCH_THESE, [scope.groups, scope.workers]];
+  return [MATCH_OWN, [...requirementGroupRange(scope.tenant), scope.tenant, scope.groups]];
+}
+
 /**
- * One pass of the scheduler.
- *
- * @param scope the requirement group after which it starts, "" for all; or the workers to which it assigns.
+ * One pass of the scheduler. Usually one statement, which may have a snapshot from before another process released the
+ * lock: rows that changed since are left out when they are locked. Waits for the lock only if another process has it.
  */
 export async function matchOnce(
   pool: pg.Pool,
   ranked: RankedTenants,
-  scope: string | FewWorkers = "",
+  scope: Scope = "",
 ): Promise<Pass> {
-  const [statement, values] =
-    typeof scope === "string"
-      ? [MATCH_AFTER, [ranked, scope]]
-      : [MATCH_THESE, [ranked, scope.groups, scope.workers]];
-  const rows = await transaction(pool, (db) => all<PassRow>(db, statement, values), {
-    begin: BEGIN,
-  });
+  const [statement, parameters] = statementOf(scope);
+  const values = [ranked, ...parameters];
+  const pass = (db: Queryable): Promise<PassRow[]> => all<PassRow>(db, statement, values);
+  let rows = await pass(pool);
+  if (rows.at(-1)?.had_lock === false) rows = await transaction(pool, pass, { begin: BEGIN });
   const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
     job_id === null || attempt === null || worker_id === null
       ? []
       : [{ job_id, attempt, worker_id }],
   );
-  const { next, saw_all: sawAll } = rows.at(-1) ?? {};
-  return { pairs, next: next ?? undefined, sawAll: sawAll ?? false };
+  const { next, saw_all: sawAll, was_blocked: wasBlocked } = rows.at(-1) ?? {};
+  return {
+    pairs,
+    next: next ?? undefined,
+    sawAll: sawAll ?? false,
+    wasBlocked: wasBlocked ?? false,
+  };
 }
 
 /** Whether any attempt is queued. Much cheaper than a pass, which is a transaction under a lock. */
@@ -283,15 +320,25 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-const CAN_ASSIGN = `
+const TAKERS = `
 with ${headsOf("$1::text[]")}
-select exists (select from heads q join workers w on w.user_id = q.user_id where ${FITS} and ${IDLE})
-    or exists (select from heads q cross join workers w where w.shared and ${FITS} and ${IDLE}) as yes`;
+select array(
+         select user_id from (select distinct user_id from heads) t where exists (
+           select from heads q join workers w using (user_id)
+           where user_id = t.user_id and not w.shared and ${FITS} and ${IDLE})) as owners,
+       exists (select from heads q cross join workers w where w.shared and ${FITS} and ${IDLE}) as "isShared"`;
 
-/** Whether any idle worker fits a job of these requirement groups. Much cheaper than a pass. */
-export async function canAssign(db: Queryable, groups: string[]): Promise<boolean> {
-  const row = await maybeOne<{ yes: boolean }>(db, CAN_ASSIGN, [groups]);
-  return row?.yes ?? false;
+/** Idle workers that fit a job of some requirement groups. */
+interface Takers {
+  /** The tenants with such a worker of their own. */
+  owners: string[];
+  /** Whether a shared worker is one. */
+  isShared: boolean;
+}
+
+/** Whose idle workers fit a job of these requirement groups. Much cheaper than a pass. */
+export async function findTakers(db: Queryable, groups: string[]): Promise<Takers> {
+  return (await maybeOne<Takers>(db, TAKERS, [groups])) ?? { owners: [], isShared: false };
 }
 
 /** The most requirement groups of a pass over few workers. */

@@ -2,16 +2,18 @@ import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
 import type { LongPolls } from "./long-polls";
 import {
-  canAssign,
   FEW_GROUPS,
-  type FewWorkers,
+  findTakers,
   isAnythingQueued,
   listAssigned,
   matchOnce,
+  type Scope,
 } from "./matching";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
+/** After submissions of more tenants, one pass over everything costs less than one for each tenant. */
+const FEW_TENANTS = 5;
 
 /** What changed since the last pass. */
 class Changes {
@@ -27,8 +29,9 @@ class Changes {
 
 /**
  * Assigns queued attempts to idle workers. The cost of a pass does not grow with queues that nothing changed in: after
- * a poll it assigns only to that worker, and after a submission it does nothing if no idle worker fits the job.
- * Otherwise, and in every sweep, it reads all requirement groups, so that no tenant is passed over.
+ * a poll it assigns only to that worker. After a submission it does nothing if no idle worker fits the job, and
+ * reads only the tenant's own jobs and workers if no shared worker fits. Otherwise, and in every sweep, it reads all
+ * requirement groups, so that no tenant is passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
@@ -117,27 +120,29 @@ export class Scheduler extends LoopComponent {
   private async pass(changes: Changes): Promise<void> {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
-      const scope = await this.scopeOf(changes);
-      if (scope !== undefined) await this.match(scope);
+      for (const scope of await this.scopesOf(changes)) await this.match(scope);
     } finally {
       done();
     }
   }
 
-  /** What a pass has to look at; undefined for nothing. */
-  private async scopeOf({ isAny, groups, workers, wanted }: Changes) {
-    if (isAny) return "";
-    if (groups.size > 0 && (await canAssign(this.ctx.pool, [...groups]))) return "";
-    return workers.size > 0 ? { workers: [...workers], groups: [...wanted] } : undefined;
+  private async scopesOf({ isAny, groups, workers, wanted }: Changes): Promise<Scope[]> {
+    if (isAny) return [""];
+    const none = { owners: [], isShared: false };
+    const { owners, isShared } =
+      groups.size > 0 ? await findTakers(this.ctx.pool, [...groups]) : none;
+    if (isShared || owners.length > FEW_TENANTS) return [""];
+    const scopes: Scope[] = owners.map((tenant) => ({ tenant, groups: [...groups] }));
+    if (workers.size > 0) scopes.push({ workers: [...workers], groups: [...wanted] });
+    return scopes;
   }
 
-  private async match(scope: "" | FewWorkers): Promise<void> {
+  private async match(scope: Scope): Promise<void> {
     const { rankedTenants } = this.ctx.config.fleet;
-    for (let at: string | FewWorkers = scope; ; ) {
-      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, at);
+    for (let at = scope; ; ) {
+      const { pairs, next, sawAll, wasBlocked } = await matchOnce(this.ctx.pool, rankedTenants, at);
       if (pairs.length === 0) {
-        // It chose pairs whose rows another transaction has locked or changed.
-        if (next === undefined && !sawAll) this.changes.isAny = true;
+        if (wasBlocked) this.changes.isAny = true;
         if (next === undefined) return;
         at = next;
         continue;

@@ -13,8 +13,8 @@ import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 import {
-  canAssign,
   findOfferAndFit,
+  findTakers,
   type MatchedPair,
   matchOnce,
 } from "../../services/fleet/matching";
@@ -200,7 +200,6 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
         const groups = new Set(fitting.map((job) => requirementGroupOf(job.userId, job)));
         const { wanted = [] } = (await findOfferAndFit(pool, workerId, userId)) ?? {};
         expect(new Set(wanted)).toEqual(groups);
-        expect(await canAssign(pool, wanted)).toBe(wanted.length > 0);
         const { pairs } = await matchOnce(pool, ranked, { workers: [workerId], groups: wanted });
         const [expected] = matchQueue([...waiting.values()], [each], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
@@ -210,6 +209,42 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
         const job = waiting.get(expected.jobId);
         waiting.delete(expected.jobId);
         if (each.shared && job) held.push({ ...each, userId: job.userId });
+      }
+      expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
+    }),
+    { numRuns: process.env.TEST_SLOW ? 500 : 60 },
+  );
+}, 120_000);
+
+test("on random fleets and queues, passes after submissions assign the same as the model", async () => {
+  await fc.assert(
+    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
+      const { pool } = forge.ctx;
+      await fill([], fleet);
+      const held = await occupy(fleet);
+      const idle = new Map(
+        fleet.filter((each) => !(each.shared && each.serves)).map((each) => [each.workerId, each]),
+      );
+      for (const job of queue) {
+        await submit([job]);
+        const fitting = [...idle.values()].filter((each) => mayRun(job, each));
+        const isShared = fitting.some((each) => each.shared);
+        const owners = fitting.some((each) => !each.shared) ? [job.userId] : [];
+        const group = requirementGroupOf(job.userId, job);
+        expect(await findTakers(pool, [group])).toEqual({ owners, isShared });
+        // As the scheduler does.
+        const scopes = isShared ? [""] : owners.map((tenant) => ({ tenant, groups: [group] }));
+        const pairs = [];
+        for (const scope of scopes) pairs.push(...(await matchOnce(pool, ranked, scope)).pairs);
+        const expected = matchQueue([job], [...idle.values()], held, ranked);
+        expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
+          expected.map((pair) => [pair.jobId, pair.workerId]),
+        );
+        for (const { workerId } of expected) {
+          const worker = idle.get(workerId);
+          idle.delete(workerId);
+          if (worker?.shared) held.push({ ...worker, userId: job.userId });
+        }
       }
       expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
     }),
@@ -235,12 +270,39 @@ test("what others have queued costs a worker's poll and a submission nothing", a
     200,
   );
   expect(await findOfferAndFit(pool, "w", "ann")).toMatchObject({ wanted: [group] });
-  expect(await blocksRead(forge, read, (one) => canAssign(one, [group]))).toBeLessThan(200);
-  const scope = { workers: ["w"], groups: [group] };
-  expect(await blocksRead(forge, read, (one) => matchOnce(one, [], scope))).toBeLessThan(200);
-  expect(await all(pool, "select job_id from jobs where status = 'assigned'")).toEqual([
-    { job_id: "own" },
-  ]);
+  expect(await blocksRead(forge, read, (one) => findTakers(one, [group]))).toBeLessThan(200);
+  const assigned = "select job_id from jobs where status = 'assigned'";
+  const scopes = [
+    { workers: ["w"], groups: [group] },
+    { tenant: "ann", groups: [group] },
+  ];
+  for (const scope of scopes) {
+    expect(await blocksRead(forge, read, (one) => matchOnce(one, [], scope))).toBeLessThan(200);
+    expect(await all(pool, assigned)).toEqual([{ job_id: "own" }]);
+    await pool.query(`
+      with released as (update attempts set state = 'queued', worker_id = null where state = 'assigned'),
+           idle as (update workers set status = 'idle')
+      update jobs set status = 'pending', worker_id = null where status = 'assigned'`);
+  }
+});
+
+test("a tenant whose workers are all different gets a job to the one that fits, and causes no pass over everything", async () => {
+  const { pool } = forge.ctx;
+  const same = { ...ANY, userId: "ann" };
+  const fleet = Array.from({ length: 300 }, (_, n) => {
+    const workerId = `w${n}`;
+    return { ...same, workerId, tags: [workerId], shared: false, jobTypes: null, tenants: null };
+  });
+  const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
+  await fill([none], fleet);
+  // A pass over everything considers some of the kinds of workers. Nothing is left for another pass right after it.
+  expect(await matchOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
+  for (const n of [0, 7, 150, 298, 299]) {
+    const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };
+    await submit([job]);
+    const scope = { tenant: "ann", groups: [requirementGroupOf("ann", job)] };
+    expect((await matchOnce(pool, [], scope)).pairs).toMatchObject([{ worker_id: `w${n}` }]);
+  }
 });
 
 test("a worker that has an attempt gets no other, whatever its status", async () => {

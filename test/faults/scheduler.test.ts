@@ -76,7 +76,12 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   try {
     const row = "select from jobs where job_id = $1 for no key update";
     await withLock(forge, row, [first.job_id], async () => {
-      poll = there.next(40).catch(() => undefined);
+      // A process that has to wait for the lock takes it in a transaction of its own.
+      await withLock(forge, HOLD_MATCHER, [], async () => {
+        poll = there.next(40).catch(() => undefined);
+        await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);
+      });
+      await waitFor("it to have the lock", async () => (await countMatchersWaiting()) === 0);
       await untilServerWaits(forge);
       frozen.signal("SIGSTOP");
     });

@@ -24,7 +24,7 @@ let worker: TestWorker;
 let attacker: ChildProcess | undefined;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({}, { optimized: true });
   neighbour = await createTenant(forge, "neighbour");
   worker = neighbour.worker("neighbours");
   await worker.register();

@@ -98,7 +98,7 @@ const ACTIONS: Record<string, Action> = {
 const LOADED = ["/ui/", "/ui/jobs", "/ui/workers", "/ui/artifacts", "/ui/billing"];
 
 async function open(amounts: Amounts): Promise<Side> {
-  const forge = await startForge(UNLIMITED);
+  const forge = await startForge(UNLIMITED, { optimized: true });
   const seeded = await seedTenant(forge, amounts);
   const at = await visit(browser);
   await openSignedIn(at.page, forge.user, "/ui/");

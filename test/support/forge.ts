@@ -74,6 +74,8 @@ export interface ForgeOptions {
   split?: boolean;
   /** Servers that the file stops, kills or freezes, and so can't share. */
   own?: Server[];
+  /** Runs the server with the optimizing compiler, as in production: for files that measure time. */
+  optimized?: boolean;
 }
 
 /**
@@ -85,7 +87,7 @@ const IS_DOUBLED = process.env.TEST_DOUBLED === "true";
 /** A forge-server for one test file, on a real Postgres and a real Temporal. */
 export async function startForge(
   given: Record<string, string> = {},
-  { split = false, own = [] }: ForgeOptions = {},
+  { split = false, own = [], optimized = false }: ForgeOptions = {},
 ): Promise<Forge> {
   const isSplit = split || IS_DOUBLED;
   let workerUrl: string | undefined;
@@ -94,7 +96,7 @@ export async function startForge(
       own: isSplit ? [...own, "server"] : own,
       split: isSplit,
       env: { ...DEFAULTS, ...given },
-      nodeOptions: SHORT_LIVED,
+      nodeOptions: optimized ? [] : SHORT_LIVED,
     },
     async (started) => {
       await started.start();

@@ -111,16 +111,22 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * How often each label occurs per job: the median, which does not depend on the load of the
- * machine. For labels that also occur on an idle server, the minimum, because the rest may come
- * from background loops.
+ * How often each label occurs in the cheapest job: load on the machine only adds, for example a key
+ * that is looked up again after its second in the cache. For labels that also occur on an idle
+ * server, the minimum of all jobs, because the rest may come from background loops.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
-  const labels = [...new Set(jobs.flat())].sort();
-  const counted = labels.map((label): [string, number] => {
-    const counts = jobs.map((job) => job.filter((one) => one === label).length);
-    return [label, idle.has(label) ? Math.min(...counts) : median(counts)];
-  });
+  const countIn = (job: string[], label: string): number =>
+    job.filter((one) => one === label).length;
+  const ownOf = (job: string[]): number => job.filter((label) => !idle.has(label)).length;
+  const [cheapest = []] = [...jobs].sort((a, b) => ownOf(a) - ownOf(b));
+  const labels = [...new Set(cheapest)].sort();
+  const counted = labels.map((label): [string, number] => [
+    label,
+    idle.has(label)
+      ? Math.min(...jobs.map((job) => countIn(job, label)))
+      : countIn(cheapest, label),
+  ]);
   return Object.fromEntries(counted.filter(([, count]) => count > 0));
 }
 
