@@ -26,7 +26,7 @@ import {
   type StepEnding,
 } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { mayGoOnTo } from "./ready-step";
+import { isSuperseded, mayGoOnTo } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
 import { StepFault } from "./step-submission";
@@ -98,10 +98,6 @@ async function findOf(
   if (!pipeline || !step) throw gone(`step "${name}" of ${pipelineId}`);
   return { pipeline, step };
 }
-
-/** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
-const isSuperseded = ({ run }: StepInput, pipeline: PipelineRow): boolean =>
-  run !== undefined && run !== pipeline.run;
 
 /** Runs `work` with the pipeline locked, if it is in this run, not over and not cancelled. */
 async function locked(

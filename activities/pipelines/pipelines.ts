@@ -27,7 +27,7 @@ import {
 } from "../../services/pipelines/pipelines";
 import { waitForApproval } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { mayGoOnTo } from "./ready-step";
+import { isSuperseded, mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
@@ -62,12 +62,11 @@ export function createPipelineActivities(ctx: Context) {
      * Sets a step to `waiting_approval`. Returns the decision if there is one, else null; false if
      * the run is over. Idempotent.
      */
-    async askApproval({ pipelineId, step: name, run }: StepInput): Promise<boolean | null> {
+    async askApproval(of: StepInput): Promise<boolean | null> {
+      const { pipelineId, step: name } = of;
       return await transaction(ctx.pool, async (db) => {
         const pipeline = await lockPipeline(db, pipelineId, null);
-        if (!pipeline || isOver(pipeline.status) || (run ?? pipeline.run) !== pipeline.run) {
-          return false;
-        }
+        if (!pipeline || isOver(pipeline.status) || isSuperseded(of, pipeline)) return false;
         if (!(await mayGoOnTo(db, pipelineId, name))) throw gone(`what step "${name}" needs`);
         await waitForApproval(db, pipelineId, name);
         return (await findStep(db, pipelineId, name))?.approved ?? null;
@@ -100,11 +99,11 @@ export function createPipelineActivities(ctx: Context) {
 
     /** The final write of a run. Derives its end from the ends of its steps. Idempotent. */
     async closePipeline(input: PipelineWorkflowInput & { run?: number }): Promise<PipelineEnd> {
-      const { pipelineId, run } = input;
+      const { pipelineId } = input;
       return await transaction(ctx.pool, async (db): Promise<PipelineEnd> => {
         const pipeline = await lockPipeline(db, pipelineId, null);
         if (!pipeline) return { status: "none" };
-        if ((run ?? pipeline.run) !== pipeline.run) return { status: "superseded" };
+        if (isSuperseded(input, pipeline)) return { status: "superseded" };
         if (isOver(pipeline.status)) return endOf(pipeline.status, pipeline.error_code);
         const end = judgeRun(pipeline, await listSteps(db, [pipelineId]));
         await closeRun(db, pipelineId, end);
