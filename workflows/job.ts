@@ -1,6 +1,6 @@
 import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
-import { type AttemptEnd, errorCodeOf, isRetryable } from "../core/jobs/states";
+import { type AttemptEnd, errorCodeOf, willRetry } from "../core/jobs/states";
 import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/jobs/workflow";
 import { attemptActivityId } from "../core/workflow-ids";
 import {
@@ -79,7 +79,7 @@ async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): 
     if (report.outcome === "completed") {
       return await finish(job);
     }
-    if (!isRetryable(report) || attempt >= input.maxAttempts) {
+    if (!willRetry({ attempts: attempt, max_attempts: input.maxAttempts }, report)) {
       return await fail(job, report);
     }
   }

@@ -56,8 +56,10 @@ export interface AttemptEnd {
   errorCode?: ErrorCode;
 }
 
+type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
+
 /** True if this outcome allows another attempt, regardless of how many are left. */
-export function isRetryable(end: AttemptEnd): boolean {
+export function isRetryable(end: RetryableEnd): boolean {
   switch (end.outcome) {
     case "worker_lost":
       return true;
@@ -73,7 +75,7 @@ export function isRetryable(end: AttemptEnd): boolean {
 /** True if another attempt follows: the outcome allows it, and the job has an attempt left. */
 export const willRetry = (
   job: { attempts: number; max_attempts: number },
-  end: AttemptEnd,
+  end: RetryableEnd,
 ): boolean => isRetryable(end) && job.attempts < job.max_attempts;
 
 /** The error code of a job whose last attempt ended this way. */

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../core/jobs/states";
+import { type Outcome, willRetry } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type AttemptEnding, type AttemptRow, writeAttemptEnd } from "./attempts";
 import { failJob, type JobRow, returnToPending } from "./jobs";
@@ -24,7 +24,7 @@ export async function endAttempt(
       await failJob(db, job.job_id, attempt.attempt, ending.outcome);
       break;
     case "worker_lost":
-      if (job.attempts < job.max_attempts) await returnToPending(db, job.job_id);
+      if (willRetry(job, ending)) await returnToPending(db, job.job_id);
       break;
     case "completed":
     case "failed":
