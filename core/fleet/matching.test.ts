@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { type FleetWorker, type Holding, matchQueue, mayRun, type QueuedJob } from "./matching";
+import { matchQueue } from "../../test/support/match-queue";
+import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "./matching";
 
 const TENANTS = ["ann", "bob", "cyd"];
 /** A shared worker that accepts all tenants and job types. */

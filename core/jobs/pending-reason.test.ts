@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { matchQueue } from "../fleet/matching";
+import { matchQueue } from "../../test/support/match-queue";
 import {
   explainPending,
   type FleetMember,

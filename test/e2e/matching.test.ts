@@ -1,12 +1,6 @@
 import fc from "fast-check";
 import pg from "pg";
-import {
-  type FleetWorker,
-  type Holding,
-  matchQueue,
-  mayRun,
-  type QueuedJob,
-} from "../../core/fleet/matching";
+import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
@@ -21,6 +15,7 @@ import {
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
+import { matchQueue } from "../support/match-queue";
 import { slowTest } from "../support/slow";
 
 /**

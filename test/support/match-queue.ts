@@ -1,0 +1,67 @@
+import {
+  compareAge,
+  compareOwn,
+  compareText,
+  type FleetWorker,
+  type Holding,
+  mayRun,
+  type QueuedJob,
+  type RankedTenants,
+  rankOf,
+  sharesHeld,
+} from "../../core/fleet/matching";
+
+interface Assignment {
+  jobId: string;
+  workerId: string;
+}
+
+/**
+ * The scheduling rules as a pure function. services/fleet/matching.ts has the same rules in SQL.
+ *
+ * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
+ * only GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest
+ * priority, then the oldest. The worker takes the candidate with:
+ *
+ * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
+ * 2. on a shared worker, the tenant with the fewest shared workers that are at least as capable;
+ * 3. the greatest age.
+ *
+ * So small jobs of the same priority never starve a large job: of its tenant's jobs only older ones
+ * go first, and other tenants go first only while they hold fewer workers of the required size.
+ */
+export function matchQueue(
+  queue: QueuedJob[],
+  idle: FleetWorker[],
+  held: Holding[] = [],
+  ranked: RankedTenants = [],
+): Assignment[] {
+  const inOrder = [...idle].sort(
+    (a, b) =>
+      a.gpuCount - b.gpuCount ||
+      a.memoryGb - b.memoryGb ||
+      Number(a.shared) - Number(b.shared) ||
+      compareText(a.workerId, b.workerId),
+  );
+  const holdings = [...held];
+  const waiting = new Set(queue);
+  const assignments: Assignment[] = [];
+  for (const worker of inOrder) {
+    const first = new Map<string, QueuedJob>();
+    for (const job of waiting) {
+      const other = first.get(job.userId);
+      if (mayRun(job, worker) && (!other || compareOwn(job, other) < 0)) first.set(job.userId, job);
+    }
+    const [job] = [...first.values()].sort(
+      (a, b) =>
+        rankOf(b, ranked) - rankOf(a, ranked) ||
+        sharesHeld(a.userId, worker, holdings) - sharesHeld(b.userId, worker, holdings) ||
+        compareAge(a, b),
+    );
+    if (!job) continue;
+    waiting.delete(job);
+    if (worker.shared) holdings.push({ ...worker, userId: job.userId });
+    assignments.push({ jobId: job.jobId, workerId: worker.workerId });
+  }
+  return assignments;
+}
