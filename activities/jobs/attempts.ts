@@ -1,7 +1,7 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import { ARTIFACT_FORMS } from "../../core/artifacts/artifacts";
-import type { ErrorCode, JobStatus } from "../../core/jobs/states";
-import type { AttemptReport, JobEnd } from "../../core/jobs/workflow";
+import type { ErrorCode } from "../../core/jobs/states";
+import { type AttemptReport, type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { newId } from "../../platform/ids";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
@@ -21,7 +21,7 @@ export function createAttemptActivities(ctx: Context) {
     // The attempt's own end comes first: the usage of a cancelled attempt may have to be billed.
     const ended = attemptEndOf(row);
     if (ended) return ended;
-    const jobEnd = endOf(row.job_status, row.job_error_code);
+    const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
       // Cancelled between two attempts: the usage of the earlier attempts is not billed yet.
       const previous = { ...input, attempt: input.attempt - 1 };
@@ -82,7 +82,7 @@ export function createAttemptActivities(ctx: Context) {
       const { failed, end } = await transaction(ctx.pool, async (db) => {
         const failed = await failJob(db, input.jobId, input.attempt, input.code);
         const job = await requireJob(db, input.jobId);
-        const end = endOf(job.status, job.error_code);
+        const end = jobEndOf(job.status, job.error_code);
         if (end) await removeEntriesOfJob(db, input.jobId);
         return { failed, end };
       });
@@ -91,10 +91,4 @@ export function createAttemptActivities(ctx: Context) {
       return end;
     },
   };
-}
-
-function endOf(status: JobStatus, code: ErrorCode | null): JobEnd | undefined {
-  if (status === "completed") return { status };
-  if (status === "failed") return { status, code: code ?? "job_error" };
-  return undefined;
 }

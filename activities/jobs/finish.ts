@@ -15,7 +15,7 @@ import type { Manifest } from "../../core/artifacts/manifest-schema";
 import { sourceIdsOf } from "../../core/artifacts/references";
 import { NO_USAGE } from "../../core/billing/usage";
 import { declarationOf } from "../../core/jobs/job-types";
-import type { JobEnd } from "../../core/jobs/workflow";
+import { type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { transaction } from "../../platform/postgres/transaction";
 import { putJson } from "../../platform/store/object-store";
 import { ownStoreOf } from "../../platform/store/open-store";
@@ -125,15 +125,13 @@ async function syncManifestFile(
 /** How a concurrent run, or an operator, has ended the job. @throws if the job has not ended. */
 async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   const job = await findJob(ctx.pool, jobId, null);
-  if (job?.status === "completed") return { status: "completed" };
-  if (job?.status === "failed") {
+  const end = job && jobEndOf(job.status, job.error_code);
+  if (!job || !end) throw new Error(`job ${jobId} has not ended, but can't be finished`);
+  if (end.status === "failed" && !(await findBillingRecord(ctx.pool, jobId, null))) {
     // An operator withdrew the bill. Its file may have been written after that, so remove it.
-    if (!(await findBillingRecord(ctx.pool, jobId, null))) {
-      await ctx.store.remove(billingRecordKey(job.user_id, jobId));
-    }
-    return { status: "failed", code: job.error_code ?? "job_error" };
+    await ctx.store.remove(billingRecordKey(job.user_id, jobId));
   }
-  throw new Error(`job ${jobId} has not ended, but can't be finished`);
+  return end;
 }
 
 /** Finishes a job that placed a deployment again: its bill is 0 USD, and it has no artifact. */

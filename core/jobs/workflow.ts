@@ -1,4 +1,4 @@
-import type { AttemptEnd, ErrorCode } from "./states";
+import type { AttemptEnd, ErrorCode, JobStatus } from "./states";
 
 /** Registered workflow types. Callers start a workflow by name and don't import its code. */
 export const JOB_WORKFLOW = "jobWorkflow";
@@ -21,3 +21,10 @@ export interface JobWorkflowInput {
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };
+
+/** Undefined while the job has not ended. */
+export function jobEndOf(status: JobStatus, code: ErrorCode | null): JobEnd | undefined {
+  if (status === "completed") return { status };
+  if (status === "failed") return { status, code: code ?? "job_error" };
+  return undefined;
+}
