@@ -64,19 +64,6 @@ class ForgeAPIError(ForgeError):
         self.request_id = request_id
         self.details = dict(details or {})
 
-    @staticmethod
-    def of(
-        status: int,
-        code: str,
-        message: str,
-        param: str | None = None,
-        request_id: str | None = None,
-        details: Mapping[str, Any] | None = None,
-    ) -> ForgeAPIError:
-        """Creates an error of the class for its status."""
-        kind = _BY_STATUS.get(status, ForgeAPIError)
-        return kind(status, code, message, param, request_id, details)
-
 
 class BadRequestError(ForgeAPIError):
     """400: a field is invalid (`param`)."""
@@ -150,6 +137,11 @@ _BY_STATUS: dict[int, type[ForgeAPIError]] = {
     422: UnprocessableEntityError,
     429: RateLimitError,
 }
+
+
+def error_type(status: int) -> type[ForgeAPIError]:
+    """The class of the API's errors with this status."""
+    return _BY_STATUS.get(status, ForgeAPIError)
 
 
 class JobFailedError(ForgeError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError
+from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError, error_type
 from .request import Request
 
 _TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
@@ -144,7 +144,7 @@ def _refusal(response: httpx2.Response) -> ForgeAPIError | None:
     if not isinstance(error, dict) or not isinstance(error.get("code"), str):
         return None
     details = error.get("details")
-    return ForgeAPIError.of(
+    return error_type(response.status_code)(
         response.status_code,
         error["code"],
         str(error.get("message", "refused")),
