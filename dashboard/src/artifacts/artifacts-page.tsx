@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { GitCompare } from "lucide-react";
 import { useList } from "../api/use-list";
 import { given } from "../app/search-params";
+import { ARTIFACT_KINDS } from "../jobs/declared-types";
 import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { IdText } from "../ui/copy";
@@ -18,7 +19,7 @@ import { ageColumn } from "../ui/time";
 import { Toolbar } from "../ui/toolbar";
 import { aboutArtifact } from "./about-artifact";
 import styles from "./artifacts-page.module.css";
-import { type ArtifactsSearch, KINDS, kindName } from "./search";
+import { type ArtifactsSearch, kindName } from "./search";
 
 const route = getRouteApi("/artifacts");
 
@@ -106,7 +107,7 @@ export function ArtifactsPage() {
         <ChoiceFilter
           title="Kind"
           chosen={search.kind ?? []}
-          options={KINDS}
+          options={ARTIFACT_KINDS}
           onChange={(kind) => change({ kind })}
           show={kindName}
         />

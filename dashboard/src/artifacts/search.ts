@@ -1,14 +1,7 @@
 import { given, readOneOf, readSomeOf, readText, type Search } from "../app/search-params";
+import { ARTIFACT_KINDS } from "../jobs/declared-types";
 
-export const KINDS = [
-  "raw_dataset",
-  "scored_dataset",
-  "distilled_dataset",
-  "checkpoint",
-  "evaluation_report",
-  "deployment",
-] as const;
-type Kind = (typeof KINDS)[number];
+type Kind = (typeof ARTIFACT_KINDS)[number];
 
 export const kindName = (kind: string): string => kind.replaceAll("_", " ");
 
@@ -19,7 +12,7 @@ export interface ArtifactsSearch {
 }
 
 export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
-  given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
+  given({ kind: readSomeOf(search, "kind", ARTIFACT_KINDS), q: readText(search, "q") });
 
 export interface CompareSearch {
   /** The ids of the two artifacts. */

@@ -3,6 +3,10 @@
 export const JOB_TYPES = ["generate", "audit", "distill", "train", "evaluate", "deploy"] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
+export const JOB_STATUSES = ["pending", "provisioning_worker", "assigned", "running", "completed", "failed"] as const;
+export const PIPELINE_STATUSES = ["running", "waiting_approval", "completed", "failed", "cancelled"] as const;
+export const ARTIFACT_KINDS = ["raw_dataset", "scored_dataset", "distilled_dataset", "checkpoint", "evaluation_report", "deployment"] as const;
+
 /** The type whose jobs make deployments. */
 export const DEPLOYMENT_TYPE: JobType = "deploy";
 

@@ -4,10 +4,10 @@ import { ChoiceFilter } from "../ui/choice-filter";
 import { Input } from "../ui/field";
 import { StatusMark } from "../ui/status-mark";
 import { TextFilter } from "../ui/text-filter";
-import { JOB_TYPES } from "./declared-types";
+import { JOB_STATUSES, JOB_TYPES } from "./declared-types";
 import styles from "./job-filters.module.css";
 import { statusMark, statusName } from "./job-state";
-import { JOB_STATUSES, type JobsSearch } from "./search";
+import type { JobsSearch } from "./search";
 
 interface Props {
   search: JobsSearch;

@@ -6,16 +6,8 @@ import {
   readText,
   type Search,
 } from "../app/search-params";
-import { JOB_TYPES, type JobType } from "./declared-types";
+import { JOB_STATUSES, JOB_TYPES, type JobType } from "./declared-types";
 
-export const JOB_STATUSES = [
-  "pending",
-  "provisioning_worker",
-  "assigned",
-  "running",
-  "completed",
-  "failed",
-] as const;
 type RawStatus = (typeof JOB_STATUSES)[number];
 
 /** The filters of the job list, as in its URL. */

@@ -1,10 +1,11 @@
 import { X } from "lucide-react";
+import { PIPELINE_STATUSES } from "../jobs/declared-types";
 import { Button } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { StatusMark } from "../ui/status-mark";
 import { TextFilter } from "../ui/text-filter";
 import { pipelineStatusMark, pipelineStatusName } from "./pipeline-state";
-import { PIPELINE_STATUSES, type PipelinesSearch } from "./search";
+import type { PipelinesSearch } from "./search";
 
 interface Props {
   search: PipelinesSearch;

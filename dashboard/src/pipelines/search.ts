@@ -6,14 +6,8 @@ import {
   readText,
   type Search,
 } from "../app/search-params";
+import { PIPELINE_STATUSES, TEMPLATE_STEPS } from "../jobs/declared-types";
 
-export const PIPELINE_STATUSES = [
-  "running",
-  "waiting_approval",
-  "completed",
-  "failed",
-  "cancelled",
-] as const;
 type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
 
 /** The filters of the list, as kept in its address. */
@@ -46,8 +40,8 @@ export const readPipelineSearch = (search: Search): PipelineSearch =>
     step: readText(search, "step"),
   });
 
-export const TEMPLATES = ["byo-data", "synthetic"] as const;
-export type TemplateName = (typeof TEMPLATES)[number];
+export type TemplateName = keyof typeof TEMPLATE_STEPS;
+export const TEMPLATES = Object.keys(TEMPLATE_STEPS) as TemplateName[];
 
 export interface NewPipelineSearch {
   template?: TemplateName;

@@ -1,18 +1,28 @@
+import { ARTIFACT_KINDS } from "../../../core/artifacts/artifacts";
 import { DEPLOYMENT_TYPE } from "../../../core/deployments/workflow";
 import { JOB_TYPES } from "../../../core/jobs/job-types";
+import { JOB_STATUSES } from "../../../core/jobs/states";
 import {
   type JobTypeDeclaration,
   REFERENCE_FIELDS,
   TEMPLATE_NAMES,
 } from "../../../core/jobs/types/declaration";
+import { PIPELINE_STATUSES } from "../../../core/pipelines/step";
 import { SWEEP, TEMPLATES } from "../../../core/pipelines/templates";
 import { declarations, mayBeUri, quoted, WRITTEN } from "./fields";
 
-/** The dashboard's module of job types. */
+const constant = (name: string, values: readonly string[]): string =>
+  `export const ${name} = [${values.map(quoted).join(", ")}] as const;`;
+
+/** The dashboard's module of job types, and of the statuses and kinds that its filters offer. */
 export const dashboardTypes = (): string => `// ${WRITTEN}
 
-export const JOB_TYPES = [${JOB_TYPES.map(quoted).join(", ")}] as const;
+${constant("JOB_TYPES", JOB_TYPES)}
 export type JobType = (typeof JOB_TYPES)[number];
+
+${constant("JOB_STATUSES", JOB_STATUSES)}
+${constant("PIPELINE_STATUSES", PIPELINE_STATUSES)}
+${constant("ARTIFACT_KINDS", ARTIFACT_KINDS)}
 
 /** The type whose jobs make deployments. */
 export const DEPLOYMENT_TYPE: JobType = ${quoted(DEPLOYMENT_TYPE)};
