@@ -165,9 +165,16 @@ async function insertOnce(
     rateCard: pipeline.rate_card,
     expectedCostUsd: step.expected_cost_usd,
   });
-  const { pipeline_id: pipelineId, name, run, reuse_key: reuseKey, warnings } = step;
-  const place = { pipelineId, name, run, reuseKey };
-  await insertJob(db, { ...job, jobId, warnings, startAfterS, step: place });
+  await insertJob(db, {
+    ...job,
+    job_id: jobId,
+    warnings: step.warnings,
+    pipeline_id: step.pipeline_id,
+    pipeline_step: step.name,
+    pipeline_run: step.run,
+    reuse_key: step.reuse_key,
+    startAfterS,
+  });
   ctx.metrics.submitted.inc({ job_type: step.job_type });
   return true;
 }

@@ -53,10 +53,10 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
       const row = await insertJob(db, {
         ...job,
         warnings: [...warnings, ...(budgetWarnings ?? [])],
-        retriedFrom: requested.retriedFrom ?? null,
+        retried_from: requested.retriedFrom ?? null,
         startAfterS: ctx.config.outbox.startAfterS,
       });
-      if (!row) throw new Error(`job ${job.jobId} already exists`);
+      if (!row) throw new Error(`job ${job.job_id} already exists`);
       return presentJob(row);
     },
   };
@@ -64,8 +64,8 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
   const { answer, isNew } = await (expected ? ctx.budgetMutex.runExclusive(userId, once) : once());
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
-  call.request.log.info({ job_id: job.jobId, job_type: type, user_id: userId }, "job accepted");
+  call.request.log.info({ job_id: job.job_id, job_type: type, user_id: userId }, "job accepted");
   ctx.signals.queueChanged(job.requirementGroup);
-  ctx.signals.emit("outbox", { topic: "start", jobId: job.jobId });
+  ctx.signals.emit("outbox", { topic: "start", jobId: job.job_id });
   return answer;
 }

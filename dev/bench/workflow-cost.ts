@@ -9,7 +9,6 @@ import {
 import { createActivities } from "../../activities";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { requirementGroupOf } from "../../core/jobs/requirements";
 import { SUBMITTED_JOB_WORKFLOW } from "../../core/jobs/workflow";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { newId } from "../../platform/ids";
@@ -18,18 +17,11 @@ import { reserveArtifact } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
 import { writeAttemptEnd } from "../../services/jobs/attempts";
 import { insertJob } from "../../services/jobs/jobs";
+import { newJob } from "../../services/jobs/new-job";
 import { LOCAL_USER } from "../stack/secrets";
 
 const TASK_QUEUE = "bench";
 const IN_FLIGHT = 50;
-const NO_NEEDS = {
-  jobType: "audit" as const,
-  gpuCount: 0,
-  gpuTokens: [],
-  memoryGb: 0,
-  tags: [],
-  avoid: [],
-};
 
 export interface WorkflowCost {
   bareMs: number;
@@ -117,31 +109,25 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
      values ($1, $2, false, 'cpu', 0, 0, '{cpu}', 'idle')`,
     [workerId, LOCAL_USER],
   );
-  const jobId = newId("job");
   const artifactId = newId("ds");
-  await insertJob(ctx.pool, {
-    jobId,
+  const job = newJob(ctx, {
+    type: "audit",
+    submission: {
+      payload: { dataset_uri: "s3://bucket/data.parquet" },
+      resources: {},
+      params: {},
+      tags: [],
+      priority: 0,
+      timeout_s: 60,
+      max_attempts: 3,
+    },
     userId: LOCAL_USER,
     createdBy: "bench",
-    jobType: "audit",
-    payload: { dataset_uri: "s3://bucket/data.parquet" },
-    resources: {},
-    params: {},
-    tags: [],
-    notes: null,
-    warnings: [],
-    retriedFrom: null,
-    priority: 0,
-    timeoutS: 60,
-    maxAttempts: 3,
-    requirements: NO_NEEDS,
-    requirementGroup: requirementGroupOf(LOCAL_USER, NO_NEEDS),
-    rateCard: DEFAULT_RATE_CARD,
-    expectedCostUsd: null,
     requestId: "bench",
-    outputIds: { dataset_id: artifactId },
-    startAfterS: 3600,
+    rateCard: DEFAULT_RATE_CARD,
   });
+  const { job_id: jobId } = job;
+  await insertJob(ctx.pool, { ...job, outputIds: { dataset_id: artifactId }, startAfterS: 3600 });
   await execute(
     ctx.pool,
     `update attempts set state = 'running', worker_id = $2, started_at = now() where job_id = $1`,

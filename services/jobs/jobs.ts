@@ -1,7 +1,6 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
-import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -79,33 +78,41 @@ export const DERIVED = `(
   (select jsonb_build_object('usd', total_cost_usd, 'state', state)
    from billing_records b where b.job_id = jobs.job_id) as bill`;
 
-export interface NewJob {
-  jobId: string;
-  userId: string;
-  createdBy: string;
-  jobType: JobType;
-  payload: Record<string, unknown>;
-  resources: Record<string, unknown>;
-  params: Record<string, unknown>;
-  tags: string[];
-  notes: string | null;
-  warnings: JobWarning[];
-  retriedFrom: string | null;
-  priority: number;
-  timeoutS: number;
-  maxAttempts: number;
-  requirements: Requirements;
+/** A job to insert: its columns, and what other tables store. */
+export interface NewJob
+  extends Pick<
+    JobRow,
+    | "job_id"
+    | "user_id"
+    | "created_by"
+    | "job_type"
+    | "payload"
+    | "resources"
+    | "params"
+    | "tags"
+    | "notes"
+    | "warnings"
+    | "priority"
+    | "timeout_s"
+    | "max_attempts"
+    | "req_gpu_count"
+    | "req_gpu_tokens"
+    | "req_memory_gb"
+    | "req_tags"
+    | "rate_card"
+    | "request_id"
+    | "retried_from"
+    | "pipeline_id"
+    | "pipeline_step"
+    | "expected_cost_usd"
+  > {
+  pipeline_run: number | null;
+  reuse_key: string | null;
   requirementGroup: string;
-  rateCard: RateCard;
-  /** In USD; null if no budget requires an estimate. */
-  expectedCostUsd: number | null;
-  requestId: string;
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /** Seconds until the workflow starts, if the first attempt does not end earlier. Null if the workflow inserts the job. */
   startAfterS: number | null;
-  /** Set if the job is a step of a pipeline. */
-  step?: { pipelineId: string; name: string; run: number; reuseKey: string | null };
 }
 
 /**
@@ -113,42 +120,16 @@ export interface NewJob {
  * assigned. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
-  const { requirements, step } = job;
+  const { requirementGroup, outputIds, startAfterS: after, ...columns } = job;
   const parameters = new Parameters();
-  const columns = parameters.insert({
-    job_id: job.jobId,
-    user_id: job.userId,
-    created_by: job.createdBy,
-    job_type: job.jobType,
-    payload: job.payload,
-    resources: job.resources,
-    params: job.params,
-    tags: job.tags,
-    notes: job.notes,
-    warnings: JSON.stringify(job.warnings),
-    priority: job.priority,
-    timeout_s: job.timeoutS,
-    max_attempts: job.maxAttempts,
-    req_gpu_count: requirements.gpuCount,
-    req_gpu_tokens: requirements.gpuTokens,
-    req_memory_gb: requirements.memoryGb,
-    req_tags: requirements.tags,
-    rate_card: job.rateCard,
-    request_id: job.requestId,
-    retried_from: job.retriedFrom,
-    pipeline_id: step?.pipelineId ?? null,
-    pipeline_step: step?.name ?? null,
-    pipeline_run: step?.run ?? null,
-    reuse_key: step?.reuseKey ?? null,
-    expected_cost_usd: job.expectedCostUsd,
-  });
-  const startAfterS = parameters.add(job.startAfterS);
+  const row = parameters.insert({ ...columns, warnings: JSON.stringify(job.warnings) });
+  const startAfterS = parameters.add(after);
   return await maybeOne<JobRow>(
     db,
-    `with job as (insert into jobs ${columns} on conflict (job_id) do nothing returning *),
+    `with job as (insert into jobs ${row} on conflict (job_id) do nothing returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
-       select job_id, 1, ${parameters.add(job.requirementGroup)}, priority, ${parameters.add(job.outputIds)} from job),
+       select job_id, 1, ${parameters.add(requirementGroup)}, priority, ${parameters.add(outputIds)} from job),
      start as (
        insert into outbox (job_id, attempt, due_at)
        select job_id, ${START_NUMBER}, now() + make_interval(secs => ${startAfterS}) from job

@@ -8,7 +8,6 @@ import { createDeploymentActivities } from "../../activities/deployments/deploym
 import { compareDeploymentHealth } from "../../agent-bridge/deployment-health";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { requirementGroupOf, requirementsOf } from "../../core/jobs/requirements";
 import { IMPOSSIBLE_DEPLOYMENTS, recomputeAccruals } from "../../dev/deployment-invariants";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { newId } from "../../platform/ids";
@@ -27,6 +26,7 @@ import {
   findCompletionFacts,
 } from "../../services/jobs/completion";
 import { insertJob } from "../../services/jobs/jobs";
+import { newJob } from "../../services/jobs/new-job";
 import { type Database, openDatabase } from "../support/database";
 
 /**
@@ -121,31 +121,25 @@ async function register(workerId: string): Promise<void> {
 /** Completes a user's deploy job on this worker. @returns its deployment. */
 async function begin(workerId: string): Promise<string> {
   const { pool } = forge.ctx;
-  const [jobId, artifactId] = [newId("job"), newId("dep")];
-  const requirements = requirementsOf("deploy", {}, {});
-  await insertJob(pool, {
-    jobId,
+  const artifactId = newId("dep");
+  const job = newJob(forge.ctx, {
+    type: "deploy",
+    submission: {
+      payload: { checkpoint_id: "c", max_replicas: 2 },
+      resources: {},
+      params: {},
+      tags: [],
+      priority: 0,
+      timeout_s: 60,
+      max_attempts: 1,
+    },
     userId: USER,
     createdBy: "test",
-    jobType: "deploy",
-    payload: { checkpoint_id: "c", max_replicas: 2 },
-    resources: {},
-    params: {},
-    tags: [],
-    notes: null,
-    warnings: [],
-    retriedFrom: null,
-    priority: 0,
-    timeoutS: 60,
-    maxAttempts: 1,
-    requirements,
-    requirementGroup: requirementGroupOf(USER, requirements),
-    rateCard: DEFAULT_RATE_CARD,
-    expectedCostUsd: null,
     requestId: "r",
-    outputIds: { deployment_id: artifactId },
-    startAfterS: 3_600,
+    rateCard: DEFAULT_RATE_CARD,
   });
+  const { job_id: jobId } = job;
+  await insertJob(pool, { ...job, outputIds: { deployment_id: artifactId }, startAfterS: 3_600 });
   await run(jobId, workerId);
   await reserveArtifact(pool, {
     artifactId,
