@@ -4,11 +4,18 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from .control_plane import ControlPlane, ControlPlaneUnavailable, KeyRefused, NotRegistered, Refused
+from .gpu import GpuLoad
+from .job_runner import JobRunner
+from .lease import Lease
 
 logger = logging.getLogger(__name__)
+
+_MAX_METRICS = 32
+"""The control plane drops further metrics of a heartbeat."""
 
 
 class HeartbeatLoop:
@@ -72,3 +79,42 @@ class HeartbeatLoop:
             self._register()
         for command in commands:
             self._on_command(command)
+
+
+def describe_heartbeat(
+    worker_id: str,
+    load: GpuLoad,
+    fault: str | None,
+    job: dict[str, Any],
+    deployments: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The fields of a heartbeat, without its timestamp."""
+    return {
+        "worker_id": worker_id,
+        "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
+        "status": "error" if fault else "busy" if job else "idle",
+        **({"reason": fault} if fault else {}),
+        "deployments": [each["deployment_id"] for each in deployments],
+        "unhealthy_deployments": [
+            each["deployment_id"] for each in deployments if not each["healthy"]
+        ],
+        **job,
+    }
+
+
+def describe_job(
+    lease: Lease | None, unsent: dict[str, Any] | None, runner: JobRunner
+) -> dict[str, Any]:
+    """Describes the current job, running or with an undelivered result."""
+    if lease is None:
+        # An explicit null: it shows the control plane that a dispatched job did not arrive.
+        return (
+            {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {"job_id": None}
+        )
+    described: dict[str, Any] = {"job_id": lease.job_id, "attempt": lease.attempt}
+    report = runner.report
+    if report.progress is not None:
+        described["progress"] = report.progress
+    if report.metrics:
+        described["metrics"] = dict(islice(report.metrics.items(), _MAX_METRICS))
+    return described

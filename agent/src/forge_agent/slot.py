@@ -6,11 +6,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from . import __version__
+from .commands import run_command
 from .config import AgentConfig
 from .container import remove_containers
 from .control_plane import (
@@ -23,7 +23,7 @@ from .control_plane import (
 from .delivery import deliver
 from .deployments import Deployments
 from .gpu import Gpus, Nvml
-from .heartbeat import HeartbeatLoop
+from .heartbeat import HeartbeatLoop, describe_heartbeat, describe_job
 from .job_runner import JobRunner
 from .job_types import job_types_of
 from .lease import Lease
@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
 _FAULT_INTERVAL_S = 5.0
-_MAX_METRICS = 32
-"""The control plane drops further metrics of a heartbeat."""
 
 
 class Slot:
@@ -222,65 +220,27 @@ class Slot:
     # Heartbeats and commands
 
     def _describe_heartbeat(self) -> dict[str, Any]:
-        load = self._nvml.read_load(self._gpus)
-        job = self._describe_job()
-        served = self._deployments.describe()
-        return {
-            "worker_id": self.worker_id,
-            "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
-            "status": "error" if self._fault else "busy" if job else "idle",
-            **({"reason": self._fault} if self._fault else {}),
-            "deployments": [each["deployment_id"] for each in served],
-            "unhealthy_deployments": [
-                each["deployment_id"] for each in served if not each["healthy"]
-            ],
-            **job,
-        }
+        return describe_heartbeat(
+            self.worker_id,
+            self._nvml.read_load(self._gpus),
+            self._fault,
+            self._describe_job(),
+            self._deployments.describe(),
+        )
 
     def _describe_job(self) -> dict[str, Any]:
-        """Describes the current job, running or with an undelivered result."""
         with self._lock:
             lease, unsent = self._lease, self._unsent
-        if lease is None:
-            # An explicit null: it shows the control plane that a dispatched job did not arrive.
-            return (
-                {name: unsent[name] for name in ("job_id", "attempt")}
-                if unsent
-                else {"job_id": None}
-            )
-        described: dict[str, Any] = {"job_id": lease.job_id, "attempt": lease.attempt}
-        report = self._runner.report
-        if report.progress is not None:
-            described["progress"] = report.progress
-        if report.metrics:
-            described["metrics"] = dict(islice(report.metrics.items(), _MAX_METRICS))
-        return described
+        return describe_job(lease, unsent, self._runner)
 
     def _run_command(self, command: dict[str, Any]) -> None:
-        kind = command.get("type")
-        if kind == "drain":
-            if not self._leaving.is_set():
-                logger.info("%s drains by command: it ends after its job", self.worker_id)
-            self._leaving.set()
-            self._changed()
-        elif kind == "stop_deployment":
-            deployment_id = str(command.get("deployment_id"))
-            # While the slot deploys it, the command means its predecessor with the same id.
-            if not self._is_deploying(deployment_id):
-                threading.Thread(
-                    target=self._deployments.stop, args=[deployment_id], daemon=True
-                ).start()
-        elif kind in ("cancel_job", "job_lost"):
-            lease = self._lease
-            # The response to a heartbeat may arrive after the job's next attempt.
-            attempt = command.get("attempt", lease.attempt if lease else None)
-            if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
-                logger.warning("%s: stopping job %s", kind, lease.job_id)
-                lease.stop("cancelled" if kind == "cancel_job" else "lost")
+        run_command(command, self._lease, self._deployments, self._drain)
 
-    def _is_deploying(self, deployment_id: str) -> bool:
-        lease = self._lease
-        return bool(lease and lease.job["output_ids"].get("deployment_id") == deployment_id)
+    def _drain(self) -> None:
+        if not self._leaving.is_set():
+            logger.info("%s drains by command: it ends after its job", self.worker_id)
+        self._leaving.set()
+        self._changed()
 
     # Jobs
 
