@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { bindingOf, type Principal } from "../core/accounts/principal";
 import { gpuTokens } from "../core/jobs/requirements";
 import { WORKER_STATUSES } from "../core/jobs/states";
 import { Throttle } from "../platform/concurrency/throttle";
@@ -8,13 +7,9 @@ import { type Route, route } from "../platform/http/route";
 import { parse } from "../platform/http/validation";
 import { newId } from "../platform/ids";
 import { plainAddress } from "../platform/net/address-policy";
-import { requireRoomForWorker } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
 import { findOfferAndFit } from "../services/fleet/matching";
-import { strikeWorker } from "../services/fleet/strikes";
-import { lockWorker, upsertWorker } from "../services/fleet/workers";
-import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../services/jobs/mark-lost";
-import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
+import { registerWorker } from "../services/fleet/register-worker";
 import {
   planAnswer,
   planBootstrap,
@@ -110,9 +105,9 @@ export function registerRoute(ctx: Context): Route {
       reply.code(201);
       if ("ssh_host" in given) return await inQueue(() => registerBySsh(ctx, call, given));
       const workerId = given.worker_id ?? newId("wkr");
-      const address = plainAddress(request.ip);
+      const worker = workerOf(given, workerId, plainAddress(request.ip));
       const { status, offer } = await inQueue(async () => ({
-        status: await register(ctx, workerId, given, { principal, address }),
+        status: await registerWorker(ctx, principal, worker, given),
         offer: await findOfferAndFit(ctx.pool, workerId, principal.userId),
       }));
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
@@ -127,54 +122,18 @@ export function registerRoute(ctx: Context): Route {
   });
 }
 
-async function register(
-  ctx: Context,
-  workerId: string,
-  given: Registration,
-  { principal, address }: { principal: Principal; address: string },
-): Promise<string> {
-  const { status, lost } = await ctx.clockWatch.transaction(async (db) => {
-    const { lost, keeps } = await markHeldAttemptLost(
-      db,
-      { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
-      async (held) => {
-        const known = await lockWorker(db, workerId);
-        const isOwner = known !== undefined && (await mayRegister(db, known, principal));
-        const sameBoot = given.boot_id !== undefined && known?.boot_id === given.boot_id;
-        const namesIt = given.job_id === held.job_id && given.attempt === held.attempt;
-        return isOwner && !sameBoot && !namesIt;
-      },
-    );
-    const known = await lockWorkerHolding(db, workerId, keeps);
-    if (known && !(await mayRegister(db, known, principal))) throw workerIdTaken(workerId);
-    if (!known || known.decommissioned_at !== null) {
-      await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
-    }
-    await requireRoomOnKey(db, principal, known);
-    const registered = await upsertWorker(db, {
-      workerId,
-      userId: principal.userId,
-      shared: principal.sharesWorkers,
-      bootId: given.boot_id ?? null,
-      version: given.version ?? null,
-      tags: given.tags,
-      gpuName: given.gpu.name,
-      // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU by default.
-      gpuCount: given.gpu.count ?? (given.gpu.name.toLowerCase() === "cpu" ? 0 : 1),
-      gpuMemoryGb: given.gpu.memory_gb,
-      gpuTokens: gpuTokens(given.gpu.name),
-      jobTypes: given.job_types ?? null,
-      tenants: given.tenants ?? null,
-      boundKeyId: bindingOf(principal),
-      address,
-      offerS: ctx.config.fleet.offerS,
-    });
-    // Another tenant registered it concurrently.
-    if (!registered) throw workerIdTaken(workerId);
-    // After the upsert, which would otherwise reset the strike for the attempt just lost.
-    const status = lost && (await strikeWorker(db, workerId, lost.job_id));
-    return { status: status ?? registered.status, lost };
-  });
-  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
-  return status;
-}
+/** What the worker says about itself. */
+const workerOf = ({ gpu, ...given }: Registration, workerId: string, address: string) => ({
+  workerId,
+  bootId: given.boot_id ?? null,
+  version: given.version ?? null,
+  tags: given.tags,
+  gpuName: gpu.name,
+  // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU by default.
+  gpuCount: gpu.count ?? (gpu.name.toLowerCase() === "cpu" ? 0 : 1),
+  gpuMemoryGb: gpu.memory_gb,
+  gpuTokens: gpuTokens(gpu.name),
+  jobTypes: given.job_types ?? null,
+  tenants: given.tenants ?? null,
+  address,
+});

@@ -4,7 +4,7 @@ import { type BootstrapInput, type BootstrapStep, NOT_RETRYABLE } from "../../co
 import { ConnectionRefused } from "../../platform/net/refused";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { createKey, findExpiry, revokeKey } from "../../services/accounts/keys";
+import { createKey, findExpiry, markRevoked } from "../../services/accounts/keys";
 import { lockTenant } from "../../services/accounts/quotas";
 import type { Context } from "../../services/context";
 import {
@@ -226,7 +226,7 @@ async function mintKey(
     });
     await setBootstrapKey(db, worker.worker_id, created.key_id);
     const old = worker.bootstrap_key_id;
-    if (old !== null) await revokeKey(db, old, null);
+    if (old !== null) await markRevoked(db, old, null);
     return { created, old };
   });
   if (old !== null) await ctx.signals.revoked(old);

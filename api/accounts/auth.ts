@@ -1,29 +1,17 @@
 import { z } from "zod";
-import {
-  insufficientScope,
-  invalidKey,
-  SCOPES,
-  tenantScopeOf,
-} from "../../core/accounts/principal";
-import { InvalidRequest, NotFound } from "../../core/errors";
+import { insufficientScope, invalidKey, SCOPES } from "../../core/accounts/principal";
+import { InvalidRequest } from "../../core/errors";
 import { HOST_NAME } from "../../core/fleet/host-name";
 import { label } from "../../core/label";
 import { givenTime } from "../../core/timestamp";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
-import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import { createOnce } from "../../services/accounts/idempotency";
-import {
-  createKey,
-  findExpiry,
-  findKeyOwner,
-  listKeys,
-  revokeKey,
-} from "../../services/accounts/keys";
-import { lockTenant } from "../../services/accounts/quotas";
+import { createKey, findExpiry, listKeys } from "../../services/accounts/keys";
 import { requireRoomForKey } from "../../services/accounts/require-room";
+import { revokeKey } from "../../services/accounts/revoke-key";
 import type { Context } from "../../services/context";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
 import { tenantOf, tenantQuery } from "./tenant-filter";
@@ -159,24 +147,7 @@ export function authRoutes(ctx: Context): Route[] {
       },
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
-        const ended = await transaction(ctx.pool, async (db) => {
-          // A key that this one is creating is either committed, and revoked too, or not created.
-          const owner = await findKeyOwner(db, keyId);
-          if (owner !== undefined) await lockTenant(db, owner);
-          const keys = await revokeKey(db, keyId, tenantScopeOf(principal));
-          const [first] = keys;
-          if (!first) throw new NotFound("api_key", keyId, "key_id");
-          const ids = keys.map(({ key_id }) => key_id);
-          await recordAudit(db, {
-            userId: first.user_id,
-            action: "key_revoked",
-            subject: keyId,
-            principal,
-            after: { keys: ids },
-          });
-          return ids;
-        });
-        for (const each of ended) await ctx.signals.revoked(each);
+        const ended = await revokeKey(ctx, keyId, principal);
         request.log.info({ key_id: keyId, by: principal.keyId, keys: ended.length }, "key revoked");
         return { key_id: keyId, revoked: true };
       },

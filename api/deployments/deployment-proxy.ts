@@ -15,9 +15,9 @@ import { EVENT_STREAM } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
 import { findDeployments, type ShownDeploymentRow } from "../../services/deployments/deployments";
 import { listTargets } from "../../services/deployments/placements";
+import { deploymentStopped } from "../../services/deployments/scale-deployment";
 import { requireOne } from "../accounts/require-one";
 import type { DeploymentRequests } from "./deployment-requests";
-import { deploymentStopped } from "./deployments";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;
 

@@ -1,19 +1,16 @@
 import { z } from "zod";
 import type { TenantScope } from "../../core/accounts/principal";
 import { DEPLOYMENT_STATUSES, MAX_REPLICAS } from "../../core/deployments/workflow";
-import { Conflict, InvalidRequest } from "../../core/errors";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
-import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
 import {
   findDeployments,
   listDeployments,
-  lockDeployment,
   type ShownDeploymentRow,
-  setReplicas,
 } from "../../services/deployments/deployments";
-import { listPlacements, stopPlacements } from "../../services/deployments/placements";
+import { listPlacements } from "../../services/deployments/placements";
+import { scaleDeployment } from "../../services/deployments/scale-deployment";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { requireOne } from "../accounts/require-one";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
@@ -120,7 +117,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
       refusals: { ...NOT_FOUND, 409: ["deployment_stopped"] },
       async handle({ params, principal, query: { user_id }, body }) {
         const tenantScope = tenantFilter(principal, user_id);
-        await scale(ctx, await requireDeployment(ctx, params, tenantScope), body);
+        await scaleDeployment(ctx, await requireDeployment(ctx, params, tenantScope), body);
         return await detail(ctx, params, tenantScope);
       },
     }),
@@ -135,36 +132,7 @@ export async function requireDeployment(
   return requireOne("deployment", id, await findDeployments(ctx.pool, id, tenantScope));
 }
 
-export const deploymentStopped = (id: string, status: string): Conflict =>
-  new Conflict("deployment_stopped", `deployment "${id}" is ${status}`);
-
 async function detail(ctx: Context, params: Record<string, string>, tenantScope: TenantScope) {
   const row = await requireDeployment(ctx, params, tenantScope);
   return presentDeploymentDetail(row, await listPlacements(ctx.pool, [row.deployment_id]));
-}
-
-interface ReplicaBounds {
-  min_replicas?: number | undefined;
-  max_replicas?: number | undefined;
-}
-
-async function scale(
-  ctx: Context,
-  { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
-  requested: ReplicaBounds,
-): Promise<void> {
-  await transaction(ctx.pool, async (db) => {
-    const row = await lockDeployment(db, id);
-    if (!row) throw new Error(`deployment ${id} no longer exists`);
-    if (row.status !== "active") throw deploymentStopped(shownId, row.status);
-    const { min_replicas: min = row.min_replicas, max_replicas: max = row.max_replicas } =
-      requested;
-    if (min > max) {
-      const message = `"min_replicas" (${min}) is more than "max_replicas" (${max})`;
-      throw new InvalidRequest(message, "min_replicas");
-    }
-    await setReplicas(db, id, min, max);
-    await stopPlacements(db, id, max);
-  });
-  ctx.signals.emit("deployment", id);
 }

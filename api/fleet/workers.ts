@@ -7,27 +7,16 @@ import { type Route, route } from "../../platform/http/route";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
-import { revokeKey } from "../../services/accounts/keys";
 import type { Context } from "../../services/context";
-import { endPlacementsOfLostWorker } from "../../services/deployments/placements";
 import { listSteps } from "../../services/fleet/bootstraps";
+import { decommissionWorker } from "../../services/fleet/decommission-worker";
 import {
   findShownWorker,
   findWorker,
   listWorkers,
   type ShownWorkerRow,
 } from "../../services/fleet/worker-list";
-import {
-  decommissionWorker,
-  drainWorker,
-  resetWorker,
-  undrainWorker,
-} from "../../services/fleet/workers";
-import {
-  lockWorkerHolding,
-  markHeldAttemptLost,
-  outboxEntryOf,
-} from "../../services/jobs/mark-lost";
+import { drainWorker, resetWorker, undrainWorker } from "../../services/fleet/workers";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
 import {
@@ -162,7 +151,7 @@ export function workerRoutes(ctx: Context): Route[] {
         const { worker_id: workerId } = worker;
         // Idempotent: a repeated call changes nothing.
         if (worker.decommissioned_at === null) {
-          await decommission(ctx, workerId, principal);
+          await decommissionWorker(ctx, workerId, principal);
           request.log.info({ worker_id: workerId }, "worker decommissioned");
         }
         return { worker_id: workerId, decommissioned: true };
@@ -199,30 +188,4 @@ export async function requireWorker(
   const worker = await findWorker(ctx.pool, workerId, tenantScope, includeDecommissioned);
   if (!worker) throw new NotFound("worker", workerId, "worker_id");
   return worker;
-}
-
-async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
-  const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
-    const { firstLeaseS: leaseS } = ctx.config.outbox;
-    const loss = { workerId, reason: "the worker was decommissioned", leaseS };
-    const { lost } = await markHeldAttemptLost(db, loss, async () => true);
-    // Read the key under the worker's lock: a bootstrap may be about to create another one.
-    const worker = await lockWorkerHolding(db, workerId, undefined);
-    const keyId = worker?.bootstrap_key_id ?? null;
-    await decommissionWorker(db, workerId);
-    if (keyId !== null) await revokeKey(db, keyId, null);
-    const deployments = await endPlacementsOfLostWorker(db, workerId);
-    await recordAudit(db, {
-      userId: worker?.user_id ?? null,
-      action: "worker_decommissioned",
-      subject: workerId,
-      principal,
-    });
-    return { lost, keyId, deployments };
-  });
-  for (const id of deployments) ctx.signals.emit("deployment", id);
-  if (keyId !== null) await ctx.signals.revoked(keyId);
-  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
-  ctx.signals.queueChanged();
-  ctx.signals.wake([workerId]);
 }

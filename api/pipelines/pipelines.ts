@@ -17,11 +17,11 @@ import {
   listPipelines,
   type PipelineRow,
 } from "../../services/pipelines/pipelines";
+import { resumePipeline } from "../../services/pipelines/resume-pipeline";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
 import { pipelineBudgetRoute, recordPipelineBudget, usd } from "./pipeline-budget";
 import { pipelineSchema, presentPipeline } from "./present-pipeline";
-import { resumePipeline } from "./resume-pipeline";
 import { requirePipeline, show, showPipeline } from "./show-pipeline";
 
 const NOT_FOUND = { 404: ["pipeline_not_found"] };

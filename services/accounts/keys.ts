@@ -95,7 +95,7 @@ export async function listKeys(
  *
  * @returns the revoked keys; none if the tenant scope has no such key.
  */
-export async function revokeKey(db: Queryable, keyId: string, tenantScope: TenantScope) {
+export async function markRevoked(db: Queryable, keyId: string, tenantScope: TenantScope) {
   return await all<{ key_id: string; user_id: string }>(
     db,
     `with recursive ended as (

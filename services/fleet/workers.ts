@@ -278,7 +278,7 @@ export async function undrainWorker(db: Queryable, workerId: string): Promise<vo
 }
 
 /** Removes a worker from the fleet until it registers again. Call when it holds no attempt. */
-export async function decommissionWorker(db: Queryable, workerId: string): Promise<void> {
+export async function markDecommissioned(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
     `update workers set decommissioned_at = now(), draining = true, status = 'dead', error_code = null,

@@ -18,7 +18,7 @@ import { LIFETIME_DAYS } from "../../services/billing/lifetime";
 import { endOverdueStops, endPlacementsOfLostWorker } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { markDead, recordHeartbeats } from "../../services/fleet/heartbeats";
-import { decommissionWorker, lockWorker, upsertWorker } from "../../services/fleet/workers";
+import { lockWorker, markDecommissioned, upsertWorker } from "../../services/fleet/workers";
 import { writeAttemptEnd } from "../../services/jobs/attempts";
 import {
   completeDeployJob,
@@ -234,7 +234,7 @@ async function act(deploymentId: string, one: Action): Promise<void> {
     case "decommission":
       return await transaction(ctx.pool, async (db) => {
         const known = await lockWorker(db, workerId);
-        if (one.does === "decommission") await decommissionWorker(db, workerId);
+        if (one.does === "decommission") await markDecommissioned(db, workerId);
         else await markDead(db, workerId, known?.heartbeat_seq ?? 0, "silent");
         await endPlacementsOfLostWorker(db, workerId);
       });

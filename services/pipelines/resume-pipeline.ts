@@ -6,15 +6,10 @@ import { stepsToRepeat } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
 import { SWEEP } from "../../core/pipelines/templates";
 import type { Queryable } from "../../platform/postgres/pool";
-import { requestWorkflowWake } from "../../services/pipelines/due-wakes";
-import { listSteps, type StepView } from "../../services/pipelines/pipeline-steps";
-import { lockPipeline, openRun, type PipelineRow } from "../../services/pipelines/pipelines";
-import {
-  reevaluateGate,
-  replaceChoiceCondition,
-  replaceGate,
-  resetSteps,
-} from "../../services/pipelines/step-changes";
+import { requestWorkflowWake } from "./due-wakes";
+import { listSteps, type StepView } from "./pipeline-steps";
+import { lockPipeline, openRun, type PipelineRow } from "./pipelines";
+import { reevaluateGate, replaceChoiceCondition, replaceGate, resetSteps } from "./step-changes";
 
 export interface Resumption {
   /** Repeat this step and all steps after it, even completed ones. */

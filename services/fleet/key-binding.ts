@@ -1,8 +1,8 @@
-import { mayActFor, type Principal } from "../core/accounts/principal";
-import { Conflict } from "../core/errors";
-import type { Queryable } from "../platform/postgres/pool";
-import { countBoundWorkers, isLiveKey, lockKey } from "../services/accounts/keys";
-import type { WorkerRow } from "../services/fleet/workers";
+import { mayActFor, type Principal } from "../../core/accounts/principal";
+import { Conflict } from "../../core/errors";
+import type { Queryable } from "../../platform/postgres/pool";
+import { countBoundWorkers, isLiveKey, lockKey } from "../accounts/keys";
+import type { WorkerRow } from "./workers";
 
 /** The worker's id is in use by another tenant, or by a machine with another key. */
 export function workerIdTaken(workerId: string): Conflict {

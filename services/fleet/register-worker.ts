@@ -1,0 +1,56 @@
+import { bindingOf, type Principal } from "../../core/accounts/principal";
+import { requireRoomForWorker } from "../accounts/require-room";
+import type { Context } from "../context";
+import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
+import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
+import { strikeWorker } from "./strikes";
+import { lockWorker, type Registration, upsertWorker } from "./workers";
+
+/**
+ * Registers a worker, or registers it again. An attempt that it held is lost, unless the worker still runs it.
+ *
+ * @param running the attempt that the worker still runs.
+ * @returns the worker's status.
+ * @throws 409 `worker_id_taken`, `quota_exceeded`
+ */
+export async function registerWorker(
+  ctx: Context,
+  principal: Principal,
+  given: Omit<Registration, "userId" | "shared" | "boundKeyId" | "offerS">,
+  running: { job_id?: string | null | undefined; attempt?: number | null | undefined },
+): Promise<string> {
+  const { workerId, bootId } = given;
+  const { status, lost } = await ctx.clockWatch.transaction(async (db) => {
+    const { lost, keeps } = await markHeldAttemptLost(
+      db,
+      { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
+      async (held) => {
+        const known = await lockWorker(db, workerId);
+        const isOwner = known !== undefined && (await mayRegister(db, known, principal));
+        const sameBoot = bootId !== null && known?.boot_id === bootId;
+        const namesIt = running.job_id === held.job_id && running.attempt === held.attempt;
+        return isOwner && !sameBoot && !namesIt;
+      },
+    );
+    const known = await lockWorkerHolding(db, workerId, keeps);
+    if (known && !(await mayRegister(db, known, principal))) throw workerIdTaken(workerId);
+    if (!known || known.decommissioned_at !== null) {
+      await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
+    }
+    await requireRoomOnKey(db, principal, known);
+    const registered = await upsertWorker(db, {
+      ...given,
+      userId: principal.userId,
+      shared: principal.sharesWorkers,
+      boundKeyId: bindingOf(principal),
+      offerS: ctx.config.fleet.offerS,
+    });
+    // Another tenant registered it concurrently.
+    if (!registered) throw workerIdTaken(workerId);
+    // After the upsert, which would otherwise reset the strike for the attempt just lost.
+    const status = lost && (await strikeWorker(db, workerId, lost.job_id));
+    return { status: status ?? registered.status, lost };
+  });
+  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
+  return status;
+}
