@@ -3,7 +3,7 @@ import { recordAudit } from "../accounts/audit";
 import { markRevoked } from "../accounts/keys";
 import type { Context } from "../context";
 import { endPlacementsOfLostWorker } from "../deployments/placements";
-import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { markDecommissioned } from "./workers";
 
 /** Takes a worker out of the fleet at once: its attempt is lost, its placements end, and its own key is revoked. */
@@ -30,9 +30,8 @@ export async function decommissionWorker(
     });
     return { lost, keyId, deployments };
   });
-  for (const id of deployments) ctx.signals.emit("deployment", id);
+  announceLoss(ctx, { lost, deployments });
   if (keyId !== null) await ctx.signals.revoked(keyId);
-  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
   ctx.signals.queueChanged();
   ctx.signals.wake([workerId]);
 }

@@ -4,7 +4,7 @@ import { endPlacementsOfLostWorker } from "../deployments/placements";
 import { lockHeldAttempt, unassign } from "../jobs/attempts";
 import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
-import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { LoopComponent } from "../loop-component";
 import { listWorkerCounters, markDead, markUnresponsive, type WorkerCounters } from "./heartbeats";
 import {
@@ -141,8 +141,7 @@ export class FleetMonitor extends LoopComponent {
       const fields = { worker_id: workerId, lost_job: lost?.job_id };
       this.ctx.logger.warn(fields, "worker marked dead: no heartbeat");
       this.ctx.metrics.workersLost.inc({ reason: "silent" });
-      if (lost) this.ctx.signals.emit("outbox", outboxEntryOf(lost));
-      for (const id of deployments) this.ctx.signals.emit("deployment", id);
+      announceLoss(this.ctx, { lost, deployments });
       this.ctx.signals.queueChanged();
     } catch (error) {
       if (!(error instanceof HeartbeatArrived)) throw error;
@@ -178,7 +177,7 @@ export class FleetMonitor extends LoopComponent {
     const fields = { worker_id: workerId, job_id: lost.job_id, attempt: lost.attempt };
     this.ctx.logger.warn(fields, "attempt marked lost: its worker does not run it");
     this.ctx.metrics.workersLost.inc({ reason: "does_not_run_it" });
-    this.ctx.signals.emit("outbox", outboxEntryOf(lost));
+    announceLoss(this.ctx, { lost });
     this.ctx.signals.queueChanged();
   }
 

@@ -1,7 +1,7 @@
 import { bindingOf, type Principal } from "../../core/accounts/principal";
 import { requireRoomForWorker } from "../accounts/require-room";
 import type { Context } from "../context";
-import { lockWorkerHolding, markHeldAttemptLost, outboxEntryOf } from "../jobs/mark-lost";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
 import { strikeWorker } from "./strikes";
 import { lockWorker, type Registration, upsertWorker } from "./workers";
@@ -51,6 +51,6 @@ export async function registerWorker(
     const status = lost && (await strikeWorker(db, workerId, lost.job_id));
     return { status: status ?? registered.status, lost };
   });
-  if (lost) ctx.signals.emit("outbox", outboxEntryOf(lost));
+  announceLoss(ctx, { lost });
   return status;
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
-import type { OutcomeKey } from "../../platform/signals";
+import type { Context } from "../context";
 import { lockWorker, type WorkerRow } from "../fleet/workers";
 import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "./attempts";
 import { endAttempt } from "./end-attempt";
@@ -9,12 +9,17 @@ import { lockJob } from "./jobs";
 /** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
-export const outboxEntryOf = ({ job_id: jobId, attempt, outcome }: LostAttempt): OutcomeKey => ({
-  topic: "outcome",
-  jobId,
-  attempt,
-  outcome,
-});
+/** Signals the outbox entries of a committed loss: of the attempt, and of the deployments that lost a placement. */
+export function announceLoss(
+  { signals }: Context,
+  { lost, deployments = [] }: { lost?: LostAttempt | undefined; deployments?: string[] },
+): void {
+  if (lost) {
+    const { job_id: jobId, attempt, outcome } = lost;
+    signals.emit("outbox", { topic: "outcome", jobId, attempt, outcome });
+  }
+  for (const id of deployments) signals.emit("deployment", id);
+}
 
 /** The worker's attempt changed while the locks were taken. This code makes `transaction` run the work again. */
 class HoldingChanged extends Error {
