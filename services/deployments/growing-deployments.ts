@@ -1,5 +1,5 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { IDLE, needsOf, SOME_KINDS } from "../fleet/matching";
+import { IDLE, needsOf, SOME_KINDS } from "../fleet/matching-rules";
 import { fitting, kindsOf } from "../fleet/worker-kinds";
 
 /** The most deployments that one statement reads. */

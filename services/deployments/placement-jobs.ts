@@ -1,6 +1,6 @@
 import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { FITS, IDLE } from "../fleet/matching";
+import { FITS, IDLE } from "../fleet/matching-rules";
 import type { JobRow } from "../jobs/jobs";
 
 /** The requirements of a job, with other workers to avoid. */

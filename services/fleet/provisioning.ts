@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { BEGIN, needsOf, stepThrough } from "./matching";
+import { BEGIN, stepThrough } from "./matching";
+import { needsOf } from "./matching-rules";
 import { fitting, kindsOf } from "./worker-kinds";
 
 /** The most jobs whose status one statement changes. It holds the matcher's lock, so it must be short. */

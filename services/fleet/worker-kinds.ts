@@ -1,4 +1,4 @@
-import { SUITS } from "./matching";
+import { SUITS } from "./matching-rules";
 
 /** SQL: one row per kind of workers `w`. Workers of a kind fit the same jobs. `user_id` is "" if they are shared. */
 export const kindsOf = (condition: string): string => `
