@@ -153,23 +153,12 @@ async function nextJob(
   for (;;) {
     const waiting = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
-      if (signal.aborted) {
-        if (signal.reason !== "closing") {
-          await withdrawOffer(ctx.pool, workerId, offer.available_until);
-        }
-        if (signal.reason === "key-revoked") throw invalidKey();
-        return NOTHING;
-      }
+      if (signal.aborted) return await abandon(ctx, poll, offer);
       const pollSeq = hasWaited ? offer.poll_seq : null;
-      const job = mayHold && (await inQueue(() => dispatchJob(ctx.pool, { ...poll, pollSeq })));
-      if (job && !job.is_cancelled) {
-        const { job_type, waited_s: waitedS } = job;
-        if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
-        return { job, commands: [] };
-      }
-      if (job) {
-        await pause(deadline - ctx.clock.nowMs(), signal);
-        return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
+      const held = mayHold && (await inQueue(() => dispatch(ctx, { ...poll, pollSeq })));
+      if (held) {
+        if (!held.job) await pause(deadline - ctx.clock.nowMs(), signal);
+        return held;
       }
       // Read after the wait is registered, so that no assignment or drain is missed.
       const look = (): Promise<Offer | undefined> =>
@@ -200,6 +189,27 @@ async function nextJob(
       waiting.leave();
     }
   }
+}
+
+/** Ends a poll whose response can't be delivered. */
+async function abandon(
+  { pool }: Context,
+  { workerId, signal }: Poll,
+  offer: Offer,
+): Promise<Polled> {
+  if (signal.reason !== "closing") await withdrawOffer(pool, workerId, offer.available_until);
+  if (signal.reason === "key-revoked") throw invalidKey();
+  return NOTHING;
+}
+
+/** The job that the worker holds, or the command to cancel it. Undefined if it holds none. */
+async function dispatch(ctx: Context, worker: PollingWorker): Promise<Polled | undefined> {
+  const job = await dispatchJob(ctx.pool, worker);
+  if (!job) return undefined;
+  if (job.is_cancelled) return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
+  const { job_type, waited_s: waitedS } = job;
+  if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
+  return { job, commands: [] };
 }
 
 async function countWaiting<T>({ metrics }: Context, woken: Promise<T>): Promise<T> {

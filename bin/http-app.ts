@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify, {
   type FastifyBaseLogger,
   type FastifyError,
+  type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -78,20 +79,7 @@ export async function createApp(
     } else cutOff(request, reply);
   };
   const app = fastify({
-    loggerInstance: ctx.logger as FastifyBaseLogger,
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: "request_id",
-    }),
-    childLoggerFactory: lazyChild,
-    bodyLimit: http.maxBodyBytes,
-    requestIdHeader: false,
-    trustProxy: http.trustedProxies,
-    genReqId: (request) => {
-      const given = request.headers["x-request-id"];
-      return typeof given === "string" && VALID_REQUEST_ID.test(given) ? given : newId("req");
-    },
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    ...serverOptions(ctx),
     // Fastify runs no hooks for a path that can't be decoded, so check the key here.
     frameworkErrors: (_error, request, reply) => {
       if (site && isForSite(site, request)) {
@@ -103,22 +91,6 @@ export async function createApp(
         .then(() => sendFailure(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendFailure(error, request, reply));
     },
-    clientErrorHandler: sendConnectionError,
-    serverFactory: (handle) =>
-      createServer(
-        {
-          keepAliveTimeout: KEEP_ALIVE_MS,
-          // slow-bodies.ts limits the time of bodies.
-          requestTimeout: 0,
-          headersTimeout: http.requestTimeoutS * 1000,
-          connectionsCheckingInterval: 1_000,
-          // Node's own error response has no body. A hook below checks the header.
-          requireHostHeader: false,
-        },
-        oneAtATime(handle, ctx.clock.nowMs),
-      ),
-    forceCloseConnections: "idle",
-    return503OnClosing: true,
   });
   if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
   app.setErrorHandler(async (error: FastifyError, request, reply) => {
@@ -136,7 +108,52 @@ export async function createApp(
   });
   addBodyParsers(app, admission);
   app.decorateRequest("principal");
+  addHooks(app, ctx, admission);
+  limitSlowBodies(app, http.requestTimeoutS);
+  if (ctx.logger.isLevelEnabled("debug")) logResponses(app);
+  await addPages(app, openFiles);
+  if (site) addSite(app, site);
+  addRoutes(app, routes, ctx.connectionQueues);
+  return app;
+}
 
+function serverOptions({ logger, clock, config }: Context): FastifyHttpOptions<Server> {
+  const { http } = config;
+  return {
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: "request_id",
+    }),
+    childLoggerFactory: lazyChild,
+    bodyLimit: http.maxBodyBytes,
+    requestIdHeader: false,
+    trustProxy: http.trustedProxies,
+    genReqId: (request) => {
+      const given = request.headers["x-request-id"];
+      return typeof given === "string" && VALID_REQUEST_ID.test(given) ? given : newId("req");
+    },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    clientErrorHandler: sendConnectionError,
+    serverFactory: (handle) =>
+      createServer(
+        {
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          // slow-bodies.ts limits the time of bodies.
+          requestTimeout: 0,
+          headersTimeout: http.requestTimeoutS * 1000,
+          connectionsCheckingInterval: 1_000,
+          // Node's own error response has no body. A hook below checks the header.
+          requireHostHeader: false,
+        },
+        oneAtATime(handle, clock.nowMs),
+      ),
+    forceCloseConnections: "idle",
+    return503OnClosing: true,
+  };
+}
+
+function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionControl): void {
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).headers(RELEASES);
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
@@ -169,10 +186,10 @@ export async function createApp(
     ctx.metrics.requestSeconds.observe({ route }, reply.elapsedTime / 1000);
     done();
   });
-  limitSlowBodies(app, http.requestTimeoutS);
-  if (ctx.logger.isLevelEnabled("debug")) logResponses(app);
+}
 
-  // In a separate Fastify scope, so that only pages have the cost of helmet.
+/** In a separate Fastify scope, so that only pages have the cost of helmet. */
+async function addPages(app: FastifyInstance, openFiles: OpenFiles): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, FOR_PAGES);
     for (const [path, file] of Object.entries(openFiles)) {
@@ -181,9 +198,6 @@ export async function createApp(
       );
     }
   });
-  if (site) addSite(app, site);
-  addRoutes(app, routes, ctx.connectionQueues);
-  return app;
 }
 
 /** Closes the connection without a response. */
