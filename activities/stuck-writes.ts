@@ -1,7 +1,7 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
 import type { Context } from "../services/context";
-import { deleteStuckWrites, recordStuckWrite } from "../services/jobs/stuck-writes";
+import { deleteStuckWrites, recordStuckWrite } from "../services/temporal/stuck-writes";
 import { isNotYet } from "./context";
 
 /** Longer error texts are truncated. */

@@ -8,9 +8,9 @@ import {
   recordHeartbeats,
 } from "../services/fleet/heartbeats";
 import { recordDenials } from "../services/fleet/overdue-attempts";
-import type { WorkerSamples } from "../services/fleet/samples-writer";
+import type { SamplesWriter } from "../services/fleet/samples-writer";
 import { recordProgress } from "../services/jobs/jobs";
-import type { JobMetrics } from "../services/jobs/metrics-writer";
+import type { MetricsWriter } from "../services/jobs/metrics-writer";
 import { holds } from "./commands";
 
 /** A heartbeat's response is not urgent, so many heartbeats share one write. */
@@ -39,8 +39,8 @@ export class HeartbeatWriter {
 
   constructor(
     private readonly ctx: Context,
-    private readonly samples: WorkerSamples,
-    private readonly jobMetrics: JobMetrics,
+    private readonly samples: SamplesWriter,
+    private readonly jobMetrics: MetricsWriter,
   ) {
     const write = (heartbeats: JobHeartbeat[]) => this.recordBatch(heartbeats);
     this.heartbeats = new Batcher(write, WINDOW_MS, MAX_BATCH);

@@ -1,8 +1,8 @@
 import type { Route } from "../platform/http/route";
 import type { Component } from "../platform/service";
 import type { Context } from "../services/context";
+import { apiKeyRoutes } from "./accounts/api-keys";
 import { auditRoute } from "./accounts/audit";
-import { authRoutes } from "./accounts/auth";
 import { EventFeed } from "./accounts/event-feed";
 import { eventsRoute } from "./accounts/events";
 import { limitsRoute } from "./accounts/limits";
@@ -92,7 +92,7 @@ export function createApi(ctx: Context): Api {
       auditRoute(ctx),
       pingRoute(ctx),
       sessionRoute(ctx),
-      ...authRoutes(ctx),
+      ...apiKeyRoutes(ctx),
       limitsRoute(ctx),
       ...userRoutes(ctx),
       paymentCustomerRoute(ctx),

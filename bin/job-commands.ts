@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { writeRecordFile } from "../activities/billing/billing";
 import { findBillingRecord } from "../services/billing/billing-records";
 import { endJob, recordUnbilledHours } from "../services/jobs/end-job";
-import { listStuckWrites } from "../services/jobs/stuck-writes";
+import { listStuckWrites } from "../services/temporal/stuck-writes";
 import type { WithContext } from "./long-statements";
 
 /** `forge-server jobs …`: repairs jobs that need an operator. */

@@ -8,10 +8,10 @@ import { PlacementSweep } from "./deployments/placement-sweep";
 import { bootstrapTopic } from "./fleet/bootstrap-topic";
 import { FleetMonitor } from "./fleet/fleet-monitor";
 import { LongPolls } from "./fleet/long-polls";
-import { WorkerSamples } from "./fleet/samples-writer";
+import { SamplesWriter } from "./fleet/samples-writer";
 import { Scheduler } from "./fleet/scheduler";
 import { jobTopic } from "./jobs/job-topic";
-import { JobMetrics } from "./jobs/metrics-writer";
+import { MetricsWriter } from "./jobs/metrics-writer";
 import { Courier } from "./outbox/courier";
 import { pipelineTopic } from "./pipelines/pipeline-topic";
 import { Retention } from "./retention";
@@ -22,8 +22,8 @@ export interface Loops {
   /** The worker routes also use these four. */
   scheduler: Scheduler;
   longPolls: LongPolls;
-  samples: WorkerSamples;
-  metrics: JobMetrics;
+  samples: SamplesWriter;
+  metrics: MetricsWriter;
   /** Run in every process. */
   components: Component[];
   /** Run only in processes that serve workers: a process without their requests can't judge which are silent. */
@@ -33,8 +33,8 @@ export interface Loops {
 export function createLoops(ctx: Context): Loops {
   const longPolls = new LongPolls();
   const scheduler = new Scheduler(ctx, longPolls);
-  const samples = new WorkerSamples(ctx);
-  const metrics = new JobMetrics(ctx);
+  const samples = new SamplesWriter(ctx);
+  const metrics = new MetricsWriter(ctx);
   return {
     scheduler,
     longPolls,

@@ -1,6 +1,7 @@
 import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
-import { type AttemptEnd, errorCodeOf, willRetry } from "../core/jobs/states";
+import { willRetry } from "../core/jobs/retry";
+import { type AttemptEnd, errorCodeOf } from "../core/jobs/states";
 import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/jobs/workflow";
 import { attemptActivityId } from "../core/workflow-ids";
 import {

@@ -4,8 +4,8 @@ import type { ManifestFile } from "../../core/artifacts/manifest-schema";
 import { ForgeError, NotFound } from "../../core/errors";
 import { type ArtifactRow, findArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
-import { requireOne } from "../accounts/require-one";
 import { tenantFilter } from "../accounts/tenant-filter";
+import { requireOne } from "../require-one";
 
 /** The fields of a call that identify an artifact. */
 interface ArtifactCall {

@@ -12,7 +12,7 @@ import { readSnapshot } from "../../platform/postgres/transaction";
 import { listDeploymentMonths, readDayTotals } from "../../services/billing/billing-days";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
-import { periodQuery } from "../period";
+import { periodQuery } from "./period";
 
 const DAY_MS = 86_400_000;
 

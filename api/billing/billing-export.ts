@@ -9,7 +9,7 @@ import { type LineRow, readLines } from "../../services/billing/billing-months";
 import { csvOf } from "../../services/billing/csv";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
-import { periodQuery } from "../period";
+import { periodQuery } from "./period";
 
 const COLUMNS = [
   "line_id",

@@ -16,7 +16,7 @@ import {
 import { findRateCard } from "../../services/billing/rate-cards";
 import type { Context } from "../../services/context";
 import { tenantFilter, tenantOf, tenantQuery } from "../accounts/tenant-filter";
-import { periodQuery } from "../period";
+import { periodQuery } from "./period";
 
 const price = z.number().describe("USD; 0 if the card has no such price");
 

@@ -14,7 +14,7 @@ import { type Month, readMonth } from "../../services/billing/read-month";
 import { judgeTenant } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
-import { periodQuery } from "../period";
+import { periodQuery } from "./period";
 import { budgetSchema, presentBudget } from "./present-budget";
 
 /** How many tags and pipelines are shown, the most expensive first. */

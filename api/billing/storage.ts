@@ -14,7 +14,7 @@ import {
 } from "../../services/billing/storage";
 import type { Context } from "../../services/context";
 import { tenantOf, tenantQuery } from "../accounts/tenant-filter";
-import { periodQuery } from "../period";
+import { periodQuery } from "./period";
 
 const usageSchema = z
   .object({

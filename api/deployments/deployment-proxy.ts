@@ -16,7 +16,7 @@ import type { Context } from "../../services/context";
 import { findDeployments, type ShownDeploymentRow } from "../../services/deployments/deployments";
 import { listTargets } from "../../services/deployments/placements";
 import { deploymentStopped } from "../../services/deployments/scale-deployment";
-import { requireOne } from "../accounts/require-one";
+import { requireOne } from "../require-one";
 import type { DeploymentRequests } from "./deployment-requests";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;

@@ -5,7 +5,7 @@ import { Loop } from "../../platform/loop";
 import type { Component } from "../../platform/service";
 import type { Context } from "../../services/context";
 import { addRequests, type RequestCounts } from "../../services/deployments/deployment-requests";
-import { UsageReader } from "../usage-reader";
+import { UsageReader } from "./usage-reader";
 
 /** One request to a deployment, from its arrival to the end of its response. */
 export interface CountedRequest {

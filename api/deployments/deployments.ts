@@ -12,8 +12,8 @@ import {
 import { listPlacements } from "../../services/deployments/placements";
 import { scaleDeployment } from "../../services/deployments/scale-deployment";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
-import { requireOne } from "../accounts/require-one";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { requireOne } from "../require-one";
 import {
   deploymentDetailSchema,
   deploymentSchema,

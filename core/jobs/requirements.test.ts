@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
 import { declarationOf, JOB_TYPES } from "./job-types";
 import { fits, gpuTokens, requirementGroupOf, requirementsOf } from "./requirements";
+import { DEFAULT_JOB_POLICY as policy } from "./type-policy";
 
 const cpu = {
   workerId: "w1",

@@ -1,6 +1,6 @@
-import type { JobPolicy } from "./job-policy";
 import type { JobType } from "./job-types";
 import type { Resources } from "./payloads";
+import type { JobPolicy } from "./type-policy";
 
 /** What a job needs from the worker that runs it. */
 export interface Requirements {

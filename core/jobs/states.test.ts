@@ -1,17 +1,4 @@
-import { errorCodeOf, isRetryable, OUTCOMES } from "./states";
-
-test("only a lost worker and a retryable failure are retried", () => {
-  const retried = OUTCOMES.flatMap((outcome) =>
-    [true, false]
-      .filter((retryable) => isRetryable({ outcome, retryable }))
-      .map((retryable) => [outcome, retryable]),
-  );
-  expect(retried).toEqual([
-    ["failed", true],
-    ["worker_lost", true],
-    ["worker_lost", false],
-  ]);
-});
+import { errorCodeOf } from "./states";
 
 test.each([
   [{ outcome: "failed" }, "job_error"],

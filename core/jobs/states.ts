@@ -56,28 +56,6 @@ export interface AttemptEnd {
   errorCode?: ErrorCode;
 }
 
-type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
-
-/** True if this outcome allows another attempt, regardless of how many are left. */
-export function isRetryable(end: RetryableEnd): boolean {
-  switch (end.outcome) {
-    case "worker_lost":
-      return true;
-    case "failed":
-      return end.retryable === true;
-    case "completed":
-    case "timeout":
-    case "cancelled":
-      return false;
-  }
-}
-
-/** True if another attempt follows: the outcome allows it, and the job has an attempt left. */
-export const willRetry = (
-  job: { attempts: number; max_attempts: number },
-  end: RetryableEnd,
-): boolean => isRetryable(end) && job.attempts < job.max_attempts;
-
 /** The error code of a job whose last attempt ended this way. */
 export function errorCodeOf(end: AttemptEnd): ErrorCode {
   switch (end.outcome) {

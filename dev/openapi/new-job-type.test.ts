@@ -108,7 +108,7 @@ test("the server validates, prices and registers jobs of the new type, and knows
     const { DEFAULT_RATE_CARD } = require("./dist/core/billing/rate-card");
     const { NO_USAGE } = require("./dist/core/billing/usage");
     const { ARTIFACT_FORMS } = require("./dist/core/artifacts/artifacts");
-    const { DEFAULT_JOB_POLICY } = require("./dist/core/jobs/job-policy");
+    const { DEFAULT_JOB_POLICY } = require("./dist/core/jobs/type-policy");
     const portion = { usage: { ...NO_USAGE, gpu_hours: 2 }, gpu_tokens: ["a100"] };
     console.log(JSON.stringify({
       payload: parseSubmission("quantize", { checkpoint_id: "c" }, { teacher: "t" }).payload,

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../../core/jobs/job-policy";
 import { JOB_TYPES } from "../../core/jobs/job-types";
+import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../../core/jobs/type-policy";
 import { AddressPolicy } from "../net/address-policy";
 
 export const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);

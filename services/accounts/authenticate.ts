@@ -2,8 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidKey, type Principal } from "../../core/accounts/principal";
 import type { Queryable } from "../../platform/postgres/pool";
-import { isWellFormedKey, keyDigest } from "./api-keys";
 import type { KeyLookup } from "./key-lookup";
+import { isWellFormedKey, keyDigest } from "./key-text";
 import { touchKeys } from "./keys";
 
 /**

@@ -1,8 +1,8 @@
 import { DEPLOYMENT_WORKFLOW, type DeploymentWorkflowInput } from "../../core/deployments/workflow";
 import { deploymentIdOfWorkflow, deploymentWorkflowId } from "../../core/workflow-ids";
 import type { Context } from "../context";
-import { deleteStuckWrites } from "../jobs/stuck-writes";
 import type { WorkflowKind } from "../temporal/compared-rows";
+import { deleteStuckWrites } from "../temporal/stuck-writes";
 import { wakeWorkflow } from "../temporal/wake-workflow";
 import { isIdle, isOpen, readWorkflow } from "../temporal/workflow-state";
 import { DEPLOYMENTS, type DeploymentWake, findComparedDeployment, recordWake } from "./due-wakes";

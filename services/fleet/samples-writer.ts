@@ -16,7 +16,7 @@ interface Sums {
  * Stores the utilization that workers report. Adds up heartbeats in memory and writes the means of all workers in one
  * statement a minute, so no heartbeat waits for the write. A crash loses one minute.
  */
-export class WorkerSamples extends LoopComponent {
+export class SamplesWriter extends LoopComponent {
   private received = new Map<string, Sums>();
 
   constructor(ctx: Context) {

@@ -1,5 +1,6 @@
 import type { TenantScope } from "../../core/accounts/principal";
-import { isFinal, willRetry } from "../../core/jobs/states";
+import { willRetry } from "../../core/jobs/retry";
+import { isFinal } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import type { OutcomeKey } from "../../platform/signals";

@@ -1,4 +1,5 @@
-import { type Outcome, willRetry } from "../../core/jobs/states";
+import { willRetry } from "../../core/jobs/retry";
+import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type AttemptEnding, type AttemptRow, writeAttemptEnd } from "./attempts";
 import { failJob, type JobRow, returnToPending } from "./jobs";

@@ -1,6 +1,7 @@
 import { billingRecordKey } from "../../core/artifacts/artifacts";
 import { hoursOf } from "../../core/billing/metering";
-import { isFinal, willRetry } from "../../core/jobs/states";
+import { willRetry } from "../../core/jobs/retry";
+import { isFinal } from "../../core/jobs/states";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../accounts/audit";
 import { releaseArtifactId } from "../artifacts/artifacts";

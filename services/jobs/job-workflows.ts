@@ -18,11 +18,11 @@ import {
 import { searchAttributeKeys } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import type { WorkflowKind } from "../temporal/compared-rows";
+import { deleteStuckWrites } from "../temporal/stuck-writes";
 import { isOpen, readWorkflow } from "../temporal/workflow-state";
 import { attemptEndOf, findAttempt } from "./attempts";
 import { findComparedJob, JOBS } from "./compared-jobs";
 import type { StartableJob } from "./outbox";
-import { deleteStuckWrites } from "./stuck-writes";
 
 export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],

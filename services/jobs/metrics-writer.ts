@@ -6,7 +6,7 @@ import { type MetricsReport, writeMetrics } from "./job-metrics";
  * Stores the metrics that running jobs report. Keeps each attempt's newest report in memory and writes all of them in
  * one statement every few seconds, so no heartbeat waits for the write.
  */
-export class JobMetrics extends LoopComponent {
+export class MetricsWriter extends LoopComponent {
   private newest = new Map<string, MetricsReport>();
 
   constructor(ctx: Context) {

@@ -9,8 +9,8 @@ import {
   pipelineWorkflowId,
 } from "../../core/workflow-ids";
 import type { Context } from "../context";
-import { deleteStuckWrites } from "../jobs/stuck-writes";
 import type { WorkflowKind } from "../temporal/compared-rows";
+import { deleteStuckWrites } from "../temporal/stuck-writes";
 import { wakeWorkflow } from "../temporal/wake-workflow";
 import {
   isIdle,

@@ -4,10 +4,10 @@ import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { deploymentWorkflows } from "../deployments/deployment-workflows";
 import { jobWorkflows } from "../jobs/job-workflows";
-import { deleteOldStuckWrites } from "../jobs/stuck-writes";
 import { LoopComponent } from "../loop-component";
 import { pipelineWorkflows } from "../pipelines/pipeline-workflows";
 import { listFinishedOrMissing, listUnchanged, type WorkflowKind } from "./compared-rows";
+import { deleteOldStuckWrites } from "./stuck-writes";
 
 /** Page size of rows and of workflows. */
 const PAGE = 1_000;

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { mintKey } from "../../services/accounts/api-keys";
+import { mintKey } from "../../services/accounts/key-text";
 import { type Forge, startForge } from "../support/forge";
 
 /**

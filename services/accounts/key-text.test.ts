@@ -1,5 +1,5 @@
 import { SCOPES } from "../../core/accounts/principal";
-import { isWellFormedKey, mintKey } from "./api-keys";
+import { isWellFormedKey, mintKey } from "./key-text";
 
 test.each(SCOPES)("a %s key contains its scope and passes its checksum", (scope) => {
   const key = mintKey(scope);

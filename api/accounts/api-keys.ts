@@ -50,7 +50,7 @@ const sessionsQuery = {
 
 type NewKeyBody = z.output<typeof newKeyBody>;
 
-export function authRoutes(ctx: Context): Route[] {
+export function apiKeyRoutes(ctx: Context): Route[] {
   return [
     route({
       method: "POST",

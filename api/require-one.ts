@@ -1,4 +1,4 @@
-import { ForgeError, NotFound } from "../../core/errors";
+import { ForgeError, NotFound } from "../core/errors";
 
 /** A resource whose id is unique only within its tenant. */
 export interface Owned {

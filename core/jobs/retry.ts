@@ -1,0 +1,23 @@
+import type { AttemptEnd } from "./states";
+
+type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
+
+/** True if this outcome allows another attempt, regardless of how many are left. */
+export function isRetryable(end: RetryableEnd): boolean {
+  switch (end.outcome) {
+    case "worker_lost":
+      return true;
+    case "failed":
+      return end.retryable === true;
+    case "completed":
+    case "timeout":
+    case "cancelled":
+      return false;
+  }
+}
+
+/** True if another attempt follows: the outcome allows it, and the job has an attempt left. */
+export const willRetry = (
+  job: { attempts: number; max_attempts: number },
+  end: RetryableEnd,
+): boolean => isRetryable(end) && job.attempts < job.max_attempts;
