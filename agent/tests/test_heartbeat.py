@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+import pytest
+
 from forge_agent.control_plane import ControlPlane
-from forge_agent.heartbeat import HeartbeatLoop
+from forge_agent.gpu import GpuLoad
+from forge_agent.heartbeat import HeartbeatLoop, describe_heartbeat
 
 
 class Recorder:
@@ -44,3 +47,18 @@ def test_registers_again_if_an_error_ended_during_the_heartbeat() -> None:
 def test_does_not_register_while_the_error_continues() -> None:
     assert Recorder(["error", "error"]).send() == ["heartbeat error"]
     assert Recorder(["idle"]).send() == ["heartbeat idle"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "job", "status"),
+    [
+        (None, {"job_id": None}, "idle"),
+        (None, {"job_id": "job_1", "attempt": 1}, "busy"),
+        ("no GPU", {"job_id": "job_1", "attempt": 1}, "error"),
+    ],
+)
+def test_says_whether_the_worker_has_a_job(
+    fault: str | None, job: dict[str, Any], status: str
+) -> None:
+    heartbeat = describe_heartbeat("w", GpuLoad(0, 0, 0), fault, job, [])
+    assert (heartbeat["status"], heartbeat["job_id"]) == (status, job["job_id"])

@@ -28,6 +28,48 @@ test("a tenant alone may use all of a busy process", async () => {
   expect(await passesAtOnce(enter(fair, "a"))).toBe(true);
 });
 
+test("a tenant alone does not wait, although time passes between two looks at the clock", async () => {
+  const fair = new FairShare(
+    { busyFrom: 0.75, maxWaitMs: 10_000 },
+    () => {
+      now += 0.1;
+      return now;
+    },
+    () => 1,
+  );
+  fair.spend("a", 5_000);
+  expect(await passesAtOnce(enter(fair, "a"))).toBe(true);
+});
+
+test("while the process is not busy the largest tenant gets through hundreds of requests a second", async () => {
+  jest.useFakeTimers();
+  try {
+    const fair = share(5_000);
+    fair.spend("big", 5_000);
+    let work = 0;
+    let passed = 0;
+    const sendNext = (): void => {
+      void enter(fair, "big").then(() => {
+        passed += 1;
+        work += 1;
+        sendNext();
+      });
+    };
+    for (let n = 0; n < 64; n++) sendNext();
+    for (let n = 0; n < 200; n++) {
+      fair.spend("small", 0.1);
+      // Each request keeps the process busy for half a millisecond.
+      busy = work / 20;
+      work = 0;
+      now += 10;
+      await jest.advanceTimersByTimeAsync(10);
+    }
+    expect(passed).toBeGreaterThan(1_200);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test("the tenant that causes most of the work waits, and the other does not", async () => {
   const fair = share();
   fair.spend("big", 1_000);

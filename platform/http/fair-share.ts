@@ -1,8 +1,14 @@
 /** Recorded work loses half of its weight after this time. */
 const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
-/** At each tick the next requests of a queue may pass: one, or SHARE_AT_ONCE of a long queue. */
 const TICK_MS = 10;
+/**
+ * While the process is not busy, this many requests of the largest tenant pass per tick at most: one at first, twice as
+ * many after each look that finds the process not busy, and half as many after one that finds it busy. The limit is
+ * low, because the next requests may be much more work than the last ones.
+ */
+const MAX_AT_ONCE = 8;
+/** Or this share of a long queue, so that it drains faster than requests join it. */
 const SHARE_AT_ONCE = 0.02;
 /** Below this much work of all other tenants, a tenant counts as alone. */
 const OTHERS_IDLE = 0.05;
@@ -48,7 +54,11 @@ export class FairShare {
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private lookedMs = 0;
-  /** When a request of the largest tenant last passed without waiting. */
+  private atOnce = 1;
+  /** Whether more requests would have passed with a larger `atOnce` since the last look. */
+  private wasLimited = false;
+  /** How many requests of the largest tenant passed without waiting in the tick that began at `passedMs`. */
+  private passed = 0;
   private passedMs = 0;
 
   /** @param busyShare returns the share of the time since its last call that was busy. */
@@ -81,10 +91,12 @@ export class FairShare {
 
   /** Records work of a tenant. The unit is one minimal request. */
   spend(tenant: string, cost: number): void {
-    const account = this.plus(this.accounts.get(tenant), cost);
+    // The same time for both: else the total of a single tenant would differ from its own account.
+    const now = this.nowMs();
+    const account = plus(this.accounts.get(tenant), cost, now);
     this.accounts.delete(tenant);
     this.accounts.set(tenant, account);
-    this.total = this.plus(this.total, cost);
+    this.total = plus(this.total, cost, now);
     for (const oldest of this.accounts.keys()) {
       if (this.accounts.size <= MAX_TENANTS) break;
       this.accounts.delete(oldest);
@@ -93,7 +105,7 @@ export class FairShare {
 
   /** Records work of requests without a valid key. */
   spendUnauthenticated(cost: number): void {
-    this.unauthenticated = this.plus(this.unauthenticated, cost);
+    this.unauthenticated = plus(this.unauthenticated, cost, this.nowMs());
   }
 
   /**
@@ -104,10 +116,11 @@ export class FairShare {
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
-      const next = Math.ceil(waiting.length * SHARE_AT_ONCE);
+      const next = Math.max(this.atOnce, Math.ceil(waiting.length * SHARE_AT_ONCE));
       const due = this.due(queue);
       const mustWait = this.isLargest(tenant) && this.looksBusy();
       const leaving = mustWait ? due : Math.max(due, next);
+      if (waiting.length > leaving) this.wasLimited = true;
       for (const { pass } of waiting.splice(0, leaving)) pass();
       if (waiting.length === 0) this.queues.delete(name);
     }
@@ -136,23 +149,31 @@ export class FairShare {
   }
 
   /**
-   * Whether a request passes without waiting. The largest tenant passes one request per tick: a
+   * Whether a request passes without waiting. The largest tenant passes few requests per tick: a
    * burst would make the process busy before the next measurement.
    */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
     if (this.looksBusy()) return false;
-    if (this.nowMs() - this.passedMs < TICK_MS) return false;
-    this.passedMs = this.nowMs();
+    if (this.nowMs() - this.passedMs >= TICK_MS) {
+      this.passedMs = this.nowMs();
+      this.passed = 0;
+    }
+    if (this.passed >= this.atOnce) {
+      this.wasLimited = true;
+      return false;
+    }
+    this.passed += 1;
     return true;
   }
 
   /** Whether the tenant causes most of the work while other tenants send requests too. */
   private isLargest(tenant: string): boolean {
-    const own = this.left(this.accounts.get(tenant));
-    const others = this.left(this.total) - own;
+    const now = this.nowMs();
+    const own = left(this.accounts.get(tenant), now);
+    const others = left(this.total, now) - own;
     // If unauthenticated requests make the process busy, only a tenant that causes much work waits.
-    const unauthenticated = this.left(this.unauthenticated);
+    const unauthenticated = left(this.unauthenticated, now);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }
 
@@ -160,18 +181,21 @@ export class FairShare {
     if (this.nowMs() - this.lookedMs >= LOOK_MS) {
       this.lookedMs = this.nowMs();
       this.isBusy = this.busyShare() >= this.options.busyFrom;
+      const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
+      this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
+      this.wasLimited = false;
     }
     return this.isBusy;
   }
-
-  private plus(account: Account | undefined, cost: number): Account {
-    return { cost: this.left(account) + cost, atMs: this.nowMs() };
-  }
-
-  private left({ cost, atMs }: Account = { cost: 0, atMs: 0 }): number {
-    return cost * 0.5 ** ((this.nowMs() - atMs) / HALF_LIFE_MS);
-  }
 }
+
+const plus = (account: Account | undefined, cost: number, nowMs: number): Account => ({
+  cost: left(account, nowMs) + cost,
+  atMs: nowMs,
+});
+
+const left = (account: Account | undefined, nowMs: number): number =>
+  account === undefined ? 0 : account.cost * 0.5 ** ((nowMs - account.atMs) / HALF_LIFE_MS);
 
 /**
  * Returns a function that measures in which share of the time since its last call the event loop

@@ -92,7 +92,7 @@ def describe_heartbeat(
     return {
         "worker_id": worker_id,
         "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
-        "status": "error" if fault else "busy" if job else "idle",
+        "status": "error" if fault else "busy" if job["job_id"] else "idle",
         **({"reason": fault} if fault else {}),
         "deployments": [each["deployment_id"] for each in deployments],
         "unhealthy_deployments": [
