@@ -134,6 +134,8 @@ export class Stage {
       say: saySilently,
       env: { ...UNLIMITED, FORGE_TASK_QUEUE: name, ...env },
       given: { databaseUrl: this.databaseUrl(name), temporalAddress },
+      // As in the image.
+      nodeOptions: [],
     });
     this.forges.add(stack);
     await stack.start();
