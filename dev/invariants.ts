@@ -5,7 +5,7 @@ import type pg from "pg";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts/artifacts";
 import type { Manifest } from "../core/artifacts/manifest-schema";
 import { presentBillingRecord } from "../core/billing/record";
-import type { JobType } from "../core/jobs/job-types";
+import { type JobType, typesWhere } from "../core/jobs/job-types";
 import { jobWorkflowId } from "../core/workflow-ids";
 import { all } from "../platform/postgres/pool";
 import type { ObjectStore } from "../platform/store/object-store";
@@ -71,6 +71,23 @@ const IMPOSSIBLE: Record<string, string> = {
   "I2 completed without a bill": `
     select job_id from jobs left join billing_records b using (job_id)
     where status = 'completed' and b.job_id is null`,
+  "I2 the rows that the control plane counted differ between bill and manifest": `
+    select b.job_id, a.manifest->'num_rows' as manifest, counted.rows as billed
+    from billing_records b join artifacts a using (job_id)
+    join attempts won on won.job_id = b.job_id and won.attempt = b.attempt, lateral (
+      -- Rows that the worker did not report are those of the dataset that it read, or else of its own.
+      select (last->'usage'->>'rows_processed')::numeric as rows, array(
+        select (source.manifest->>'num_rows')::numeric from artifacts source
+        where source.user_id = b.user_id and coalesce(source.given_id, source.artifact_id)
+          in (select jsonb_array_elements_text(a.manifest->'source_artifacts'))) as read
+      from jsonb_array_elements(b.attempts) last
+      where (last->>'attempt')::int = b.attempt and (last->>'billed')::boolean
+        and b.job_type = any('{${typesWhere(({ usage }) => usage.counts === "rows_processed").join()}}')
+        and not coalesce(won.usage ? 'rows_processed', false)
+      union all
+      select (b.details->>'num_pairs')::numeric, '{}' where b.details ? 'num_pairs') counted
+    where a.manifest->'measured' ? 'num_rows'
+      and counted.rows <> all((a.manifest->>'num_rows')::numeric || counted.read)`,
   "I2 billed without being completed": `
     select job_id from billing_records b join jobs using (job_id)
     where status <> 'completed' and (

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { billingRecordKey } from "../../core/artifacts/artifacts";
+import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { detailsOf, type WorkDetails } from "../../core/billing/details";
 import { unbilledHours, usageOfLine } from "../../core/billing/line";
 import {
@@ -29,26 +30,31 @@ import { findRows } from "../../services/billing/estimate-job";
 import type { Context } from "../../services/context";
 import type { AttemptInput } from "../context";
 
-/** A job's output, as measured by the control plane. */
-export interface JobOutput {
-  /** Size of its artifact in our store. */
-  storedBytes: number;
-  /** Rows of its table; null if it has no readable table. */
-  rows: number | null;
+/** Size of an artifact in our store. */
+export const sizeOf = ({ files }: MeasuredOutput): number =>
+  files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+
+/** Rows of an artifact's table; null if it has no readable table. */
+const rowsOf = (output: MeasuredOutput | null): number | null =>
+  output?.table?.isRead ? output.table.numRows : null;
+
+interface WrittenBill {
+  record: BillingRow;
+  /** False: the record existed already, made from an earlier measurement. */
+  isNew: boolean;
 }
 
-const NO_OUTPUT: JobOutput = { storedBytes: 0, rows: null };
-
 /**
- * Writes the job's billing record with the rate card pinned at submission. Idempotent. Ignores a
+ * Writes the job's billing record with the rate card pinned at submission, and stores the measurement
+ * of its output for the manifest. Idempotent: only the first call writes both. Ignores a
  * deployment's lifetime: its stop writes that (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
   ctx: Context,
   input: AttemptInput,
   billable: BillableRow,
-  output: JobOutput = NO_OUTPUT,
-): Promise<BillingRow> {
+  output: MeasuredOutput | null = null,
+): Promise<WrittenBill> {
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, output);
   return await writeRecord(ctx, input, billable, attempts, rowsRead, output);
@@ -64,11 +70,11 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
   // Already recorded when an operator ended the job (services/jobs/end-job.ts).
   if (billable.is_noted) return;
   const rowsRead = await findRowsRead(ctx, billable);
-  const attempts = meter(ctx, billable, rowsRead, NO_OUTPUT);
+  const attempts = meter(ctx, billable, rowsRead, null);
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
-  const record = await writeRecord(ctx, input, billable, attempts, rowsRead, NO_OUTPUT);
+  const { record } = await writeRecord(ctx, input, billable, attempts, rowsRead, null);
   await writeRecordFile(ctx, record);
 }
 
@@ -110,7 +116,7 @@ function meter(
   ctx: Context,
   billable: BillableRow,
   rowsRead: number | null,
-  output: JobOutput,
+  output: MeasuredOutput | null,
 ): MeteredAttempt[] {
   const { outcomes } = ctx.config.billing;
   const { job_type: type, payload, params } = billable;
@@ -121,7 +127,7 @@ function meter(
       { ...facts, usage },
       (isCompleted || outcomes.has(facts.outcome)) && !billable.is_placement,
       boundsOf({ type, payload, rows: rowsRead, seconds: facts.seconds }),
-      isCompleted ? countOf({ type, params, rowsRead, rowsMade: output.rows }) : NOTHING_COUNTED,
+      isCompleted ? countOf({ type, params, rowsRead, rowsMade: rowsOf(output) }) : NOTHING_COUNTED,
     );
   });
 }
@@ -132,20 +138,20 @@ async function writeRecord(
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,
-  output: JobOutput,
-): Promise<BillingRow> {
+  output: MeasuredOutput | null,
+): Promise<WrittenBill> {
   const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
-  const metrics = metricsOf(attempts, output.storedBytes);
+  const metrics = metricsOf(attempts, output ? sizeOf(output) : 0);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
   const portions = portionsOf({ metrics, gpu_tokens: gpuTokens, attempts });
   const bill = priceJob(jobType, portions, rateCard);
-  const details = describeWork(billable, metrics, rowsRead, output.rows);
+  const details = describeWork(billable, metrics, rowsRead, rowsOf(output));
   const priced = { metrics, bill, rateCard, gpuTokens, attempts };
-  const record = { ...priced, userId, jobType, details, accrues };
+  const record = { ...priced, userId, jobType, details, accrues, measured: output };
   const used = usageOfLine({ metrics, attempts });
   const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
-  // Undefined: the record existed already.
-  return written ?? (await requireRecord(ctx, input.jobId));
+  if (written) return { record: written, isNew: true };
+  return { record: await requireRecord(ctx, input.jobId), isNew: false };
 }
 
 /** Work details of the last attempt. Earlier attempts were repeated, or are in its numbers. */

@@ -9,7 +9,7 @@ import {
 import {
   describeArtifact,
   type ManifestFacts,
-  type MeasuredTable,
+  type MeasuredOutput,
 } from "../../core/artifacts/manifest";
 import type { Manifest } from "../../core/artifacts/manifest-schema";
 import { sourceIdsOf } from "../../core/artifacts/references";
@@ -32,7 +32,7 @@ import {
 } from "../../services/jobs/completion";
 import { findJob } from "../../services/jobs/jobs";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
-import { billJob, requireBillable, writeRecordFile } from "../billing/billing";
+import { billJob, requireBillable, sizeOf, writeRecordFile } from "../billing/billing";
 import {
   type AttemptInput,
   activityLogger,
@@ -41,7 +41,7 @@ import {
   requireJob,
   withHeartbeats,
 } from "../context";
-import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
+import { measureFiles, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
   return {
@@ -73,11 +73,12 @@ export async function finishCompleted(
   if (facts.status === "completed") return { status: "completed" };
   const prefix = artifactPrefix(facts.job_type, facts.storage_id);
   const { metrics } = ctx;
-  const { files, table } = await metrics.finishing("files", measureInTurn(ctx, facts, prefix));
-  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-  const output = { storedBytes: sizeBytes, rows: table?.isRead ? table.numRows : null };
-  const bill = await metrics.finishing("bill", billJob(ctx, input, facts, output));
-  const describing = describe(ctx, facts, bill, files, table);
+  const measuring = measureInTurn(ctx, facts, prefix);
+  const measured = await metrics.finishing("files", measuring);
+  const billing = billJob(ctx, input, facts, measured);
+  const { record: bill, isNew } = await metrics.finishing("bill", billing);
+  const output = isNew ? measured : ((await findMeasured(ctx, input)) ?? measured);
+  const describing = describe(ctx, facts, bill, output);
   const manifest = await metrics.finishing("manifest", describing);
   const stored = Promise.all([
     putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
@@ -85,7 +86,7 @@ export async function finishCompleted(
   ]);
   await metrics.finishing("store", stored);
   const { artifact_id, storage_id: storageId } = facts;
-  const made = { jobId, attempt, storageId, manifest, sizeBytes };
+  const made = { jobId, attempt, storageId, manifest, sizeBytes: sizeOf(output) };
   const { completion } = declarationOf(facts.job_type);
   const completing =
     completion === "deployment"
@@ -142,7 +143,8 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   const { deployment_id: deploymentId } = job;
   // Outcomes are committed before workflows are notified, so the database has lost this one.
   if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
-  await writeRecordFile(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
+  const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
+  await writeRecordFile(ctx, record);
   const made = { jobId, attempt, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
@@ -151,11 +153,22 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   return { status: "completed" };
 }
 
+/** The measurement that the bill was made from. Null: an earlier release wrote the bill, or the job has ended. */
+const findMeasured = async (ctx: Context, { jobId, attempt }: AttemptInput) =>
+  (await findCompletionFacts(ctx.pool, jobId, attempt))?.measured ?? null;
+
 /**
+ * Returns the measurement of an earlier try that wrote the bill; else measures the output.
+ *
  * Large files take long to measure, and wait for each other. If many jobs of a tenant are at it,
  * further ones try again later: each holds an activity slot, which other jobs' activities need.
  */
-async function measureInTurn(ctx: Context, facts: CompletionFacts, prefix: string) {
+async function measureInTurn(
+  ctx: Context,
+  facts: CompletionFacts,
+  prefix: string,
+): Promise<MeasuredOutput> {
+  if (facts.measured) return facts.measured;
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
   // A local activity ends after five seconds, and has other slots.
   if (ActivityContext.current().info.isLocal) return await work();
@@ -170,7 +183,7 @@ async function measureOutput(
   facts: CompletionFacts,
   prefix: string,
   signal: AbortSignal,
-): Promise<{ files: OutputFile[]; table: MeasuredTable | null }> {
+): Promise<MeasuredOutput> {
   const uploaded = uploadedFiles(facts);
   const { idField, type } = ARTIFACT_FORMS[facts.job_type];
   const minted = facts.output_ids[idField];
@@ -187,8 +200,7 @@ async function describe(
   ctx: Context,
   facts: CompletionFacts,
   bill: BillingRow,
-  files: OutputFile[],
-  table: MeasuredTable | null,
+  { files, table }: MeasuredOutput,
 ): Promise<Manifest> {
   const sources = sourceIdsOf(facts.payload, facts.params, ownStoreOf(ctx.config.store));
   return describeArtifact({

@@ -23,7 +23,7 @@ export async function promoteOutput(store: ObjectStore, from: string, to: string
   }
 }
 
-export interface OutputFile extends Measured {
+interface OutputFile extends Measured {
   path: string;
 }
 
@@ -42,7 +42,8 @@ export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): Upl
 
 /**
  * Lists an artifact's files with checksums. Reads only those that the API did not receive.
- * @throws StoreUnavailable if an uploaded file is missing: the store is not fully available.
+ * @throws StoreUnavailable if an uploaded file is missing, or a listed one disappears: the store is
+ *   not fully available, or the files still change.
  */
 export async function measureFiles(
   store: ObjectStore,
@@ -64,7 +65,8 @@ export async function measureFiles(
     const known = uploaded.get(path);
     const sha256 = known?.is_confirmed && known.size_bytes === sizeBytes ? known.sha256 : null;
     const measured = sha256 ? { sizeBytes, sha256 } : await store.measure(`${prefix}${path}`);
-    if (measured) files.push({ path, ...measured });
+    if (!measured) throw new StoreUnavailable(`${prefix}${path} has disappeared while it was read`);
+    files.push({ path, ...measured });
   }
   return files;
 }

@@ -26,6 +26,13 @@ export interface MeasuredTable {
   isRead: boolean;
 }
 
+/** What the service measured of a job's output. Its bill and its manifest are made from the same one. */
+export interface MeasuredOutput {
+  files: { path: string; sizeBytes: number; sha256: string }[];
+  /** Null: the artifact is not a dataset, or has no table. */
+  table: MeasuredTable | null;
+}
+
 /** An input artifact of a job. */
 export interface SourceArtifact {
   artifactId: string;

@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { interruptionOf } from "./interruption";
 import { measureTable } from "./measure-table";
 import { previewTable } from "./preview-table";
-import type { TableAnswer, TableRequest } from "./protocol";
+import { OVER_MEMORY, READER_STARTED, type TableAnswer, type TableRequest } from "./protocol";
 import { NotATable } from "./table";
 
 /** Far above DuckDB's own limit, which does not count all of its memory. */
@@ -16,12 +18,22 @@ const MAX_MESSAGE = 300;
 function main(): void {
   preferForOomKill();
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  const started = startThreads();
+  void started.then(() => process.send?.(READER_STARTED));
   process.on("message", (request: TableRequest) => {
-    void answer(request).then((message) => process.send?.(message));
+    void started.then(() => answer(request)).then((message) => process.send?.(message));
   });
   setInterval(() => {
-    if (process.memoryUsage.rss() > MAX_RSS_BYTES) process.kill(process.pid, "SIGKILL");
+    if (process.memoryUsage.rss() > MAX_RSS_BYTES) process.kill(process.pid, OVER_MEMORY);
   }, CHECK_MS).unref();
+}
+
+/**
+ * Loads DuckDB and makes Node.js create its threads. Without memory or threads, both abort the
+ * process. This must happen before the first file, which would be blamed for it.
+ */
+async function startThreads(): Promise<void> {
+  (await DuckDBInstance.create(":memory:")).closeSync();
 }
 
 /** When memory runs out, the kernel should kill this process first. */
@@ -42,6 +54,8 @@ async function answer({ id, work, path, format }: TableRequest): Promise<TableAn
       if (error instanceof NotATable && error.row !== undefined) {
         return { failure: error.message, row: error.row };
       }
+      const interruption = interruptionOf(error);
+      if (interruption !== undefined) return { interruption };
       return { failure: `the file can't be read as ${format}: ${reasonOf(error)}` };
     },
   );
@@ -52,8 +66,6 @@ async function answer({ id, work, path, format }: TableRequest): Promise<TableAn
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NotATable) return message;
-  // Don't show the file's path to users.
-  if (/^E[A-Z]+: /.test(message)) return "it can't be opened";
   if (message.startsWith("Out of Memory")) return "it needs more memory than is allowed";
   const [line = ""] = message.split(/[\n\r]/, 1);
   const words = line.replaceAll(/ ?["']?\/dev\/fd\/\d+["']?/g, "").replaceAll(/\p{Cc}/gu, "?");

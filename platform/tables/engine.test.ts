@@ -1,3 +1,4 @@
+import childProcess from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,9 +10,14 @@ import { TableEngine } from "./engine";
 /** Acts as the file's name says; else returns the name, its own process id and its environment. */
 const PROGRAM = `
 process.on("disconnect", () => process.exit());
+if (!__filename.endsWith("silent.js")) process.send("started");
 process.on("message", ({ id, path }) => {
   if (path === "crash") process.abort();
+  if (path.startsWith("SIG")) return process.kill(process.pid, path);
+  if (path === "exit") process.exit(1);
   if (path === "hang") return;
+  if (path === "spin") for (;;);
+  if (path === "interrupt") return process.send({ id, rssBytes: 1, interruption: "the disk had an error" });
   if (path === "refuse") return process.send({ id, rssBytes: 1, failure: "no table" });
   const answer = () => process.send({ id, rssBytes: path === "swell" ? 1e9 : 1, result: JSON.stringify([path, process.pid, process.env]) });
   setTimeout(answer, path === "slow" ? 200 : 0);
@@ -65,7 +71,9 @@ test("one process reads files one after the other, without the server's environm
 
 test.each([
   ["crash", 30_000, /crashed/],
-  ["hang", 1_500, /more than 1.5 s/],
+  ["exit", 30_000, /crashed/],
+  ["SIGUSR2", 30_000, /more memory than is allowed/],
+  ["spin", 1_500, /more than 1.5 s/],
 ])("a new process replaces one that a file made %s", async (path, timeoutMs, says) => {
   const [, pid] = await ask("a");
   const [refusal, next] = await Promise.allSettled([ask(path, timeoutMs), ask("b")]);
@@ -75,6 +83,56 @@ test.each([
   expect(next).toMatchObject({ value: ["b", expect.any(Number), expect.anything()] });
   expect(engine.pid).not.toBe(pid);
   await waitFor("the first process to be gone", () => !isAlive(pid));
+});
+
+test.each([
+  ["SIGKILL", 30_000, /ended with SIGKILL/],
+  ["SIGTERM", 30_000, /ended with SIGTERM/],
+  ["hang", 300, /too little of its 0.3 s of CPU time/],
+  ["interrupt", 30_000, /the disk had an error/],
+])(
+  "an interruption by the machine is no verdict on the file: %s",
+  async (path, timeoutMs, says) => {
+    await ask("a");
+    const [interruption, next] = await Promise.allSettled([ask(path, timeoutMs), ask("b")]);
+    expect(interruption).toMatchObject({
+      reason: { status: 503, code: "unavailable", message: expect.stringMatching(says) },
+    });
+    expect(next).toMatchObject({ value: ["b", expect.any(Number), expect.anything()] });
+  },
+);
+
+test("a file that is read when its process is killed once is read again", async () => {
+  const [, pid] = await ask("a");
+  const reading = ask("slow");
+  await sleep(50);
+  process.kill(pid, "SIGKILL");
+  expect(await reading).toMatchObject(["slow", expect.any(Number), expect.anything()]);
+});
+
+test("a process that ends before it has started is no verdict on the file", async () => {
+  const silent = join(folder, "silent.js");
+  writeFileSync(silent, PROGRAM);
+  const unready = new TableEngine({ idleMs: 300, program: silent }, createLogger("silent"));
+  const reading = { work: "measure", format: "csv", timeoutMs: 30_000, tenant: "t" } as const;
+  await expect(unready.read({ ...reading, path: "crash" })).rejects.toMatchObject({ status: 503 });
+  await unready.stop();
+});
+
+test("a process that can't be started is no verdict on the file", async () => {
+  const { fork } = childProcess;
+  const execPath = join(folder, "missing");
+  const forking = jest
+    .spyOn(childProcess, "fork")
+    .mockImplementation((path, options) => fork(path, { ...(options as object), execPath }));
+  try {
+    await expect(ask("a")).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringMatching(/failed with ENOENT/),
+    });
+  } finally {
+    forking.mockRestore();
+  }
 });
 
 test("a refusal is passed on, and the process continues", async () => {

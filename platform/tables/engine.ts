@@ -6,12 +6,14 @@ import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
 import { FairQueue } from "../concurrency/fair-queue";
 import type { Logger } from "../logger";
-import type { TableAnswer, TableRequest } from "./protocol";
+import { OVER_MEMORY, type TableAnswer, type TableRequest } from "./protocol";
 import { ReadingLimit, TICK_MS } from "./reading-limit";
-import { Unreadable } from "./unreadable";
+import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /** An earlier file may have caused the first crash. After a second crash, the file is refused. */
 const MAX_TRIES = 2;
+/** Signals by which a process ends itself. Others, such as SIGKILL, come from outside. */
+const CRASHES = new Set<string>([OVER_MEMORY, "SIGABRT", "SIGFPE", "SIGILL", "SIGSEGV", "SIGTRAP"]);
 const MAX_HEAP_MB = 128;
 /** A process that uses more memory than this after a file is replaced. */
 const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
@@ -24,13 +26,22 @@ interface EngineOptions {
 }
 
 /** One file to read, with its limits. */
-interface Reading extends Omit<TableRequest, "id"> {
+export interface Reading extends Omit<TableRequest, "id"> {
   /** The file's owner: tenants are served round-robin. */
   tenant: string;
   /** Longest time to read it, in milliseconds (reading-limit.ts). */
   timeoutMs: number;
   /** Cancels the read while it waits. */
   signal?: AbortSignal | undefined;
+  /** Receives the time for which a process read the file, in milliseconds; once per try. */
+  onRead?: ((ms: number) => void) | undefined;
+}
+
+/** A process ended without an answer. */
+interface Death {
+  death: string;
+  /** The process ended itself while it read the file. */
+  isCrash: boolean;
 }
 
 /**
@@ -39,6 +50,8 @@ interface Reading extends Omit<TableRequest, "id"> {
  */
 export class TableEngine {
   private child: ChildProcess | undefined;
+  /** The processes that have sent READER_STARTED. */
+  private readonly started = new WeakSet<ChildProcess>();
   private readonly queue = new FairQueue();
   private lastId = 0;
   private idle: NodeJS.Timeout | undefined;
@@ -62,7 +75,10 @@ export class TableEngine {
     return this.queue.waitingOf(tenant);
   }
 
-  /** Returns the result (protocol.ts) as JSON. @throws Unreadable; 503 when the server stops. */
+  /**
+   * Returns the result (protocol.ts) as JSON. @throws Unreadable; ReadInterrupted; 503 when the
+   * server stops.
+   */
   read(reading: Reading): Promise<string> {
     return this.queue.run(reading.tenant, () => this.readNow(reading), reading.signal);
   }
@@ -72,19 +88,24 @@ export class TableEngine {
     await this.end();
   }
 
-  private async readNow({ work, path, format, timeoutMs }: Reading): Promise<string> {
+  private async readNow(reading: Reading): Promise<string> {
+    const { work, path, format } = reading;
     clearTimeout(this.idle);
+    const deaths: Death[] = [];
     try {
-      for (let tries = 1; ; tries++) {
+      for (;;) {
         if (this.stopped) throw stopping();
         const child = this.running();
         const request: TableRequest = { id: ++this.lastId, work, path, format };
-        const answer = await this.answerOf(child, request, timeoutMs);
-        if (answer === "died" && tries < MAX_TRIES) continue;
-        if (answer === "died") {
+        const answer = await this.answerOf(child, request, reading);
+        if ("death" in answer) {
+          deaths.push(answer);
+          if (deaths.length < MAX_TRIES) continue;
+          if (!deaths.every(({ isCrash }) => isCrash)) throw new ReadInterrupted(answer.death);
           throw new Unreadable("reading the file needed more memory than is allowed, or crashed");
         }
         if (answer.rssBytes > REPLACE_RSS_BYTES) this.discard(child);
+        if ("interruption" in answer) throw new ReadInterrupted(answer.interruption);
         if ("failure" in answer) throw new Unreadable(answer.failure, answer.row);
         return answer.result;
       }
@@ -93,36 +114,49 @@ export class TableEngine {
     }
   }
 
-  /** The answer of the process, or "died" if it ended without an answer. */
   private answerOf(
     child: ChildProcess,
     request: TableRequest,
-    timeoutMs: number,
-  ): Promise<TableAnswer | "died"> {
+    { timeoutMs, onRead }: Reading,
+  ): Promise<TableAnswer | Death> {
     return new Promise((resolve, reject) => {
       const limit = new ReadingLimit(child.pid, timeoutMs);
       const timer = setInterval(() => {
-        if (!limit.isReached()) return;
-        settle(() =>
-          reject(new Unreadable(`the file took more than ${timeoutMs / 1000} s to read`)),
-        );
+        const verdict = limit.verdict();
+        if (!verdict) return;
+        const seconds = `${timeoutMs / 1000} s`;
+        const error =
+          verdict === "reached"
+            ? new Unreadable(`the file took more than ${seconds} to read`)
+            : new ReadInterrupted(`the reader had too little of its ${seconds} of CPU time`);
+        settle(() => reject(error));
         this.discard(child);
       }, TICK_MS);
       const onMessage = (answer: TableAnswer): void => {
         if (answer.id === request.id) settle(() => resolve(answer));
       };
-      const onGone = (): void => {
-        settle(() => (this.stopped ? reject(stopping()) : resolve("died")));
+      const die = (death: string, isCrash: boolean): void => {
+        settle(() => (this.stopped ? reject(stopping()) : resolve({ death, isCrash })));
         this.discard(child);
       };
+      const onExit = (code: number | null, signal: NodeJS.Signals | null): void => {
+        const ended = signal === null || CRASHES.has(signal);
+        die(`its process ended with ${signal ?? code}`, ended && this.started.has(child));
+      };
+      const onError = (error: Error): void =>
+        die(`its process failed with ${codeOf(error)}`, false);
+      let isSettled = false;
       const settle = (how: () => void): void => {
+        if (isSettled) return;
+        isSettled = true;
         clearInterval(timer);
-        child.off("message", onMessage).off("exit", onGone).off("error", onGone);
+        child.off("message", onMessage).off("exit", onExit).off("error", onError);
+        onRead?.(limit.readMs());
         how();
       };
-      child.on("message", onMessage).once("exit", onGone).once("error", onGone);
+      child.on("message", onMessage).once("exit", onExit).once("error", onError);
       child.send(request, (error) => {
-        if (error) onGone();
+        if (error) onError(error);
       });
     });
   }
@@ -130,16 +164,14 @@ export class TableEngine {
   private running(): ChildProcess {
     const known = this.child;
     if (known?.connected && known.exitCode === null && known.signalCode === null) return known;
-    // Don't pass the server's environment: it has secrets, and its time zone would shift times.
-    const child = fork(this.program, {
-      env: { TZ: "UTC" },
-      execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
-    });
+    const child = this.fork();
     const { pid } = child;
     if (pid !== undefined) {
       lowerPriority(pid);
-      child.once("message", () => lowerPriority(pid));
+      child.once("message", () => {
+        this.started.add(child);
+        lowerPriority(pid);
+      });
     }
     child.on("error", (error) => this.logger.warn({ err: error }, "table reader process failed"));
     child.once("exit", (code, signal) => {
@@ -149,6 +181,20 @@ export class TableEngine {
     });
     this.child = child;
     return child;
+  }
+
+  private fork(): ChildProcess {
+    try {
+      return fork(this.program, {
+        // Not the server's environment: it has secrets, and its time zone would shift times.
+        env: { TZ: "UTC" },
+        execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
+        stdio: ["ignore", "ignore", "ignore", "ipc"],
+      });
+    } catch (error) {
+      // For example ENOMEM. Most errors come as an event instead.
+      throw new ReadInterrupted(`no process could be started: ${codeOf(error)}`);
+    }
   }
 
   /** Kills a process. The next request starts another. */
@@ -168,6 +214,7 @@ export class TableEngine {
   }
 }
 
+const codeOf = (error: unknown): unknown => (error as NodeJS.ErrnoException).code;
 const stopping = (): Unavailable => new Unavailable("the server is stopping; try again shortly");
 
 /**

@@ -11,13 +11,21 @@ export interface TableRequest {
 }
 
 /**
- * The answer: the result as JSON, or an error message for the file's owner, with the row at fault
- * if there is one. `rssBytes` is the current memory of the process.
+ * The answer: the result as JSON; or `failure`, an error message for the file's owner, with the row
+ * at fault if there is one; or `interruption`, an error of the machine, which says nothing about
+ * the file. `rssBytes` is the current memory of the process.
  */
 export type TableAnswer = { id: number; rssBytes: number } & (
   | { result: string }
   | { failure: string; row?: number }
+  | { interruption: string }
 );
+
+/** The process sends this once, before any answer, when it has all that it needs to read files. */
+export const READER_STARTED = "started";
+
+/** The process ends itself with this signal when it has used more memory than is allowed. */
+export const OVER_MEMORY: NodeJS.Signals = "SIGUSR2";
 
 type Value = string | number | boolean | null;
 

@@ -15,10 +15,10 @@ const MS_PER_TICK = 10;
 /**
  * The time limit for one file. A verdict on the file becomes part of a bill and a manifest, so time
  * in which this process or the reader did not run does not count: SIGSTOP, a suspended machine, a
- * lack of CPU time.
+ * disk that hangs, a lack of CPU time.
  */
 export class ReadingLimit {
-  private ranMs = 0;
+  private passedMs = 0;
   private lastMs: number;
   private readonly cpuBeforeMs: number;
 
@@ -32,20 +32,27 @@ export class ReadingLimit {
     this.cpuBeforeMs = cpuMsOf(pid);
   }
 
-  /** Call every TICK_MS. */
-  isReached(): boolean {
+  /**
+   * Call every TICK_MS. "reached": the reader has used its time. "starved": it was given up before
+   * that, because it hardly ran. Undefined: it may continue.
+   */
+  verdict(): "reached" | "starved" | undefined {
+    if (this.readMs() >= this.timeoutMs) return "reached";
+    return this.passedMs >= MOST_STARVED * this.timeoutMs ? "starved" : undefined;
+  }
+
+  /** How long the reader has run, while this process ran too. */
+  readMs(): number {
     const nowMs = this.nowMs();
-    this.ranMs += Math.min(nowMs - this.lastMs, LONGEST_GAP_MS);
+    this.passedMs += Math.min(nowMs - this.lastMs, LONGEST_GAP_MS);
     this.lastMs = nowMs;
-    if (this.ranMs < this.timeoutMs) return false;
     const usedMs = this.cpuMsOf(this.pid) - this.cpuBeforeMs;
-    // False without /proc, where the CPU time is NaN.
-    const isStarved = usedMs < this.timeoutMs / 2;
-    return !isStarved || this.ranMs >= MOST_STARVED * this.timeoutMs;
+    // NaN: the process has ended, or there is no /proc.
+    return Number.isNaN(usedMs) ? this.passedMs : Math.min(this.passedMs, usedMs);
   }
 }
 
-/** CPU time of a process so far. */
+/** CPU time of a process so far, over all of its threads. */
 function cpuMs(pid: number | undefined): number {
   try {
     // utime and stime: fields 14 and 15.

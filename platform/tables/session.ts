@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { SessionFailed } from "./interruption";
 
 const LIMITS = {
   threads: "2",
@@ -56,7 +57,7 @@ export async function openSession(path: string): Promise<Session> {
     };
   } catch (error) {
     closeSync(descriptor);
-    throw error;
+    throw new SessionFailed(String(error));
   }
 }
 

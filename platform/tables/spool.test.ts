@@ -81,6 +81,12 @@ test("the stored file must match the manifest; another file is refused and remov
   ).rejects.toMatchObject({ status: 422 });
 });
 
+test("an incomplete file is fetched again", async () => {
+  writeFileSync(join(directory, sha256("one")), "on");
+  expect(await read("one")).toBe("one");
+  expect(reads).toEqual(["one"]);
+});
+
 test("an abandoned download of another process is removed", async () => {
   const left = join(directory, `${sha256("x")}.1.part`);
   writeFileSync(left, "x");

@@ -71,19 +71,20 @@ export class Spool {
 
   private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {
     const path = join(this.directory, file.sha256);
-    const now = new Date();
-    const isCached = await utimes(path, now, now).then(
-      () => true,
-      () => false,
-    );
-    if (isCached) return path;
+    // A file of a release that did not sync it may be incomplete after a crash of the machine.
+    const cached = await stat(path).catch(() => undefined);
+    if (cached?.size === file.size_bytes) {
+      const now = new Date();
+      await utimes(path, now, now).catch(() => undefined);
+      return path;
+    }
     this.reserved += file.size_bytes;
     const part = `${path}.${randomUUID()}.part`;
     try {
       await mkdir(this.directory, { recursive: true });
       await this.makeRoom();
       await this.requireRoom(file);
-      const target = createWriteStream(part, { flags: "wx", mode: 0o600 });
+      const target = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true });
       // Wait for the file to be created: otherwise an early error could remove it before it exists.
       await once(target, "open");
       await pipeline(read(), checked(file), target);

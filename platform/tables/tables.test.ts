@@ -1,18 +1,20 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config/config";
 import { createLogger } from "../logger";
 import { LocalStore } from "../store/local-store";
-import type { ObjectStore } from "../store/object-store";
+import { type ObjectStore, StoreUnavailable } from "../store/object-store";
 import { type PreviewedTable, Tables } from "./tables";
 
 /** Returns the file's content and the number of requests so far. */
 const PROGRAM = `
 let count = 0;
 process.on("disconnect", () => process.exit());
+process.send("started");
 process.on("message", ({ id, path }) => {
+  if (path.includes("killing")) process.kill(process.pid, "SIGKILL");
   const rows = [{ text: require("fs").readFileSync(path, "utf8"), count: ++count }];
   process.send({ id, rssBytes: 1, result: JSON.stringify({ num_rows: 1, columns: [], rows, truncated: false }) });
 });`;
@@ -36,7 +38,8 @@ afterEach(async () => {
 
 function tablesOf(store: ObjectStore, cacheBytes = config.tables.cacheBytes): Tables {
   const bounds = { ...config.tables, cacheBytes };
-  tables = new Tables(store, { home: folder, tables: bounds }, logger, program);
+  const forTests = { program, maxInterruptions: 3 };
+  tables = new Tables(store, { home: folder, tables: bounds }, logger, forTests);
   return tables;
 }
 
@@ -82,6 +85,42 @@ test("a link to a file outside of the store is not read", async () => {
   await expect(of.preview(fileOf("one", "text"))).rejects.toMatchObject({
     code: "preview_failed",
   });
+});
+
+test("while the store is away, reading fails for now", async () => {
+  const directory = join(folder, "store");
+  const store = new LocalStore(directory);
+  await store.check();
+  const of = tablesOf(store);
+  await store.put("one/raw.csv", Buffer.from("text"));
+  renameSync(directory, `${directory}.away`);
+  await expect(of.measure(fileOf("one", "text"))).rejects.toBeInstanceOf(StoreUnavailable);
+  renameSync(`${directory}.away`, directory);
+  expect(await of.measure(fileOf("one", "text"))).toMatchObject({ num_rows: 1 });
+  await store.remove("one/raw.csv");
+  await expect(of.preview(fileOf("one", "text"))).rejects.toMatchObject({ status: 503 });
+});
+
+test("a file whose reading is interrupted each time is given up in the end", async () => {
+  const store = new LocalStore(join(folder, "store"));
+  await store.check();
+  const of = tablesOf(store);
+  await store.put("killing/raw.csv", Buffer.from("text"));
+  const reasons: unknown[] = [];
+  for (let n = 0; n < 4; n++) {
+    await of.measure(fileOf("killing", "text")).catch((error: unknown) => reasons.push(error));
+  }
+  const statuses = reasons.map((error) => (error as { status: number }).status);
+  expect(statuses).toEqual([503, 503, 422, 503]);
+});
+
+test("a file is measured once", async () => {
+  const store = new LocalStore(join(folder, "store"));
+  await store.check();
+  const of = tablesOf(store);
+  await store.put("one/raw.csv", Buffer.from("text"));
+  const file = fileOf("one", "text");
+  expect(await of.measure(file)).toEqual(await of.measure(file));
 });
 
 test("a tenant's waiting previews are limited and don't delay other tenants", async () => {

@@ -4,16 +4,27 @@ import { SingleFlight } from "../concurrency/single-flight";
 import type { Config } from "../config/config";
 import type { Logger } from "../logger";
 import type { Component } from "../service";
-import type { ObjectStore } from "../store/object-store";
-import { TableEngine } from "./engine";
+import { isStoreUnavailable, type ObjectStore } from "../store/object-store";
+import { type Reading, TableEngine } from "./engine";
 import type { TableFacts } from "./facts";
 import { withFooter } from "./footer-file";
 import type { TablePreview, TableRequest } from "./protocol";
 import { Spool, type SpooledFile } from "./spool";
 import type { TableFormat } from "./table-format";
 import { TextCache } from "./text-cache";
-import { Unreadable } from "./unreadable";
+import { ReadInterrupted, Unreadable } from "./unreadable";
 
+/**
+ * How often the reading of one file may be interrupted in this process. A job's files are read
+ * again every ten seconds, so a machine has an hour to recover. After that, the file is given up: it
+ * may be the cause, for example where it makes the kernel kill the process for lack of memory.
+ * Counted in memory: a restart may repair the machine, and other servers try the file, too.
+ */
+const MAX_INTERRUPTIONS = 360;
+/** Files whose interruptions are counted. The oldest are forgotten. */
+const MAX_INTERRUPTED = 1_000;
+const MAX_FACTS = 10_000;
+const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 const MAX_ANSWERS = 100;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
@@ -46,6 +57,9 @@ export interface PreviewedTable extends StoredTable {
 export class Tables implements Component {
   readonly name = "tables";
   private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
+  /** After an interruption, the other files of a table are not read again. */
+  private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
+  private readonly interruptions = new Map<string, number>();
   /** Concurrent previews of one file share a read. */
   private readonly inFlight = new SingleFlight<string>();
   private readonly spool: Spool;
@@ -53,17 +67,17 @@ export class Tables implements Component {
   private readonly timeoutMs: number;
   private readonly engines: { small: TableEngine; large: TableEngine };
 
-  /** @param program of the reader processes, for tests. */
+  /** @param forTests `program` of the reader processes, and a lower limit of interruptions. */
   constructor(
     private readonly store: ObjectStore,
     { home, tables }: Pick<Config, "home" | "tables">,
-    logger: Logger,
-    program?: string,
+    private readonly logger: Logger,
+    private readonly forTests: { program?: string; maxInterruptions?: number } = {},
   ) {
     this.directory = join(home, "cache/tables");
     this.spool = new Spool(this.directory, tables.cacheBytes);
     this.timeoutMs = tables.timeoutMs;
-    const engine = () => new TableEngine({ idleMs: IDLE_MS, program }, logger);
+    const engine = () => new TableEngine({ idleMs: IDLE_MS, program: forTests.program }, logger);
     this.engines = { small: engine(), large: engine() };
   }
 
@@ -75,18 +89,63 @@ export class Tables implements Component {
     await Promise.all([this.engines.small.stop(), this.engines.large.stop()]);
   }
 
-  /** Counts a table's rows and names its columns. @throws Unreadable; 503 when the server stops. */
-  async measure(table: StoredTable, signal?: AbortSignal): Promise<TableFacts> {
+  /**
+   * Counts a table's rows and names its columns.
+   *
+   * @param onRead receives the time for which a process read the file, in milliseconds.
+   * @throws Unreadable; ReadInterrupted, or the store's error, if a later try may succeed; 503 when
+   *   the server stops.
+   */
+  async measure(
+    table: StoredTable,
+    signal?: AbortSignal,
+    onRead?: (ms: number) => void,
+  ): Promise<TableFacts> {
+    const key = JSON.stringify([table.key, table.size_bytes, table.sha256, table.format]);
+    const known = this.facts.get(key);
+    if (known !== undefined) return JSON.parse(known);
+    try {
+      const facts = await this.measureNow(table, signal, onRead);
+      this.facts.set(key, facts);
+      this.interruptions.delete(key);
+      return JSON.parse(facts);
+    } catch (error) {
+      throw error instanceof ReadInterrupted
+        ? this.countInterruption(table.key, key, error)
+        : error;
+    }
+  }
+
+  /** Returns the error to throw. */
+  private countInterruption(file: string, key: string, error: ReadInterrupted): Error {
+    const { maxInterruptions = MAX_INTERRUPTIONS } = this.forTests;
+    const times = (this.interruptions.get(key) ?? 0) + 1;
+    this.logger.warn({ file, times, err: error.message }, "reading a table was interrupted");
+    this.interruptions.delete(key);
+    if (times >= maxInterruptions) {
+      this.logger.error({ file, times, err: error.message }, "a table is given up as unreadable");
+      return new Unreadable(`reading the file was interrupted ${times} times`);
+    }
+    this.interruptions.set(key, times);
+    const [oldest] = this.interruptions.keys();
+    if (this.interruptions.size > MAX_INTERRUPTED) this.interruptions.delete(oldest ?? "");
+    return error;
+  }
+
+  private async measureNow(
+    table: StoredTable,
+    signal: AbortSignal | undefined,
+    onRead: Reading["onRead"],
+  ): Promise<string> {
     // Only the footer of a parquet file is read.
     const bytes = table.format === "parquet" ? 0 : table.size_bytes;
     const timeoutMs = this.timeoutMs + Math.min(Math.ceil(bytes / MIN_BYTES_PER_MS), MAX_MORE_MS);
-    const read = (path: string) => this.read("measure", path, table, timeoutMs, signal);
-    return JSON.parse(await this.withFile(table, read, "footer"));
+    const read = (path: string) => this.read("measure", path, table, { timeoutMs, signal, onRead });
+    return await this.withFile(table, read, "footer");
   }
 
   /**
-   * Previews are cached: an artifact never changes. @throws Unreadable; 503 when the server stops;
-   * 422 `preview_too_large`; 429 if too many previews of the tenant wait.
+   * Previews are cached: an artifact never changes. @throws what `measure` throws; 422 `preview_too_large`; 429 if too many previews of the tenant wait.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.storageId, table.path, table.sha256]);
@@ -107,7 +166,9 @@ export class Tables implements Component {
       const message = `the file is larger than ${this.spool.maxBytes} bytes, the limit for previews`;
       throw new ForgeError(422, "preview_too_large", message);
     }
-    return await this.withFile(table, (path) => this.read("preview", path, table, this.timeoutMs));
+    return await this.withFile(table, (path) =>
+      this.read("preview", path, table, { timeoutMs: this.timeoutMs }),
+    );
   }
 
   /** @param needs whether a parquet file is needed as a whole or only its footer. */
@@ -128,11 +189,10 @@ export class Tables implements Component {
     work: TableRequest["work"],
     path: string,
     table: StoredTable,
-    timeoutMs: number,
-    signal?: AbortSignal,
+    { timeoutMs, signal, onRead }: Pick<Reading, "timeoutMs" | "signal" | "onRead">,
   ): Promise<string> {
     const { tenant, format } = table;
-    return this.engineOf(table).read({ work, path, format, tenant, timeoutMs, signal });
+    return this.engineOf(table).read({ work, path, format, tenant, timeoutMs, signal, onRead });
   }
 
   private engineOf({ size_bytes, format }: StoredTable): TableEngine {
@@ -144,8 +204,12 @@ export class Tables implements Component {
   private localPath(key: string): string | undefined {
     try {
       return this.store.localPath?.(key);
-    } catch {
-      throw new Unreadable("the stored file is not in the store");
+    } catch (error) {
+      if (isStoreUnavailable(error)) throw error;
+      if (Object.hasOwn(Object(error), "code")) {
+        throw new ReadInterrupted("the file is not in the store now");
+      }
+      throw new Unreadable("the stored file leads out of the store");
     }
   }
 }

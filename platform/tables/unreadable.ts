@@ -12,3 +12,15 @@ export class Unreadable extends ForgeError {
     super(422, "preview_failed", message);
   }
 }
+
+/**
+ * 503: the machine prevented the reader from reading the file. This says nothing about the file: a
+ * later try may succeed.
+ */
+export class ReadInterrupted extends ForgeError {
+  override readonly name = "ReadInterrupted";
+
+  constructor(cause: string) {
+    super(503, "unavailable", `reading the file was interrupted: ${cause}; try again shortly`);
+  }
+}

@@ -1,4 +1,5 @@
 import type { TenantScope } from "../../core/accounts/principal";
+import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import type { MonthShare } from "../../core/billing/accrual";
 import type { WorkDetails } from "../../core/billing/details";
 import type { LineUsage } from "../../core/billing/line";
@@ -81,6 +82,8 @@ export interface NewRecord {
   attempts: MeteredAttempt[];
   details: WorkDetails;
   accrues: boolean;
+  /** The measurement that the bill was made from, for the manifest. */
+  measured: MeasuredOutput | null;
 }
 
 /**
@@ -114,6 +117,7 @@ export async function insertBillingRecord(
     details: record.details,
   };
   const given = parameters.addAll(Object.values(columns));
+  const measured = parameters.add(record.measured);
   const line = parameters.addAll([used.gpuHours, used.tokens, used.unbilledGpuHours]);
   return await maybeOne<BillingRow>(
     db,
@@ -126,6 +130,9 @@ export async function insertBillingRecord(
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}
        on conflict (job_id) do nothing returning *),
+     measured as (
+       update artifacts set measured = ${measured}
+       from record where artifacts.job_id = record.job_id and registered_at is null),
      line as (
        insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                   unbilled_gpu_hours)

@@ -1,3 +1,4 @@
+import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import type { Manifest } from "../../core/artifacts/manifest-schema";
 import type { JobStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -28,6 +29,8 @@ export interface CompletionFacts extends BillableRow {
   output_ids: Record<string, string>;
   /** Files that the worker uploaded through the API. */
   uploaded: AttemptFile[];
+  /** The measurement from which the bill was made; null before the bill, and after completion. */
+  measured: MeasuredOutput | null;
 }
 
 /** Undefined until the attempt has completed, and for a job that places a deployment again. */
@@ -36,7 +39,8 @@ export async function findCompletionFacts(db: Queryable, jobId: string, attempt:
     db,
     `select ${BILLABLE}, j.job_id, j.status, j.created_by, j.notes, j.pipeline_id, j.pipeline_step,
             a.attempt, a.worker_id, a.ended_at, a.result, a.metrics as worker_metrics, a.output_ids,
-            r.artifact_id, r.storage_id, ${ATTEMPT_FILES} as uploaded
+            r.artifact_id, r.storage_id, ${ATTEMPT_FILES} as uploaded,
+            (select measured from artifacts where artifact_id = r.storage_id) as measured
      from jobs j join attempts a using (job_id) join ${ARTIFACTS} r using (job_id)
      where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed' and j.deployment_id is null`,
     [jobId, attempt],
@@ -79,7 +83,7 @@ async function writeCompletion(
        returning j.job_id, j.worker_id),
      delivered as (delete from outbox using completed where outbox.job_id = completed.job_id),
      registered as (
-       update artifacts r set manifest = $4, size_bytes = $5, registered_at = now(),
+       update artifacts r set manifest = $4, size_bytes = $5, registered_at = now(), measured = null,
               created_at = ($4::jsonb->>'created_at')::timestamptz,
               source_jobs = array(select jsonb_array_elements_text($4::jsonb->'source_jobs')),
               source_artifacts = array(select jsonb_array_elements_text($4::jsonb->'source_artifacts'))

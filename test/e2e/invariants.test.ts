@@ -47,6 +47,17 @@ test.each([
     "update billing_lines set gpu_hours = gpu_hours - 1 where job_id = $1",
   ],
   [
+    "rows that are not billed",
+    "the rows that the control plane counted differ between bill and manifest",
+    `with unreported as (
+       update attempts set usage = usage - 'rows_processed' where job_id = $1)
+     update artifacts set manifest = manifest || '{"measured": ["num_rows"], "num_rows": 1}'
+       || jsonb_build_object('before', manifest) where job_id = $1`,
+    `with reported as (
+       update attempts set usage = usage || '{"rows_processed": 1000}' where job_id = $1)
+     update artifacts set manifest = manifest->'before' where job_id = $1`,
+  ],
+  [
     "measured hours without a line",
     "a job's billed hours differ from its attempts' hours",
     "update attempts set gpu_hours_measured = gpu_hours_measured + 1 where job_id = $1",

@@ -1,4 +1,8 @@
+import { mkdirSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { jobWorkflowId } from "../../core/workflow-ids";
 import { childrenRunning } from "../../dev/stack/process-table";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
@@ -33,6 +37,123 @@ afterEach(async () => {
 /** The processes of a server that read tables. */
 const readersOf = (server: number | undefined): number[] =>
   childrenRunning(server, "engine-process");
+
+const SMALL = "q\na\nb\n";
+const LARGE = `q\n${"0123456\n".repeat(ROWS)}`;
+
+/** A job has completed with this table, whose rows its worker does not report. */
+async function completeWith(forge: Forge, csv: string, name = "w"): Promise<string> {
+  const worker = await forge.worker(name);
+  const { job_id: id } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  expect(await worker.upload(job, "scored.csv", csv)).toBeLessThan(300);
+  await worker.complete(job, { metrics: {}, artifacts_uri: null });
+  return id;
+}
+
+/** Waits for the job's end. Its bill and its manifest must have these rows. */
+async function expectRows({ user }: Forge, id: string, rows: number): Promise<void> {
+  await untilEnded(user, id, 60_000);
+  expect(await user.get(`/api/billing/records/${id}`)).toMatchObject({
+    metrics: { rows_processed: rows },
+  });
+  expect(await user.get(`/api/jobs/${id}/artifacts`)).toMatchObject({
+    artifacts: [{ manifest: { num_rows: rows, verified: true } }],
+  });
+}
+
+function freezeReaders(server: number | undefined): void {
+  for (const reader of readersOf(server)) {
+    process.kill(reader, "SIGSTOP");
+    frozen.add(reader);
+  }
+  expect(frozen.size).toBeGreaterThan(0);
+}
+
+/** For example by the kernel, because another process needs the machine's memory. */
+test("a reader that is killed twice while it reads one file bills all rows", async () => {
+  forge = await startForge({}, { own: ["server"] });
+  const { pid } = forge.own("server");
+  const id = await completeWith(forge, LARGE);
+  const killed = new Set<number>();
+  const killTwo = async (): Promise<boolean> => {
+    for (const reader of readersOf(pid)) {
+      if (killed.has(reader)) continue;
+      await sleep(50);
+      process.kill(reader, "SIGKILL");
+      killed.add(reader);
+    }
+    return killed.size >= 2;
+  };
+  await waitFor("two readers to be killed", killTwo, { everyMs: 2, timeoutMs: 30_000 });
+  await expectRows(forge, id, ROWS);
+  await forge.proveInvariants();
+}, 120_000);
+
+test("the bill and the manifest are made from one measurement", async () => {
+  forge = await startForge({}, { own: ["server"] });
+  const { user, ctx, stack } = forge;
+  const worker = await forge.worker("w");
+  const { job_id: id } = await user.submit("audit", AUDIT);
+  const job = await worker.take();
+  expect(await worker.upload(job, "scored.csv", SMALL)).toBeLessThan(300);
+  // The manifest can't be written while there is a folder in its place.
+  const { dataset_id: datasetId = "" } = job.output_ids;
+  const folder = join(stack.storeDir, artifactPrefix("audit", datasetId));
+  mkdirSync(join(folder, MANIFEST_FILE), { recursive: true });
+  await worker.complete(job, { metrics: {}, artifacts_uri: null });
+  const isBilled = async () =>
+    (await all(ctx.pool, "select from billing_records where job_id = $1", [id])).length > 0;
+  await waitFor("the bill", isBilled);
+  // Of the same size, with one row.
+  writeFileSync(join(folder, "scored.csv"), "q\nabc\n");
+  rmdirSync(join(folder, MANIFEST_FILE));
+  await expectRows(forge, id, 2);
+  await forge.proveInvariants();
+  expect(await all(ctx.pool, "select from artifacts where measured is not null")).toEqual([]);
+}, 120_000);
+
+slowTest(
+  "a reader that stands still, as on a disk that hangs, bills all rows",
+  async () => {
+    forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "1" }, { own: ["server"] });
+    // The reader of a small file is too fast to be stopped while it reads.
+    const first = await completeWith(forge, SMALL);
+    await expectRows(forge, first, 2);
+    freezeReaders(forge.own("server").pid);
+    await expectRows(forge, await completeWith(forge, SMALL), 2);
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTest(
+  "a store that is away when a file's turn comes bills all rows",
+  async () => {
+    forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "60" }, { own: ["server"] });
+    const { ctx, stack } = forge;
+    const { pid } = forge.own("server");
+    const first = await completeWith(forge, LARGE, "w1");
+    await waitFor("a reader", () => readersOf(pid).length > 0, { everyMs: 5 });
+    freezeReaders(pid);
+    const second = await completeWith(forge, SMALL, "w2");
+    const isInQueue = async () => {
+      const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(second));
+      const { pendingActivities = [] } = (await handle.describe()).raw;
+      return pendingActivities?.some(({ activityType }) => activityType?.name === "finishJob");
+    };
+    await waitFor("a regular activity", isInQueue, { timeoutMs: 30_000 });
+    await sleep(1_500);
+    renameSync(stack.storeDir, `${stack.storeDir}.away`);
+    for (const reader of frozen) process.kill(reader, "SIGCONT");
+    await sleep(3_000);
+    renameSync(`${stack.storeDir}.away`, stack.storeDir);
+    await expectRows(forge, second, 2);
+    await expectRows(forge, first, ROWS);
+    await forge.proveInvariants();
+  },
+  180_000,
+);
 
 slowTest(
   "a server that stands still while it counts rows bills them all",

@@ -1,0 +1,24 @@
+/** DuckDB could not create its database, so it has not looked at the file yet. */
+export class SessionFailed extends Error {}
+
+/**
+ * A system call of DuckDB on the file failed. Other IO errors are about the content, for example of
+ * a parquet footer: "Could not read enough bytes" where it names bytes beyond the end.
+ */
+const SYSTEM_CALL = /^IO Error: (?:Could not|Cannot) (?!read enough)/;
+
+/** Texts of DuckDB and of the system for a lack of memory or threads of the machine. */
+const LACK = /\(bad allocation\)|Allocation failure|Cannot allocate memory|Resource temporarily/;
+
+/**
+ * Describes an error of the machine: of a system call, of the disk, or a lack of memory or threads.
+ * Contains no path. Undefined: the error is about the file, or a limit for it was reached.
+ */
+export function interruptionOf(error: unknown): string | undefined {
+  if (error instanceof SessionFailed) return "the reader could not start its database";
+  if (!(error instanceof Error)) return undefined;
+  // An error of Node.js; DuckDB's errors have no code.
+  if ("code" in error) return `the system says ${String(error.code)}`;
+  if (SYSTEM_CALL.test(error.message)) return "the disk had an error";
+  return LACK.test(error.message) ? "the machine had no memory or threads left" : undefined;
+}
