@@ -23,6 +23,7 @@ import {
   type BillingRow,
   findBillable,
   findBillingRecord,
+  findFailedBillable,
   insertBillingRecord,
   insertUnbilledLine,
 } from "../../services/billing/billing-records";
@@ -62,18 +63,21 @@ export async function billJob(
 
 /**
  * Bills a failed job if the operator bills its outcomes. Otherwise only records its usage. Does
- * nothing for a job that no worker was assigned. Idempotent.
+ * nothing for a job that no worker was assigned. Bills up to the job's last attempt, because a
+ * restored database may have lost the attempt that the workflow knows. Idempotent.
  */
-export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
-  const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
+export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
+  const billable = await findFailedBillable(ctx.pool, jobId);
   if (!billable || billable.attempts.length === 0) return;
   // Already recorded when an operator ended the job (services/jobs/end-job.ts).
   if (billable.is_noted) return;
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, null);
+  const { attempt } = billable;
   if (!attempts.some(({ billed }) => billed)) {
-    return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
+    return await insertUnbilledLine(ctx.pool, jobId, attempt, unbilledHours(attempts));
   }
+  const input = { jobId, attempt };
   const { record } = await writeRecord(ctx, input, billable, attempts, rowsRead, null);
   await writeRecordFile(ctx, record);
 }
@@ -93,6 +97,20 @@ export async function writeRecordFile(ctx: Context, record: BillingRow): Promise
     now = await requireRecord(ctx, record.job_id);
     if (isDeepStrictEqual(presentBillingRecord(now), content)) return;
   }
+}
+
+/**
+ * Writes the file of an ended job's record, or removes it if there is none. Call if another process
+ * has ended the job: this one may have written the file of a bill that the database lost, or that
+ * an operator withdrew.
+ */
+export async function syncRecordFile(
+  ctx: Context,
+  { job_id: jobId, user_id: userId }: Pick<BillingRow, "job_id" | "user_id">,
+): Promise<void> {
+  const record = await findBillingRecord(ctx.pool, jobId, null);
+  if (record) await writeRecordFile(ctx, record);
+  else await ctx.store.remove(billingRecordKey(userId, jobId));
 }
 
 export async function requireRecord(ctx: Context, jobId: string): Promise<BillingRow> {
@@ -134,7 +152,7 @@ function meter(
 
 async function writeRecord(
   ctx: Context,
-  input: AttemptInput,
+  input: Pick<AttemptInput, "jobId" | "attempt">,
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,

@@ -9,7 +9,7 @@ import { attemptEndOf, findAttemptState, queueAttempt } from "../../services/job
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { failJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox";
-import { billFailedJob } from "../billing/billing";
+import { billFailedJob, syncRecordFile } from "../billing/billing";
 import { type AttemptInput, activityLogger, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";
 
@@ -24,8 +24,7 @@ export function createAttemptActivities(ctx: Context) {
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
       // Cancelled between two attempts: the usage of the earlier attempts is not billed yet.
-      const previous = { ...input, attempt: input.attempt - 1 };
-      if (jobEnd.status === "failed") await billFailedJob(ctx, previous);
+      if (jobEnd.status === "failed") await billFailedJob(ctx, input.jobId);
       return jobEnd;
     }
     if (!row.attempt_exists) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
@@ -78,14 +77,15 @@ export function createAttemptActivities(ctx: Context) {
      * job's usage, and bills it if the operator configured so. Idempotent.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
-      await billFailedJob(ctx, input);
-      const { failed, end } = await transaction(ctx.pool, async (db) => {
+      await billFailedJob(ctx, input.jobId);
+      const { failed, end, job } = await transaction(ctx.pool, async (db) => {
         const failed = await failJob(db, input.jobId, input.attempt, input.code);
         const job = await requireJob(db, input.jobId);
         const end = jobEndOf(job.status, job.error_code);
         if (end) await removeEntriesOfJob(db, input.jobId);
-        return { failed, end };
+        return { failed, end, job };
       });
+      if (end?.status === "completed") await syncRecordFile(ctx, job);
       if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
       if (!end) throw gone(`the end of attempt ${input.attempt} of ${input.jobId}`);
       return end;

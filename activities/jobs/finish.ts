@@ -1,11 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Context as ActivityContext } from "@temporalio/activity";
-import {
-  ARTIFACT_FORMS,
-  artifactPrefix,
-  billingRecordKey,
-  MANIFEST_FILE,
-} from "../../core/artifacts/artifacts";
+import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import {
   describeArtifact,
   type ManifestFacts,
@@ -21,7 +16,7 @@ import { putJson } from "../../platform/store/object-store";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { measureArtifact } from "../../platform/tables/stored-table";
 import { findManifest, findSources } from "../../services/artifacts/artifacts";
-import { type BillingRow, findBillingRecord } from "../../services/billing/billing-records";
+import type { BillingRow } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
 import {
   type CompletionFacts,
@@ -32,7 +27,14 @@ import {
 } from "../../services/jobs/completion";
 import { findJob } from "../../services/jobs/jobs";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
-import { billJob, requireBillable, sizeOf, writeRecordFile } from "../billing/billing";
+import {
+  billFailedJob,
+  billJob,
+  requireBillable,
+  sizeOf,
+  syncRecordFile,
+  writeRecordFile,
+} from "../billing/billing";
 import {
   type AttemptInput,
   activityLogger,
@@ -123,15 +125,18 @@ async function syncManifestFile(
   }
 }
 
-/** How a concurrent run, or an operator, has ended the job. @throws if the job has not ended. */
+/**
+ * How a concurrent run, an operator or a cancel has ended the job. Bills a failed job: the database
+ * may have lost the result that its workflow finishes, and the job was cancelled after that.
+ *
+ * @throws if the job has not ended.
+ */
 async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   const job = await findJob(ctx.pool, jobId, null);
   const end = job && jobEndOf(job.status, job.error_code);
   if (!job || !end) throw new Error(`job ${jobId} has not ended, but can't be finished`);
-  if (end.status === "failed" && !(await findBillingRecord(ctx.pool, jobId, null))) {
-    // An operator withdrew the bill. Its file may have been written after that, so remove it.
-    await ctx.store.remove(billingRecordKey(job.user_id, jobId));
-  }
+  if (end.status === "failed") await billFailedJob(ctx, jobId);
+  await syncRecordFile(ctx, job);
   return end;
 }
 

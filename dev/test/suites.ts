@@ -29,6 +29,7 @@ export const SLOW = [
   "test/faults/artifact-store",
   "test/faults/reconciler",
   "test/faults/stuck-writes",
+  "test/faults/unbilled",
   "test/faults/deployments",
   "test/faults/clock-steps",
   "test/e2e/large-files",

@@ -69,6 +69,20 @@ export async function findBillable(db: Queryable, jobId: string, attempt: number
   );
 }
 
+/**
+ * The inputs of a failed job's bill, or of one about to fail, with its last attempt. Undefined while that attempt is
+ * live, and if it completed: an operator ended the job, and such a job is not billed.
+ */
+export async function findFailedBillable(db: Queryable, jobId: string) {
+  return await maybeOne<BillableRow & { attempt: number }>(
+    db,
+    `select ${BILLABLE}, a.attempt from jobs j join attempts a using (job_id)
+     where j.job_id = $1 and a.state = 'ended' and a.outcome <> 'completed'
+       and not exists (select from attempts later where later.job_id = j.job_id and later.attempt > a.attempt)`,
+    [jobId],
+  );
+}
+
 /** SQL: waits for an operator's transaction that ends the job (it must see any bill), then checks the row again. */
 const WAIT_FOR_OPERATOR = "for share of j";
 
@@ -116,6 +130,9 @@ export async function insertBillingRecord(
     attempts: JSON.stringify(record.attempts),
     details: record.details,
   };
+  const isCompleted = parameters.add(
+    record.attempts.some(({ outcome }) => outcome === "completed"),
+  );
   const given = parameters.addAll(Object.values(columns));
   const measured = parameters.add(record.measured);
   const line = parameters.addAll([used.gpuHours, used.tokens, used.unbilledGpuHours]);
@@ -126,6 +143,8 @@ export async function insertBillingRecord(
        select ${job}, ${ending}, a.ended_at, ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
+         -- A restored database may have lost the outcome that this record bills.
+         and (a.outcome = 'completed') = ${isCompleted}::boolean
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}

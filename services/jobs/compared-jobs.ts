@@ -7,13 +7,23 @@ import type { StartableJob } from "./outbox";
 interface ComparedJob extends StartableJob {
   status: JobStatus;
   latest_attempt: number;
+  /** The job failed, a worker ran it, and neither a bill nor a line with its hours exists. */
+  is_unbilled: boolean;
 }
+
+/** SQL: see `is_unbilled`. If an attempt completed, an operator ended job `j`, and records its hours. */
+const IS_UNBILLED = `j.status = 'failed'
+  and exists (select from attempts a where a.job_id = j.job_id and a.started_at is not null)
+  and not exists (select from attempts a where a.job_id = j.job_id and a.outcome = 'completed')
+  and not exists (select from billing_lines l where l.job_id = j.job_id)
+  and not exists (select from billing_records b where b.job_id = j.job_id)`;
 
 export async function findComparedJob(db: Queryable, jobId: string) {
   return await maybeOne<ComparedJob>(
     db,
     `select job_id, user_id, job_type, max_attempts, request_id, status,
-            (select max(attempt) from attempts a where a.job_id = j.job_id) as latest_attempt
+            (select max(attempt) from attempts a where a.job_id = j.job_id) as latest_attempt,
+            ${IS_UNBILLED} as is_unbilled
      from jobs j where job_id = $1`,
     [jobId],
   );

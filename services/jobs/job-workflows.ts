@@ -116,12 +116,14 @@ export async function deliverOutcome(
 
 /**
  * Compares a job's workflow with Postgres and repairs differences:
- * - The workflow is missing or closed, but the job has not ended: starts it again.
+ * - The workflow is missing or closed, but the job has not ended, or has ended otherwise, or is not billed: starts it
+ *   again. A workflow may fail without a bill if Postgres lost what it knew, and the job is then cancelled.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
  * - After a restore of Postgres, the workflow waits for a job or attempt that is missing there: terminates it, and
  *   starts it again if the job exists.
  *
- * @returns whether job and workflow have ended with the same status, so that nothing is left to do.
+ * @returns whether job and workflow have ended with the same status and the job's usage is recorded: nothing is left to
+ *   do.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
   const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));
@@ -142,7 +144,8 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
   }
   if (!isOpen(workflow)) {
     await deleteStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
-    if (isFinal(job.status) && status === job.status.toUpperCase()) return true;
+    const agrees = isFinal(job.status) && status === job.status.toUpperCase();
+    if (agrees && !job.is_unbilled) return true;
     ctx.logger.warn({ job_id: jobId, status }, "its workflow is gone; starting it again");
     ctx.metrics.repairs.inc({ repair: "gone" });
     await startJobWorkflow(ctx, job, "again");

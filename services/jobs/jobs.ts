@@ -186,7 +186,8 @@ export async function requestCancel(
 
 /**
  * The last write of a failed job. Without `error`, the job gets the attempt's error. Returns false if the job has
- * already ended or the attempt is still live: a job does not end before its attempt.
+ * already ended, the attempt is still live (a job does not end before its attempt), or a later attempt exists: the job
+ * then continues with that one.
  */
 export async function failJob(
   db: Queryable,
@@ -202,7 +203,8 @@ export async function failJob(
             worker_id = a.worker_id, logs_uri = coalesce(a.logs_uri, j.logs_uri)
      from attempts a
      where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.state = 'ended'
-       and j.status = any('{pending,provisioning_worker,assigned,running}')`,
+       and j.status = any('{pending,provisioning_worker,assigned,running}')
+       and not exists (select from attempts later where later.job_id = j.job_id and later.attempt > a.attempt)`,
     [jobId, attempt, code, error],
   );
   return changed === 1;

@@ -3,7 +3,6 @@ import { JOB_WORKFLOW } from "../../core/jobs/workflow";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
-import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../../services/context";
 import { queueAttempt } from "../../services/jobs/attempts";
 import { findComparedJob } from "../../services/jobs/compared-jobs";
@@ -11,8 +10,9 @@ import { reconcileWorkflow, startJobWorkflow } from "../../services/jobs/job-wor
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
+import { saveAttempt } from "../support/saved-attempt";
 import { slowTest } from "../support/slow";
-import { withoutDatasets } from "../support/store";
+import { withoutArtifacts } from "../support/store";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 let forge: Forge;
@@ -97,7 +97,7 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
   await untilDelivered(job_id);
-  await withoutDatasets(forge.stack.storeDir, async () => {
+  await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
     expect((await worker.complete(dispatched)).status).toBe(200);
     // Earlier, it would be a normal cancel; later, the job would have ended.
     await workflowOf(job_id).cancel();
@@ -159,15 +159,16 @@ describe("the database comes back without an attempt's end, while its workflow w
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();
     await untilDelivered(job_id);
-    const saved = await save(job_id);
+    const { runId } = await workflowOf(job_id).describe();
+    const restore = await saveAttempt(forge, job_id, worker.id);
     await withLock(forge, `lock table ${table} in share mode`, [], async () => {
       expect((await report(dispatched)).status).toBe(200);
       await untilServerWaits(forge);
-      await saved.restore();
+      await restore();
     });
     await waitFor("another run of its workflow", async () => {
-      const { status, runId } = await workflowOf(job_id).describe();
-      return status.name === "RUNNING" && runId !== saved.runId;
+      const now = await workflowOf(job_id).describe();
+      return now.status.name === "RUNNING" && now.runId !== runId;
     });
     expect((await forge.user.job(job_id)).status).toBe("running");
     expect((await worker.complete(dispatched)).status).toBe(200);
@@ -183,7 +184,7 @@ describe("the database comes back without an attempt's end, while its workflow w
     const { pool } = forge.ctx;
     const dispatched = await worker.take();
     expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
-    await withoutDatasets(forge.stack.storeDir, async () => {
+    await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
       await worker.complete(dispatched);
       expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
     });
@@ -191,35 +192,6 @@ describe("the database comes back without an attempt's end, while its workflow w
     await forge.proveInvariants();
   });
 });
-
-/** Saves a job's attempt and its worker. `restore` writes them back. */
-async function save(jobId: string): Promise<{ runId: string; restore(): Promise<void> }> {
-  const { pool } = forge.ctx;
-  const { runId } = await workflowOf(jobId).describe();
-  const [attempt] = await all(pool, "select * from attempts where job_id = $1", [jobId]);
-  const [owner] = await all(pool, "select * from workers where worker_id = $1", [worker.id]);
-  const columns = "state, outcome, ended_at, result, metrics, usage, gpu_hours_measured, error";
-  const restore = (): Promise<void> =>
-    transaction(pool, async (db) => {
-      // Disables the triggers that keep ended rows from changing.
-      await execute(db, "set local session_replication_role = replica");
-      await execute(
-        db,
-        `update attempts set (${columns}) = (
-           select ${columns} from jsonb_populate_record(null::attempts, $2)) where job_id = $1`,
-        [jobId, JSON.stringify(attempt)],
-      );
-      await execute(
-        db,
-        `update workers set status = (jsonb_populate_record(null::workers, $2)).status
-         where worker_id = $1`,
-        [worker.id, JSON.stringify(owner)],
-      );
-      await execute(db, "delete from artifacts where job_id = $1", [jobId]);
-      await execute(db, "delete from outbox where job_id = $1", [jobId]);
-    });
-  return { runId, restore };
-}
 
 slowTest("an outcome whose outbox entry was lost is still delivered", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);

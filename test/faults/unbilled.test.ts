@@ -1,16 +1,23 @@
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../platform/postgres/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
-import { backdateStart } from "../support/jobs";
+import { backdateStart, untilEnded, untilRetried } from "../support/jobs";
+import { saveAttempt } from "../support/saved-attempt";
+import { oneFormOf, slowTest } from "../support/slow";
+import { withoutArtifacts } from "../support/store";
 
-/** A job that is `failed` at once, and whose workflow is terminated before it bills. */
+/**
+ * Jobs that are `failed` at once, and whose workflow closes before it bills, or finds them so after
+ * the database lost an earlier end.
+ */
 let forge: Forge;
 
 beforeAll(async () => {
   forge = await startForge(
     {
-      FORGE_RECONCILE_AFTER_S: "1",
+      // The relay alone repairs.
+      FORGE_RECONCILE_AFTER_S: "600",
       FORGE_BILL_OUTCOMES: "cancelled,timeout,failed",
       FORGE_HEARTBEAT_TIMEOUT_S: "600",
     },
@@ -43,8 +50,11 @@ async function running(workerId: string) {
   return { worker, job, id };
 }
 
+type Running = Awaited<ReturnType<typeof running>>;
+
 /** With a second Temporal worker, which goes on, the workflow would bill before it is terminated. */
 const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
+const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;
 
 /** Temporal's PENDING_ACTIVITY_STATE_STARTED. */
 const PENDING_STARTED = 2;
@@ -56,11 +66,19 @@ async function isBilledAfterTermination(id: string): Promise<void> {
   expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
   await workflowOf(id).terminate("a slip of the mouse");
   await forge.stack.startTemporalWorker();
+  await untilBilled(id);
+}
+
+async function untilBilled(id: string): Promise<void> {
   const line = "select cost_usd::float8 as usd from billing_lines where job_id = $1";
   const lines = () => all<{ usd: number }>(forge.ctx.pool, line, [id]);
   await waitFor("the bill", async () => (await lines()).length > 0, { timeoutMs: 60_000 });
-  expect((await lines())[0]?.usd).toBeGreaterThan(0);
-  await waitFor("its entries to be removed", async () => (await entriesOf(id)).length === 0);
+  const [bill, ...others] = await lines();
+  expect(bill?.usd).toBeGreaterThan(0);
+  expect(others).toEqual([]);
+  await waitFor("its entries to be removed", async () => (await entriesOf(id)).length === 0, {
+    timeoutMs: 30_000,
+  });
   await forge.proveInvariants();
 }
 
@@ -89,6 +107,73 @@ testAlone(
     await waitFor("the outcome to be delivered", async () => (await entriesOf(id)).length === 0);
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     await isBilledAfterTermination(id);
+  },
+  120_000,
+);
+
+/**
+ * A job whose result was accepted, whose final writes are retried because the store is down, and
+ * whose result the database then loses: its attempt runs again.
+ *
+ * @param before called before the loss.
+ */
+async function withLostResult(workerId: string, before: () => Promise<unknown> = async () => {}) {
+  const { worker, job, id } = await running(workerId);
+  const restore = await saveAttempt(forge, id, worker.id);
+  await withoutArtifacts(forge.stack.storeDir, "checkpoints", async () => {
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    await untilRetried(forge, id);
+    await before();
+    await restore();
+  });
+  return { worker, job, id };
+}
+
+slowTestAlone(
+  "so is one whose workflow finds it failed when it writes a completion that the database lost",
+  async () => {
+    const { worker, job, id } = await withLostResult("gpu-3", async () => {
+      await forge.stack.temporalWorker?.kill();
+    });
+    await forge.user.post(`/api/jobs/${id}/cancel`, {});
+    expect((await worker.fail(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
+    await forge.stack.startTemporalWorker();
+    await untilBilled(id);
+  },
+  120_000,
+);
+
+test.each(
+  oneFormOf([
+    [
+      "cancelled",
+      async ({ worker, job, id }: Running) => {
+        await forge.user.post(`/api/jobs/${id}/cancel`, {});
+        await worker.fail(job, { metrics: { gpu_hours: 2 } });
+      },
+    ],
+    [
+      "timeout",
+      async ({ id }: Running) => {
+        await execute(
+          forge.ctx.pool,
+          "update attempts set deadline_at = now() - interval '1 hour' where job_id = $1",
+          [id],
+        );
+      },
+    ],
+  ] as const),
+)(
+  "so is one that ends as %s after its workflow has failed for the loss",
+  async (code, end) => {
+    const lost = await withLostResult(`gpu-${code}`);
+    await waitFor("its workflow to fail", async () => {
+      return (await workflowOf(lost.id).describe()).status.name === "FAILED";
+    });
+    await end(lost);
+    expect(await untilEnded(forge.user, lost.id)).toMatchObject({ error_code: code });
+    await untilBilled(lost.id);
   },
   120_000,
 );

@@ -2,23 +2,24 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 
 /**
- * Puts a file in place of a store directory, so that no dataset manifest can be written during
- * `work`.
+ * Puts a file in place of a store directory, so that no manifest of such an artifact can be written
+ * during `work`.
  */
-export async function withoutDatasets(
+export async function withoutArtifacts(
   storeDir: string,
+  directory: "datasets" | "checkpoints",
   work: () => Promise<unknown>,
 ): Promise<void> {
   const artifacts = join(storeDir, "artifacts");
-  const datasets = join(artifacts, "datasets");
-  const aside = `${datasets}.aside`;
+  const path = join(artifacts, directory);
+  const aside = `${path}.aside`;
   mkdirSync(artifacts, { recursive: true });
-  if (existsSync(datasets)) renameSync(datasets, aside);
-  writeFileSync(datasets, "in the way");
+  if (existsSync(path)) renameSync(path, aside);
+  writeFileSync(path, "in the way");
   try {
     await work();
   } finally {
-    rmSync(datasets);
-    if (existsSync(aside)) renameSync(aside, datasets);
+    rmSync(path);
+    if (existsSync(aside)) renameSync(aside, path);
   }
 }
