@@ -28,6 +28,7 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],
   idOf: jobIdOfWorkflow,
   rows: JOBS,
+  endsAsRow: true,
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 

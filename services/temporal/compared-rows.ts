@@ -17,6 +17,8 @@ export interface WorkflowKind {
   /** The registered workflow types. */
   types: readonly string[];
   rows: ComparedRows;
+  /** The status of a closed workflow must be that of its row. If omitted, the workflow of a final row is only closed. */
+  endsAsRow?: true;
   /** The id of the workflow's row; undefined for a workflow of another kind. */
   idOf(workflowId: string): string | undefined;
   /** Compares one workflow with its row and repairs differences. Idempotent. */
@@ -54,6 +56,20 @@ export async function listFinishedOrMissing(
     `select given.id from unnest($2::text[]) given (id) left join ${table} on ${table}.${id} = given.id
      where ${table}.${id} is null or not (${isLive}) and ${isUnchanged}`,
     [forS, ids],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Of these ids, returns those whose row is final. */
+export async function listFinished(
+  db: Queryable,
+  { table, id, isLive }: ComparedRows,
+  ids: string[],
+): Promise<string[]> {
+  const rows = await all<{ id: string }>(
+    db,
+    `select ${id} as id from ${table} where ${id} = any($1::text[]) and not (${isLive})`,
+    [ids],
   );
   return rows.map((row) => row.id);
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { WorkflowExecutionInfo } from "@temporalio/client";
 import { runEach } from "../../platform/concurrency/run-each";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
@@ -6,7 +7,12 @@ import { deploymentWorkflows } from "../deployments/deployment-workflows";
 import { jobWorkflows } from "../jobs/job-workflows";
 import { LoopComponent } from "../loop-component";
 import { pipelineWorkflows } from "../pipelines/pipeline-workflows";
-import { listFinishedOrMissing, listUnchanged, type WorkflowKind } from "./compared-rows";
+import {
+  listFinished,
+  listFinishedOrMissing,
+  listUnchanged,
+  type WorkflowKind,
+} from "./compared-rows";
 import { deleteOldStuckWrites } from "./stuck-writes";
 
 /** Page size of rows and of workflows. */
@@ -18,17 +24,24 @@ const MAX_REST_MS = 15_000;
 /** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
+/** How far back terminated workflows are looked for: an activity may go on after its workflow was terminated. */
+const TERMINATED_WITHIN_MS = 3 * 86_400_000;
+
+/** Ids of rows by the run id of a terminated workflow. */
+type TerminatedRuns = Map<string, string>;
 
 /**
  * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
  * deployment whose workflow is missing, and a workflow whose row is finished or missing. Also checks rows whose
- * workflow has work to do.
+ * workflow has work to do, and finished jobs whose workflow was terminated.
  */
 export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();
   private readonly kinds: WorkflowKind[];
   /** Ids whose last comparison failed. */
   private readonly failed = new Set<string>();
+  /** Terminated runs that were compared after their row had finished. */
+  private settled = new Set<string>();
 
   constructor(ctx: Context) {
     super(ctx, "reconciler", Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4));
@@ -44,10 +57,16 @@ export class Reconciler extends LoopComponent {
     const { clock, pool } = this.ctx;
     const startedMs = clock.nowMs();
     const open = await this.listOpen();
+    const terminated = await this.listTerminated();
     let isDown = false;
     const compareKind = async (kind: WorkflowKind): Promise<void> => {
       const ids = await this.listDifferent(kind, open.get(kind) ?? new Set());
-      if (!(await this.compareAll(kind, ids))) isDown = true;
+      const runs = await this.listUnsettled(kind, terminated.get(kind) ?? new Map());
+      const compared = new Set<string>();
+      if (!(await this.compareAll(kind, [...new Set([...ids, ...runs.values()])], compared))) {
+        isDown = true;
+      }
+      for (const [runId, id] of runs) if (compared.has(id)) this.settled.add(runId);
     };
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
@@ -64,19 +83,59 @@ export class Reconciler extends LoopComponent {
   /** Ids of rows with an open workflow in Temporal's visibility index. The index lags, so `compare` checks each again. */
   private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
     const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
-    // Another Forge in the same namespace has its own database, and another task queue.
-    const { taskQueue } = this.ctx.config.temporal;
-    const types = this.kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
-    const own = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
-    const query = `${own} AND ExecutionStatus = 'Running'`;
-    const workflows = this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
-    for await (const { workflowId } of workflows) {
+    for await (const { workflowId } of this.listWorkflows(
+      this.kinds,
+      "ExecutionStatus = 'Running'",
+    )) {
       for (const [kind, ids] of open) {
         const id = kind.idOf(workflowId);
         if (id !== undefined) ids.add(id);
       }
     }
     return open;
+  }
+
+  /** Terminated workflows that must end as their row. Their activities may have finished the row after that. */
+  private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
+    const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
+    const terminated = new Map(kinds.map((kind) => [kind, new Map() as TerminatedRuns]));
+    const settled = new Set<string>();
+    const since = new Date(Date.now() - TERMINATED_WITHIN_MS).toISOString();
+    const which = `ExecutionStatus = 'Terminated' AND CloseTime > '${since}'`;
+    for await (const { workflowId, runId } of this.listWorkflows(kinds, which)) {
+      if (this.settled.has(runId)) settled.add(runId);
+      else {
+        for (const [kind, runs] of terminated) {
+          const id = kind.idOf(workflowId);
+          if (id !== undefined) runs.set(runId, id);
+        }
+      }
+    }
+    // Forgets the runs that are no longer listed.
+    this.settled = settled;
+    return terminated;
+  }
+
+  private listWorkflows(
+    kinds: WorkflowKind[],
+    which: string,
+  ): AsyncIterable<WorkflowExecutionInfo> {
+    // Another Forge in the same namespace has its own database, and another task queue.
+    const { taskQueue } = this.ctx.config.temporal;
+    const types = kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
+    const query = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}' AND ${which}`;
+    return this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
+  }
+
+  /** Of these runs, returns those whose row has finished. The workflow of another row is missing among the open ones. */
+  private async listUnsettled(kind: WorkflowKind, runs: TerminatedRuns): Promise<TerminatedRuns> {
+    const finished = new Set<string>();
+    const ids = [...new Set(runs.values())];
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const page = ids.slice(from, from + PAGE);
+      for (const id of await listFinished(this.ctx.pool, kind.rows, page)) finished.add(id);
+    }
+    return new Map([...runs].filter(([, id]) => finished.has(id)));
   }
 
   /** Ids whose row and workflow may differ. */
@@ -99,8 +158,15 @@ export class Reconciler extends LoopComponent {
     return different;
   }
 
-  /** @returns false if it ended early because Temporal is down. */
-  private async compareAll(kind: WorkflowKind, ids: string[]): Promise<boolean> {
+  /**
+   * @param compared gets the ids whose comparison succeeded.
+   * @returns false if it ended early because Temporal is down.
+   */
+  private async compareAll(
+    kind: WorkflowKind,
+    ids: string[],
+    compared: Set<string>,
+  ): Promise<boolean> {
     // Those that failed before come last: they may always fail, and must not keep others waiting.
     const hasFailed = (id: string): number => Number(this.failed.has(id));
     const queue = ids.sort((a, b) => hasFailed(a) - hasFailed(b)).values();
@@ -108,7 +174,10 @@ export class Reconciler extends LoopComponent {
     const work = async (): Promise<void> => {
       for (const id of queue) {
         if (this.stopping.signal.aborted || failedInARow >= MAX_FAILED_IN_A_ROW) return;
-        failedInARow = (await this.compare(kind, id)) ? 0 : failedInARow + 1;
+        if (await this.compare(kind, id)) {
+          compared.add(id);
+          failedInARow = 0;
+        } else failedInARow++;
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));

@@ -8,7 +8,7 @@ import { queueAttempt } from "../../services/jobs/attempts";
 import { findComparedJob } from "../../services/jobs/compared-jobs";
 import { reconcileWorkflow, startJobWorkflow } from "../../services/jobs/job-workflows";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded } from "../support/jobs";
+import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
 import { saveAttempt } from "../support/saved-attempt";
 import { slowTest } from "../support/slow";
@@ -91,6 +91,59 @@ test("a workflow terminated after the result, before Temporal knows of it, is re
   await worker.complete(dispatched);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   await forge.proveInvariants();
+});
+
+/**
+ * Terminates the workflow while its activity waits for a lock in the job's last write, which then
+ * ends the job.
+ *
+ * @param untilWrites waits for the write.
+ */
+async function isTerminatedWhileItEnds(
+  report: (dispatched: DispatchedJob) => Promise<unknown>,
+  status: "completed" | "failed",
+  untilWrites: (jobId: string) => Promise<unknown>,
+): Promise<void> {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const dispatched = await worker.take();
+  await untilDelivered(job_id);
+  const { runId } = await workflowOf(job_id).describe();
+  await withLock(forge, "lock table job_events in share mode", [], async () => {
+    await report(dispatched);
+    await untilWrites(job_id);
+    await untilServerWaits(forge);
+    await workflowOf(job_id).terminate("a slip of the mouse");
+  });
+  expect((await untilEnded(forge.user, job_id)).status).toBe(status);
+  await waitFor("another run to end as the job", async () => {
+    const now = await workflowOf(job_id).describe();
+    return now.runId !== runId && now.status.name === status.toUpperCase();
+  });
+  await forge.proveInvariants();
+}
+
+test("a workflow terminated during the last write of a completed job ends as the job", async () => {
+  await isTerminatedWhileItEnds(
+    (dispatched) => worker.complete(dispatched),
+    "completed",
+    async () => undefined,
+  );
+});
+
+test("so does one of a failed job", async () => {
+  await isTerminatedWhileItEnds(
+    (dispatched) => worker.fail(dispatched),
+    "failed",
+    async () => undefined,
+  );
+});
+
+slowTest("so does one whose last write is retried", async () => {
+  await isTerminatedWhileItEnds(
+    (dispatched) => worker.complete(dispatched),
+    "completed",
+    (jobId) => untilRetried(forge, jobId),
+  );
 });
 
 test("a cancel in the Temporal UI does not lose a job whose result is accepted", async () => {

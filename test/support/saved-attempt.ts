@@ -34,7 +34,9 @@ export async function saveAttempt(
         [workerId, JSON.stringify(owner)],
       );
       for (const table of ["artifacts", "outbox", "billing_records"]) {
-        await execute(db, `delete from ${table} where job_id = $1`, [jobId]);
+        // A test may have locked a table in which the job has no row.
+        const rows = await all(db, `select from ${table} where job_id = $1`, [jobId]);
+        if (rows.length > 0) await execute(db, `delete from ${table} where job_id = $1`, [jobId]);
       }
     });
 }
