@@ -42,10 +42,12 @@ export function createStepActivities(ctx: Context) {
     async beginStep(of: StepInput): Promise<BegunStep> {
       const { pipeline, step } = await findOf(ctx, of);
       if (isSuperseded(of, pipeline)) return SUPERSEDED;
-      if (step.status !== "pending" || step.job_id !== null) return begunAs(step);
-      if (!(await mayGoOnTo(ctx.pool, of.pipelineId, of.step))) {
+      const isPending = step.status === "pending" && step.job_id === null;
+      if (!isPending && step.status !== "waiting_approval") return begunAs(step);
+      const isApproved = !step.needs_approval || step.approved === true;
+      if (!isApproved || !(await mayGoOnTo(ctx.pool, of.pipelineId, of.step))) {
         if (isSuperseded(of, (await findOf(ctx, of)).pipeline)) return SUPERSEDED;
-        throw gone(`the end of what step "${of.step}" of ${of.pipelineId} needs`);
+        throw gone(`what step "${of.step}" of ${of.pipelineId} needs`);
       }
       try {
         await begin(ctx, of, await prepare(ctx, pipeline, step));
