@@ -1,5 +1,7 @@
 import { ApplicationFailure } from "@temporalio/common";
 import { ForgeError } from "../../core/errors";
+import { dueOf } from "../../core/pipelines/due";
+import { judgeRun } from "../../core/pipelines/run-end";
 import { isOver, type PipelineStatus } from "../../core/pipelines/step";
 import type {
   ApproveRequest,
@@ -14,8 +16,8 @@ import type { Context } from "../../services/context";
 import { cancelPipeline, cancelPipelineJobs } from "../../services/pipelines/cancel-pipeline";
 import { decideStep } from "../../services/pipelines/decide-step";
 import {
-  choosesFrom,
   findStep,
+  listPlannedSteps,
   listSteps,
   type StepView,
 } from "../../services/pipelines/pipeline-steps";
@@ -31,24 +33,30 @@ import { isSuperseded, mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
-    /** The current state of the pipeline; null if it is over or does not exist. */
+    /**
+     * The current state of the pipeline; null if it is over or does not exist. If no further step
+     * may begin, the plan contains only the running steps, as if they needed no others.
+     */
     async openPipeline({ pipelineId }: PipelineWorkflowInput): Promise<PipelinePlan | null> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
       if (!pipeline || isOver(pipeline.status)) return null;
-      const steps = await listSteps(ctx.pool, [pipelineId]);
+      const steps = await listPlannedSteps(ctx.pool, pipelineId);
+      const { isStopping } = dueOf(steps, pipeline.cancel_requested_at !== null);
+      const left = isStopping ? steps.filter(({ status }) => status === "running") : steps;
       return {
         userId: pipeline.user_id,
         run: pipeline.run,
-        steps: steps.map((step) => ({
+        steps: left.map((step) => ({
           name: step.name,
           job_type: step.job_type,
-          needs: step.needs,
+          needs: isStopping ? [] : step.needs,
           optional: step.optional,
           needs_approval: step.needs_approval,
-          choosesFrom: choosesFrom(step),
+          choosesFrom: step.choosesFrom,
           status: step.status,
         })),
-        orders: await ordersOf(ctx, pipeline, steps),
+        // A workflow does not wait for the running steps of a plan that is cancelled.
+        orders: { ...(await ordersOf(ctx, pipeline, steps)), cancelled: false },
       };
     },
 
@@ -97,7 +105,11 @@ export function createPipelineActivities(ctx: Context) {
       ctx.logger.info({ pipeline_id: pipelineId, answer }, "pipeline cancelled through Temporal");
     },
 
-    /** The final write of a run. Derives its end from the ends of its steps. Idempotent. */
+    /**
+     * The final write of a run. Derives its end from the database alone. If the run has not ended
+     * there, the database has lost what the workflow has read, and the answer is `superseded`.
+     * Idempotent.
+     */
     async closePipeline(input: PipelineWorkflowInput & { run?: number }): Promise<PipelineEnd> {
       const { pipelineId } = input;
       return await transaction(ctx.pool, async (db): Promise<PipelineEnd> => {
@@ -105,7 +117,9 @@ export function createPipelineActivities(ctx: Context) {
         if (!pipeline) return { status: "none" };
         if (isSuperseded(input, pipeline)) return { status: "superseded" };
         if (isOver(pipeline.status)) return endOf(pipeline.status, pipeline.error_code);
-        const end = judgeRun(pipeline, await listSteps(db, [pipelineId]));
+        const isCancelled = pipeline.cancel_requested_at !== null;
+        const end = judgeRun(await listPlannedSteps(db, pipelineId), isCancelled);
+        if (!end) return { status: "superseded" };
         await closeRun(db, pipelineId, end);
         ctx.logger.info({ pipeline_id: pipelineId, ...end }, "pipeline ended");
         return endOf(end.status, end.errorCode);
@@ -131,24 +145,6 @@ async function ordersOf(
     // retry must not begin further steps.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
-  };
-}
-
-function judgeRun(
-  pipeline: PipelineRow,
-  steps: StepView[],
-): { status: PipelineStatus; error: string | null; errorCode: string | null } {
-  const needed = steps.filter((step) => !step.optional);
-  const noError = { error: null, errorCode: null };
-  if (needed.every(({ status }) => status === "completed")) {
-    return { status: "completed", ...noError };
-  }
-  if (pipeline.cancel_requested_at !== null) return { status: "cancelled", ...noError };
-  const failed = [...needed, ...steps].find(({ status }) => status === "failed");
-  return {
-    status: "failed",
-    error: failed ? `step "${failed.name}": ${failed.error}` : "a step was skipped",
-    errorCode: failed?.error_code ?? "step_failed",
   };
 }
 

@@ -1,7 +1,7 @@
 import { isReady } from "../../core/pipelines/due";
 import { hasEnded } from "../../core/pipelines/workflow";
 import type { Queryable } from "../../platform/postgres/pool";
-import { choosesFrom, listSteps } from "../../services/pipelines/pipeline-steps";
+import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 
 /** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
@@ -13,10 +13,7 @@ export const isSuperseded = ({ run }: { run?: number }, pipeline: PipelineRow): 
  * lost data, and a restarted workflow must first repeat the steps whose end is missing.
  */
 export async function mayGoOnTo(db: Queryable, pipelineId: string, name: string): Promise<boolean> {
-  const steps = (await listSteps(db, [pipelineId])).map((step) => ({
-    ...step,
-    choosesFrom: choosesFrom(step),
-  }));
+  const steps = await listPlannedSteps(db, pipelineId);
   const step = steps.find((each) => each.name === name);
   return !step || hasEnded(step.status) || step.needs.length === 0 || isReady(steps, name);
 }

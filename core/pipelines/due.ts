@@ -30,12 +30,16 @@ export function isReady(steps: Step[], name: string): boolean {
   return step !== undefined && isAllowed(step, endsOf(steps));
 }
 
-/** What a pipeline's workflow should be doing now. */
+/** What a pipeline's workflow should be doing now, according to the database. */
 export interface DueWork {
   /** Names of the steps whose jobs the workflow waits for. */
   running: string[];
   /** The workflow should begin a step, ask for an approval, or end the run. */
   isNext: boolean;
+  /** No further step begins: the pipeline is cancelled, or a required step did not complete. */
+  isStopping: boolean;
+  /** No step is running, waits for an approval, or may begin. */
+  isOver: boolean;
 }
 
 /** @param isCancelled the pipeline is cancelled, so no further step begins. */
@@ -50,5 +54,6 @@ export function dueOf(steps: Step[], isCancelled: boolean): DueWork {
   const waits = !isStopping && steps.some(({ status }) => status === "waiting_approval");
   const begins =
     !isStopping && steps.some((step) => step.status === "pending" && isAllowed(step, ends));
-  return { running, isNext: begins || (running.length === 0 && !waits) };
+  const isOver = running.length === 0 && !waits && !begins;
+  return { running, isNext: begins || isOver, isStopping, isOver };
 }

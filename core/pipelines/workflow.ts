@@ -69,7 +69,10 @@ export type PipelineEnd =
   | { status: "failed"; code: string }
   /** The pipeline was over already, or is not in the database. */
   | { status: "none" }
-  /** The pipeline was resumed meanwhile; the workflow must process the next run. */
+  /**
+   * The pipeline was resumed meanwhile and is in a later run, or the database was restored to a
+   * time before the run's end. The workflow must open the pipeline again.
+   */
   | { status: "superseded" };
 
 export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>

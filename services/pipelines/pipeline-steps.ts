@@ -35,9 +35,6 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   cost_usd: number | null;
 }
 
-/** The names of the steps that this step chooses from. Some of them may have failed. */
-export const choosesFrom = ({ choose }: Pick<StepView, "choose">): string[] => choose?.from ?? [];
-
 /** A step with all its columns. */
 export interface StepRow extends StepView, Pick<PipelineStep, "payload" | "options"> {
   submission: Submission | null;
@@ -67,6 +64,12 @@ export async function listSteps(db: Queryable, pipelineIds: string[]) {
      where s.pipeline_id = any($1) order by s.pipeline_id, s.position`,
     [pipelineIds],
   );
+}
+
+/** The steps of a pipeline in topological order, each with the steps it chooses from. */
+export async function listPlannedSteps(db: Queryable, pipelineId: string) {
+  const steps = await listSteps(db, [pipelineId]);
+  return steps.map((step) => ({ ...step, choosesFrom: step.choose?.from ?? [] }));
 }
 
 export async function findStep(db: Queryable, pipelineId: string, name: string) {

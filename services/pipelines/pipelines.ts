@@ -2,6 +2,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { PipelineDefinition } from "../../core/pipelines/definition";
+import type { RunEnd } from "../../core/pipelines/run-end";
 import type { PipelineStatus } from "../../core/pipelines/step";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -139,11 +140,7 @@ export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Pro
 }
 
 /** Ends the pipeline's current run and the steps that have not ended. The last write of a run. */
-export async function closeRun(
-  db: Queryable,
-  pipelineId: string,
-  end: { status: PipelineStatus; error: string | null; errorCode: string | null },
-): Promise<void> {
+export async function closeRun(db: Queryable, pipelineId: string, end: RunEnd): Promise<void> {
   const { status, error, errorCode } = end;
   await execute(
     db,
