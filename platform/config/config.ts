@@ -83,8 +83,9 @@ const variables = {
   FORGE_SWEEP_INTERVAL_S: seconds(30).describe(
     "how often the sweeper looks for orphaned files, in seconds",
   ),
-  FORGE_RECONCILE_AFTER_S: seconds(60).describe(
-    "an unfinished job that has been unchanged for longer is compared with Temporal, in seconds",
+  FORGE_RECONCILE_AFTER_S: seconds(25).describe(
+    "an unfinished job, pipeline or deployment that has been unchanged for longer is compared with Temporal, in " +
+      "seconds; with more than 25, a lost workflow may take more than a minute until it runs again",
   ),
   FORGE_WORKFLOW_START_S: seconds(3).describe(
     "a job's workflow starts when its first attempt has ended, or this long after its submission, in seconds",

@@ -20,7 +20,13 @@ const PAGE = 1_000;
 const CONCURRENCY = 8;
 /** The largest share of the time that sweeps may take, unless the rest would exceed its limit: repairs must not wait. */
 const BUSY_SHARE = 0.2;
-const MAX_REST_MS = 15_000;
+const MAX_REST_MS = 10_000;
+/**
+ * Longest time between two sweeps, in addition to the rest. A lost workflow runs again within a minute (I6): 25 s until its row
+ * counts as unchanged, 6 s of interval, 10 s of rest, and two sweeps of at most 9 s, the one that missed it and the one
+ * that finds it.
+ */
+const MAX_INTERVAL_MS = 15_000;
 /** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
@@ -44,7 +50,7 @@ export class Reconciler extends LoopComponent {
   private settled = new Set<string>();
 
   constructor(ctx: Context) {
-    super(ctx, "reconciler", Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4));
+    super(ctx, "reconciler", Math.min(MAX_INTERVAL_MS, (ctx.config.reconcileAfterS * 1000) / 4));
     this.kinds = [jobWorkflows(ctx), pipelineWorkflows(ctx), deploymentWorkflows(ctx)];
   }
 
