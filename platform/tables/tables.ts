@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ForgeError } from "../../core/errors";
 import { SingleFlight } from "../concurrency/single-flight";
 import type { Config } from "../config/config";
@@ -15,13 +15,14 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How often the reading of one file may be interrupted in this process. A job's files are read
- * again every ten seconds, so a machine has an hour to recover. After that, the file is given up: it
- * may be the cause, for example where it makes the kernel kill the process for lack of memory.
- * Counted in memory: a restart may repair the machine, and other servers try the file, too.
+ * How often in a row the reading of an artifact's files may be interrupted in this process. A job's
+ * files are read again every ten seconds, so a machine has an hour to recover. After that, a file
+ * is given up: it may be the cause, for example where it makes the kernel kill the process for lack
+ * of memory. Counted in memory: a restart may repair the machine, and other servers try the files,
+ * too. Counted by artifact: otherwise each of its files would take an hour.
  */
 const MAX_INTERRUPTIONS = 360;
-/** Files whose interruptions are counted. The oldest are forgotten. */
+/** Artifacts whose interruptions are counted. The oldest are forgotten. */
 const MAX_INTERRUPTED = 1_000;
 const MAX_FACTS = 10_000;
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
@@ -59,6 +60,7 @@ export class Tables implements Component {
   private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
   /** After an interruption, the other files of a table are not read again. */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
+  /** By the artifact's folder. */
   private readonly interruptions = new Map<string, number>();
   /** Concurrent previews of one file share a read. */
   private readonly inFlight = new SingleFlight<string>();
@@ -107,29 +109,27 @@ export class Tables implements Component {
     try {
       const facts = await this.measureNow(table, signal, onRead);
       this.facts.set(key, facts);
-      this.interruptions.delete(key);
+      this.interruptions.delete(dirname(table.key));
       return JSON.parse(facts);
     } catch (error) {
-      throw error instanceof ReadInterrupted
-        ? this.countInterruption(table.key, key, error)
-        : error;
+      throw error instanceof ReadInterrupted ? this.countInterruption(table, error) : error;
     }
   }
 
   /** Returns the error to throw. */
-  private countInterruption(file: string, key: string, error: ReadInterrupted): Error {
+  private countInterruption({ key }: StoredTable, error: ReadInterrupted): Error {
     const { maxInterruptions = MAX_INTERRUPTIONS } = this.forTests;
-    const times = (this.interruptions.get(key) ?? 0) + 1;
-    this.logger.warn({ file, times, err: error.message }, "reading a table was interrupted");
-    this.interruptions.delete(key);
-    if (times >= maxInterruptions) {
-      this.logger.error({ file, times, err: error.message }, "a table is given up as unreadable");
-      return new Unreadable(`reading the file was interrupted ${times} times`);
-    }
-    this.interruptions.set(key, times);
-    const [oldest] = this.interruptions.keys();
-    if (this.interruptions.size > MAX_INTERRUPTED) this.interruptions.delete(oldest ?? "");
-    return error;
+    const folder = dirname(key);
+    const times = (this.interruptions.get(folder) ?? 0) + 1;
+    this.interruptions.delete(folder);
+    this.interruptions.set(folder, times);
+    const [oldest = ""] = this.interruptions.keys();
+    if (this.interruptions.size > MAX_INTERRUPTED) this.interruptions.delete(oldest);
+    const fields = { file: key, times, err: error.message };
+    this.logger.warn(fields, "reading a table was interrupted");
+    if (times < maxInterruptions) return error;
+    this.logger.error(fields, "a table is given up as unreadable");
+    return new Unreadable(`reading the artifact's files was interrupted ${times} times`);
   }
 
   private async measureNow(
@@ -145,7 +145,8 @@ export class Tables implements Component {
   }
 
   /**
-   * Previews are cached: an artifact never changes. @throws what `measure` throws; 422 `preview_too_large`; 429 if too many previews of the tenant wait.
+   * Previews are cached: an artifact never changes. @throws what `measure` throws; 422
+   * `preview_too_large`; 429 if too many previews of the tenant wait.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.storageId, table.path, table.sha256]);
