@@ -8,6 +8,8 @@ const TICK_MS = 10;
  * low, because the next requests may be much more work than the last ones.
  */
 const MAX_AT_ONCE = 8;
+/** With more work of other tenants, about 15 requests a second, one request passes per tick. */
+const OTHERS_FEW = 20;
 /** Or this share of a long queue, so that it drains faster than requests join it. */
 const SHARE_AT_ONCE = 0.02;
 /** Below this much work of all other tenants, a tenant counts as alone. */
@@ -116,7 +118,7 @@ export class FairShare {
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
-      const next = Math.max(this.atOnce, Math.ceil(waiting.length * SHARE_AT_ONCE));
+      const next = Math.max(this.atOnceOf(tenant), Math.ceil(waiting.length * SHARE_AT_ONCE));
       const due = this.due(queue);
       const mustWait = this.isLargest(tenant) && this.looksBusy();
       const leaving = mustWait ? due : Math.max(due, next);
@@ -159,7 +161,7 @@ export class FairShare {
       this.passedMs = this.nowMs();
       this.passed = 0;
     }
-    if (this.passed >= this.atOnce) {
+    if (this.passed >= this.atOnceOf(tenant)) {
       this.wasLimited = true;
       return false;
     }
@@ -171,10 +173,20 @@ export class FairShare {
   private isLargest(tenant: string): boolean {
     const now = this.nowMs();
     const own = left(this.accounts.get(tenant), now);
-    const others = left(this.total, now) - own;
+    const others = this.othersOf(tenant);
     // If unauthenticated requests make the process busy, only a tenant that causes much work waits.
     const unauthenticated = left(this.unauthenticated, now);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
+  }
+
+  /** Recent work of all other tenants. */
+  private othersOf(tenant: string): number {
+    const now = this.nowMs();
+    return left(this.total, now) - left(this.accounts.get(tenant), now);
+  }
+
+  private atOnceOf(tenant: string): number {
+    return this.othersOf(tenant) > OTHERS_FEW ? 1 : this.atOnce;
   }
 
   private looksBusy(): boolean {
