@@ -22,9 +22,9 @@ const CONCURRENCY = 8;
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
- * Longest time between two sweeps, in addition to the rest. A lost workflow runs again within a minute (I6): 25 s until its row
- * counts as unchanged, 6 s of interval, 10 s of rest, and two sweeps of at most 9 s, the one that missed it and the one
- * that finds it.
+ * Longest time between two sweeps, in addition to the rest. A lost workflow runs again within a minute (I6): 25 s until
+ * its row counts as unchanged, 6 s of interval, 10 s of rest, and two sweeps of at most 9 s, the one that missed it and
+ * the one that finds it.
  */
 const MAX_INTERVAL_MS = 15_000;
 /** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */

@@ -1,15 +1,14 @@
 import { text } from "node:stream/consumers";
-import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/activity";
 import { writeRecordFile } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
-import type { ObjectStore } from "../../platform/store/object-store";
 import { findBillingRecord } from "../../services/billing/billing-records";
 import { deploy, read, ServingWorkers, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { asActivity, pausingStore } from "../support/late-activity";
 import { countWaiting, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 
@@ -127,33 +126,6 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });
   // endTest() compares both files with their rows.
 }, 90_000);
-
-/** A store whose writes wait until they are released. */
-function pausingStore(store: ObjectStore) {
-  let ask = (): void => undefined;
-  const asked = new Promise<void>((resolve) => {
-    ask = resolve;
-  });
-  let goOn = (): void => undefined;
-  const released = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const put = async (key: string, body: Buffer): Promise<void> => {
-    ask();
-    await released;
-    await store.put(key, body);
-  };
-  const paused = Object.create(store, { put: { value: put } }) as ObjectStore;
-  return { store: paused, untilAsked: () => asked, goOn: () => goOn() };
-}
-
-/** Runs `work` like an activity of Temporal's worker. */
-function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T> {
-  const info = { activityType, activityId: "1", isLocal: true };
-  const cancellationSignal = new AbortController().signal;
-  const context = { info, cancellationSignal } as unknown as ActivityContext;
-  return asyncLocalStorage.run(context, work);
-}
 
 slowTest(
   "its worker dies while Temporal is unavailable: it is placed again when Temporal is back",

@@ -1,11 +1,15 @@
+import { billJob, requireBillable } from "../../activities/billing/billing";
+import { createFinalActivities } from "../../activities/jobs/finish";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { backdateStart, untilEnded, untilRetried } from "../support/jobs";
+import { asActivity, pausingStore } from "../support/late-activity";
 import { saveAttempt } from "../support/saved-attempt";
 import { oneFormOf, slowTest } from "../support/slow";
 import { withoutArtifacts } from "../support/store";
+import type { DispatchedJob } from "../support/test-worker";
 
 /**
  * Jobs that are `failed` at once, and whose workflow closes before it bills, or finds them so after
@@ -117,13 +121,16 @@ testAlone(
  *
  * @param before called before the loss.
  */
-async function withLostResult(workerId: string, before: () => Promise<unknown> = async () => {}) {
+async function withLostResult(
+  workerId: string,
+  before: (job: DispatchedJob) => Promise<unknown> = async () => undefined,
+) {
   const { worker, job, id } = await running(workerId);
   const restore = await saveAttempt(forge, id, worker.id);
   await withoutArtifacts(forge.stack.storeDir, "checkpoints", async () => {
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     await untilRetried(forge, id);
-    await before();
+    await before(job);
     await restore();
   });
   return { worker, job, id };
@@ -132,12 +139,18 @@ async function withLostResult(workerId: string, before: () => Promise<unknown> =
 slowTestAlone(
   "so is one whose workflow finds it failed when it writes a completion that the database lost",
   async () => {
-    const { worker, job, id } = await withLostResult("gpu-3", async () => {
+    let bills: (() => Promise<unknown>) | undefined;
+    const { worker, job, id } = await withLostResult("gpu-3", async ({ job_id: jobId }) => {
       await forge.stack.temporalWorker?.kill();
+      const input = { jobId, attempt: 1, requestId: "late" };
+      const lost = await requireBillable(forge.ctx, input);
+      bills = () => billJob(forge.ctx, input, lost);
     });
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     expect((await worker.fail(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
+    // A process that read the attempt before the loss can't bill it as completed.
+    await expect(bills?.()).rejects.toThrow("has no billing record");
     await forge.stack.startTemporalWorker();
     await untilBilled(id);
   },
@@ -174,6 +187,31 @@ test.each(
     await end(lost);
     expect(await untilEnded(forge.user, lost.id)).toMatchObject({ error_code: code });
     await untilBilled(lost.id);
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a process that paused while it wrote a bill that the database lost does not overwrite the next one",
+  async () => {
+    const { ctx } = forge;
+    const { worker, job, id } = await running("gpu-4");
+    const restore = await saveAttempt(forge, id, worker.id);
+    await forge.stack.temporalWorker?.kill();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    const late = pausingStore(ctx.store);
+    const { finishJob } = createFinalActivities({ ...ctx, store: late.store });
+    const input = { jobId: id, attempt: 1, requestId: "late" };
+    const writing = asActivity("finishJob", () => finishJob(input));
+    await late.untilAsked();
+    await restore();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    await forge.stack.startTemporalWorker();
+    expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
+    late.goOn();
+    expect(await writing).toEqual({ status: "completed" });
+    // Compares the file with the row.
+    await forge.proveInvariants();
   },
   120_000,
 );
