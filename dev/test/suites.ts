@@ -30,6 +30,7 @@ export const SLOW = [
   "test/faults/reconciler",
   "test/faults/stuck-writes",
   "test/faults/unbilled",
+  "test/faults/restored-pipelines",
   "test/faults/deployments",
   "test/faults/clock-steps",
   "test/e2e/large-files",

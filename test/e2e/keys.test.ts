@@ -80,8 +80,13 @@ test("a user creates user and worker keys, an admin all kinds; a worker none", a
 test("a worker key created by an admin registers shared workers", async () => {
   const { key } = await forge.admin.post<Key>("/api/auth/api-keys", { scope: "worker" });
   await new TestWorker(withKey(key), "for-all").register();
-  expect(await forge.admin.get("/api/workers/for-all")).toMatchObject({ shared: true });
-  // Its users see the worker, and may not change it.
+  await execute(
+    forge.ctx.pool,
+    "update workers set ssh_host = '192.0.2.7' where worker_id = 'for-all'",
+  );
+  const seen = { shared: true, ssh_host: "192.0.2.7" };
+  expect(await forge.admin.get("/api/workers/for-all")).toMatchObject(seen);
+  // Its users see the worker without its owner's address, and may not change it.
   const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
   expect(workers).toContainEqual(
     expect.objectContaining({ worker_id: "for-all", shared: true, ssh_host: null }),

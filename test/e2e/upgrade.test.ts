@@ -142,7 +142,6 @@ test("a new workflow type is only exported in its first release", () => {
   const exported = readFileSync(join(checkoutRoot(), "workflows", "index.ts"), "utf8");
   // A server of the previous release must be able to process the tasks of every started workflow.
   // So a new type is only exported at first, and started from the next release on.
-  // only exported, and started by the next release.
   expect([...exported.matchAll(/\w+Workflow\b/g)].map(([name]) => name)).toEqual([
     "bootstrapWorkflow",
     "deploymentWorkflow",

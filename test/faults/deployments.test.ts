@@ -105,7 +105,6 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   let writing: Promise<unknown> = Promise.resolve();
   // Both pause before they write the bill, so both have found an unfinished job. The server's last
   // write locks the job, which would block our bill: it may only run after that.
-  // write locks the job, for which our bill would wait: it may come only then.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

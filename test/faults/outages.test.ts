@@ -189,7 +189,6 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
     });
     // No worker may be marked dead because of the database outage. One run of the monitor is enough
     // to show it; more would take a busy machine longer than the heartbeat time-out.
-    // of them would take a busy machine as long as a worker may be silent.
     await untilMonitorLooks();
     const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
     expect(status).toBe("busy");
