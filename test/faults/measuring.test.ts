@@ -73,11 +73,12 @@ function freezeReaders(server: number | undefined): void {
 /** For example by the kernel, because another process needs the machine's memory. */
 test("a reader that is killed twice while it reads one file bills all rows", async () => {
   forge = await startForge({}, { own: ["server"] });
-  const { pid } = forge.own("server");
+  // Any of several Temporal workers may finish the job.
+  const servers = forge.servers().map(({ pid }) => pid);
   const id = await completeWith(forge, LARGE);
   const killed = new Set<number>();
   const killTwo = async (): Promise<boolean> => {
-    for (const reader of readersOf(pid)) {
+    for (const reader of servers.flatMap(readersOf)) {
       if (killed.has(reader)) continue;
       await sleep(50);
       process.kill(reader, "SIGKILL");
