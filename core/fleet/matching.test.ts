@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { matchQueue } from "../../test/support/match-queue";
+import { matchQueue, NO_NEEDS } from "../../test/support/match-queue";
 import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "./matching";
 
 const TENANTS = ["ann", "bob", "cyd"];
@@ -103,11 +103,10 @@ test("a tenant's own priorities do not change how many shared workers others get
 });
 
 test("priorities of a ranked tenant count against jobs of other tenants", () => {
-  const any = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
   const queue = ["ann", "bob"].map((userId, n): QueuedJob => {
-    return { ...any, avoid: [], jobId: `job_${n}`, userId, priority: n, queuedAt: n };
+    return { ...NO_NEEDS, jobId: `job_${n}`, userId, priority: n, queuedAt: n };
   });
-  const fleet = [{ ...any, ...OPEN, workerId: "w" }];
+  const fleet = [{ ...NO_NEEDS, ...OPEN, workerId: "w" }];
   const first = (ranked: string[]) => matchQueue(queue, fleet, [], ranked)[0]?.jobId;
   expect([first([]), first(["ann"]), first(["bob"]), first(["*"])]).toEqual([
     "job_0",
@@ -121,22 +120,14 @@ test("tenants that could use all shared workers get equal shares", () => {
   const each = fc.integer({ min: 5, max: 9 });
   fc.assert(
     fc.property(fc.tuple(each, each, each), (counts) => {
-      const any = {
-        jobType: "audit" as const,
-        gpuCount: 0,
-        gpuTokens: [],
-        memoryGb: 0,
-        tags: [],
-        avoid: [],
-      };
       const queue = TENANTS.flatMap((userId, at) =>
         Array.from({ length: counts[at] ?? 0 }, (_, n) => {
           const jobId = `${userId}_${n}`;
-          return { ...any, jobId, userId, priority: 0, queuedAt: at };
+          return { ...NO_NEEDS, jobId, userId, priority: 0, queuedAt: at };
         }),
       );
       const fleet = Array.from({ length: 12 }, (_, n) => {
-        return { ...any, ...OPEN, workerId: `w${n}` };
+        return { ...NO_NEEDS, ...OPEN, workerId: `w${n}` };
       });
       const given = matchQueue(queue, fleet).map(({ jobId }) => jobId.split("_")[0]);
       for (const userId of TENANTS) {
@@ -152,14 +143,7 @@ test("tenants that could use all shared workers get equal shares", () => {
  * finished the jobs that were queued before it, no matter how many small workers its tenant holds.
  */
 test("small jobs never starve a large job", () => {
-  const small = {
-    jobType: "audit" as const,
-    gpuCount: 1,
-    gpuTokens: [],
-    memoryGb: 40,
-    tags: [],
-    avoid: [],
-  };
+  const small = { ...NO_NEEDS, gpuCount: 1, memoryGb: 40 };
   const large = { ...small, gpuCount: 8 };
   const arrivals = fc.array(fc.array(fc.constantFrom(...TENANTS), { minLength: 2, maxLength: 6 }), {
     minLength: 40,

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { matchQueue } from "../../test/support/match-queue";
+import { matchQueue, NO_NEEDS } from "../../test/support/match-queue";
 import {
   explainPending,
   type FleetMember,
@@ -7,18 +7,10 @@ import {
   type WaitingJob,
 } from "./pending-reason";
 
-const NEEDS = {
-  jobType: "audit" as const,
-  gpuCount: 0,
-  gpuTokens: [],
-  memoryGb: 0,
-  tags: [],
-  avoid: [] as string[],
-};
-const job: WaitingJob = { ...NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
+const job: WaitingJob = { ...NO_NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
 
 const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
-  ...NEEDS,
+  ...NO_NEEDS,
   workerId: "w",
   userId: "ann",
   shared: false,
@@ -34,7 +26,7 @@ const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
 });
 
 const group = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): QueuedGroup => ({
-  ...NEEDS,
+  ...NO_NEEDS,
   userId,
   jobs: at.map((queuedAt) => ({ jobId: `job_${queuedAt}`, priority: 0, queuedAt })),
   hasMore: false,
@@ -187,7 +179,7 @@ test("the queue position is the order in which the matcher assigns the job", () 
     })
     .map((jobs) =>
       jobs.map((each, n): WaitingJob => {
-        return { ...NEEDS, ...each, jobId: `job_${String(n).padStart(2, "0")}`, queuedAt: n };
+        return { ...NO_NEEDS, ...each, jobId: `job_${String(n).padStart(2, "0")}`, queuedAt: n };
       }),
     );
   const busy = fc.array(fc.constantFrom(...tenants), { minLength: 1, maxLength: 5 });
@@ -208,7 +200,7 @@ test("the queue position is the order in which the matcher assigns the job", () 
       const idle = queue.map((_, n) =>
         worker({ workerId: `idle_${String(n).padStart(2, "0")}`, userId: "ops", shared: true }),
       );
-      const held = serves.map((userId) => ({ ...NEEDS, userId }));
+      const held = serves.map((userId) => ({ ...NO_NEEDS, userId }));
       const order = matchQueue(queue, idle, held).sort((a, b) =>
         a.workerId < b.workerId ? -1 : 1,
       );

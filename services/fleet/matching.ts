@@ -299,9 +299,12 @@ interface Takers {
   isShared: boolean;
 }
 
+const NO_TAKERS: Takers = { owners: [], isShared: false };
+
 /** Whose idle workers fit a job of these requirement groups. Much cheaper than a pass. */
 export async function findTakers(db: Queryable, groups: string[]): Promise<Takers> {
-  return (await maybeOne<Takers>(db, TAKERS, [groups])) ?? { owners: [], isShared: false };
+  if (groups.length === 0) return NO_TAKERS;
+  return (await maybeOne<Takers>(db, TAKERS, [groups])) ?? NO_TAKERS;
 }
 
 /** The most requirement groups of a pass over few workers. */

@@ -126,13 +126,12 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  private async scopesOf({ isAny, groups, workers, wanted }: Changes): Promise<Scope[]> {
+  private async scopesOf({ isAny, workers, wanted, ...queued }: Changes): Promise<Scope[]> {
     if (isAny) return [""];
-    const none = { owners: [], isShared: false };
-    const { owners, isShared } =
-      groups.size > 0 ? await findTakers(this.ctx.pool, [...groups]) : none;
+    const groups = [...queued.groups];
+    const { owners, isShared } = await findTakers(this.ctx.pool, groups);
     if (isShared || owners.length > FEW_TENANTS) return [""];
-    const scopes: Scope[] = owners.map((tenant) => ({ tenant, groups: [...groups] }));
+    const scopes: Scope[] = owners.map((tenant) => ({ tenant, groups }));
     if (workers.size > 0) scopes.push({ workers: [...workers], groups: [...wanted] });
     return scopes;
   }

@@ -135,12 +135,8 @@ export class Reconciler extends LoopComponent {
 
   /** Of these runs, returns those whose row has finished. The workflow of another row is missing among the open ones. */
   private async listUnsettled(kind: WorkflowKind, runs: TerminatedRuns): Promise<TerminatedRuns> {
-    const finished = new Set<string>();
-    const ids = [...new Set(runs.values())];
-    for (let from = 0; from < ids.length; from += PAGE) {
-      const page = ids.slice(from, from + PAGE);
-      for (const id of await listFinished(this.ctx.pool, kind.rows, page)) finished.add(id);
-    }
+    const find = (page: string[]) => listFinished(this.ctx.pool, kind.rows, page);
+    const finished = new Set(await inPages(new Set(runs.values()), find));
     return new Map([...runs].filter(([, id]) => finished.has(id)));
   }
 
@@ -156,12 +152,8 @@ export class Reconciler extends LoopComponent {
       if (unchanged.length < PAGE) break;
       afterId = unchanged.at(-1)?.id ?? "";
     }
-    const ids = [...open];
-    for (let from = 0; from < ids.length; from += PAGE) {
-      const page = ids.slice(from, from + PAGE);
-      different.push(...(await listFinishedOrMissing(this.ctx.pool, kind.rows, page, afterS)));
-    }
-    return different;
+    const find = (page: string[]) => listFinishedOrMissing(this.ctx.pool, kind.rows, page, afterS);
+    return [...different, ...(await inPages(open, find))];
   }
 
   /**
@@ -206,4 +198,17 @@ export class Reconciler extends LoopComponent {
       return false;
     }
   }
+}
+
+/** What `find` returns for all ids, which it gets page by page. */
+async function inPages(
+  given: Set<string>,
+  find: (page: string[]) => Promise<string[]>,
+): Promise<string[]> {
+  const ids = [...given];
+  const found: string[] = [];
+  for (let from = 0; from < ids.length; from += PAGE) {
+    found.push(...(await find(ids.slice(from, from + PAGE))));
+  }
+  return found;
 }

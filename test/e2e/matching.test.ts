@@ -15,7 +15,7 @@ import {
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
-import { matchQueue } from "../support/match-queue";
+import { matchQueue, NO_NEEDS } from "../support/match-queue";
 import { slowTest } from "../support/slow";
 
 /**
@@ -123,22 +123,13 @@ async function submit(queue: QueuedJob[]): Promise<void> {
   );
 }
 
-const ANY = {
-  jobType: "audit" as const,
-  gpuCount: 0,
-  gpuTokens: [],
-  memoryGb: 0,
-  tags: [],
-  avoid: [],
-};
-
 /** Makes shared workers busy: the matcher itself assigns one job to each. */
 async function occupy(fleet: Fleet): Promise<Holding[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
   for (const { workerId, serves } of busy) {
     const jobId = `holding_${workerId}`;
-    await submit([{ ...ANY, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
+    await submit([{ ...NO_NEEDS, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
     await execute(
       pool,
       `update attempts set state = 'assigned', worker_id = $2, shared_for = $3 where job_id = $1`,
@@ -251,11 +242,11 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   const { pool } = forge.ctx;
   const others = Array.from({ length: 2_000 }, (_, n) => {
     const tags = [`t${n}`];
-    return { ...ANY, tags, jobId: `bob_${n}`, userId: "bob", priority: 0, queuedAt: n };
+    return { ...NO_NEEDS, tags, jobId: `bob_${n}`, userId: "bob", priority: 0, queuedAt: n };
   });
-  const own = { ...ANY, jobId: "own", userId: "ann", priority: 0, queuedAt: 0 };
+  const own = { ...NO_NEEDS, jobId: "own", userId: "ann", priority: 0, queuedAt: 0 };
   const fleet = ["w", "second"].map((workerId) => {
-    return { ...ANY, workerId, userId: "ann", shared: false, jobTypes: null, tenants: null };
+    return { ...NO_NEEDS, workerId, userId: "ann", shared: false, jobTypes: null, tenants: null };
   });
   const fillAgain = async (): Promise<void> => {
     await fill([...others, own], fleet);
@@ -285,7 +276,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
 
 test("a tenant whose workers are all different gets a job to the one that fits, and causes no pass over everything", async () => {
   const { pool } = forge.ctx;
-  const same = { ...ANY, userId: "ann" };
+  const same = { ...NO_NEEDS, userId: "ann" };
   const fleet = Array.from({ length: 300 }, (_, n) => {
     const workerId = `w${n}`;
     return { ...same, workerId, tags: [workerId], shared: false, jobTypes: null, tenants: null };
@@ -303,7 +294,7 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
 });
 
 test("a worker that has an attempt gets no other, whatever its status", async () => {
-  const same = { ...ANY, userId: "ann" };
+  const same = { ...NO_NEEDS, userId: "ann" };
   const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
   const fleet = ["a", "b"].map((workerId) => ({
     ...same,
@@ -386,10 +377,10 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
 
 test("jobs that wait for a worker being set up show it, however many they are, until the worker is gone", async () => {
   const queue = Array.from({ length: 1_200 }, (_, n) => {
-    return { ...ANY, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
+    return { ...NO_NEEDS, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
   await fill(queue, [
-    { ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null },
+    { ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null },
   ]);
   const statuses = async (): Promise<unknown> =>
     await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
@@ -458,8 +449,8 @@ test("on random fleets and queues, the same jobs as in the model wait for a work
 test("a revoked assignment no longer waits for a worker being set up", async () => {
   const { pool } = forge.ctx;
   await fill(
-    [{ ...ANY, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
-    [{ ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
+    [{ ...NO_NEEDS, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
+    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
   // As a server of the previous release does, which does not know the attempt's flag.
   await execute(pool, "update jobs set status = 'provisioning_worker'");
@@ -473,13 +464,13 @@ test("a revoked assignment no longer waits for a worker being set up", async () 
 
 test("the tenants whose jobs wait for a worker being set up are found without reading the queue", async () => {
   const waiting = Array.from({ length: 5_000 }, (_, n) => {
-    return { ...ANY, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
+    return { ...NO_NEEDS, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
   // Of a tenant that can't use that worker.
   const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
   await fill(
     [...waiting, ...others],
-    [{ ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
+    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
   const { pool } = forge.ctx;
   await execute(pool, "update workers set status = 'bootstrapping'");
@@ -506,7 +497,7 @@ slowTest(
       [],
       Array.from({ length: 50 }, (_, n) => {
         return {
-          ...ANY,
+          ...NO_NEEDS,
           workerId: `w${n}`,
           userId: "ann",
           shared: true,
@@ -517,7 +508,7 @@ slowTest(
     );
     const queue = tenants.flatMap((userId) =>
       Array.from({ length: 50 }, (_, n) => {
-        return { ...ANY, jobId: `${userId}_${n}`, userId, priority: 0, queuedAt: n };
+        return { ...NO_NEEDS, jobId: `${userId}_${n}`, userId, priority: 0, queuedAt: n };
       }),
     );
     for (let from = 0; from < queue.length; from += 5_000)

@@ -18,6 +18,7 @@ import {
   untilPipeline,
 } from "../support/pipelines";
 import { runDuringKills } from "../support/pipelines-during-kills";
+import { refuse } from "../support/refusals";
 import { slowTest } from "../support/slow";
 
 let forge: Forge;
@@ -93,16 +94,7 @@ test("a step whose workflow was terminated before it wrote its job still runs", 
   const worker = await forge.worker("late");
   worker.startHeartbeats();
   const { pool, temporal } = forge.ctx;
-  await execute(
-    pool,
-    `create function refuse_job() returns trigger language plpgsql as
-     $$ begin raise exception 'no job' using errcode = 'check_violation'; end $$`,
-  );
-  await execute(
-    pool,
-    `create trigger refuse_job before insert on jobs for each row
-     when (new.pipeline_id is not null) execute function refuse_job()`,
-  );
+  const allow = await refuse(forge, "before insert on jobs", "new.pipeline_id is not null");
   const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
   const id = await startPipeline(forge.user, { steps });
   const jobId = await waitFor("the step to be begun", async () => {
@@ -121,7 +113,7 @@ test("a step whose workflow was terminated before it wrote its job still runs", 
     );
   });
   await workflow.terminate("by hand");
-  await execute(pool, "drop trigger refuse_job on jobs");
+  await allow();
   const dispatched = await worker.take(30);
   expect(dispatched.job_id).toBe(jobId);
   await worker.complete(dispatched);

@@ -1,6 +1,6 @@
-import { execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { refuse } from "../support/refusals";
 import type { TestWorker } from "../support/test-worker";
 
 /** The process that wrote an outbox entry leases it for longer than any test here takes. */
@@ -60,24 +60,14 @@ test("outcomes beyond the limit of concurrent calls do not wait until their leas
 test("a row locked in Postgres does not make Temporal look unavailable", async () => {
   const [worker] = workers;
   if (!worker) throw new Error("no worker is left");
-  const { pool } = forge.ctx;
   const kept = await forge.user.submit("audit", AUDIT);
-  await execute(
-    pool,
-    `create function keep_row() returns trigger language plpgsql as
-     $$ begin raise exception 'kept' using errcode = 'check_violation'; end $$`,
-  );
-  await execute(
-    pool,
-    `create trigger keep_row before delete on outbox for each row
-     when (old.job_id = '${kept.job_id}') execute function keep_row()`,
-  );
+  const allow = await refuse(forge, "before delete on outbox", `old.job_id = '${kept.job_id}'`);
   await worker.complete(await worker.take());
   const next = await forge.user.submit("audit", AUDIT);
   await worker.complete(await worker.take());
   expect((await untilEnded(forge.user, next.job_id)).status).toBe("completed");
   const logs = forge.servers().map((server) => server.lastWords(400));
   expect(logs.join("\n")).not.toMatch(/Temporal is down|outbox entry not delivered/);
-  await execute(pool, "drop trigger keep_row on outbox");
+  await allow();
   expect((await untilEnded(forge.user, kept.job_id)).status).toBe("completed");
 }, 60_000);

@@ -18,6 +18,7 @@ import {
   URI,
   untilPipeline,
 } from "../support/pipelines";
+import { refuse } from "../support/refusals";
 import { oneFormOf, slowTest } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
@@ -237,21 +238,11 @@ test.each(oneFormOf(Object.entries(STOPS)))(
 slowTest(
   "a step is not begun by an approval that the database lost, and its pipeline can be cancelled",
   async () => {
-    const { pool } = forge.ctx;
     const id = await startPipeline(forge.user, { steps: [A], approvals: ["a"] });
     await untilPipeline(forge.user, id, ["waiting_approval"]);
     const restore = await backUp(forge.stack.databaseUrl);
     // The workflow has read the approval, but can't begin the step.
-    await execute(
-      pool,
-      `create function refuse_step() returns trigger language plpgsql as
-       $$ begin raise exception 'no step' using errcode = 'check_violation'; end $$`,
-    );
-    await execute(
-      pool,
-      `create trigger refuse_step before update on pipeline_steps for each row
-       when (new.status = 'running') execute function refuse_step()`,
-    );
+    const allow = await refuse(forge, "before update on pipeline_steps", "new.status = 'running'");
     await forge.user.post(`/api/pipelines/${id}/approve`, {});
     await waitFor("the step's beginning to fail", async () => {
       const { activities } = await readWorkflow(forge.ctx, pipelineWorkflowId(id));
@@ -259,7 +250,7 @@ slowTest(
     });
     await forge.withoutServers(async () => {
       await restore();
-      await execute(pool, "drop function refuse_step cascade");
+      await allow();
     });
     expect(await worker.next(3)).toBeUndefined();
     await forge.user.post(`/api/pipelines/${id}/cancel`, {});

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Context as ActivityContext } from "@temporalio/activity";
 import { notYet } from "../../activities/context";
 import { recordStuckWrites } from "../../activities/stuck-writes";
@@ -15,6 +14,7 @@ import { type Forge, startForge } from "../support/forge";
 import { OPERATOR, runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { countWaiting, withLock } from "../support/locks";
+import { refuse } from "../support/refusals";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
@@ -39,22 +39,8 @@ afterAll(async () => {
 });
 
 /** From now on, the database refuses this job's rows in this table. */
-async function refuse(table: string, jobId: string): Promise<() => Promise<void>> {
-  const name = `refuse_${randomUUID().replaceAll("-", "")}`;
-  await execute(
-    forge.ctx.pool,
-    `create function ${name}() returns trigger language plpgsql as
-     $$ begin raise exception 'no row for %', new.job_id using errcode = 'check_violation'; end $$`,
-  );
-  await execute(
-    forge.ctx.pool,
-    `create trigger ${name} before insert on ${table} for each row
-     when (new.job_id = '${jobId}') execute function ${name}()`,
-  );
-  return async () => {
-    await execute(forge.ctx.pool, `drop trigger ${name} on ${table}`);
-  };
-}
+const refuseRow = (table: string, jobId: string): Promise<() => Promise<void>> =>
+  refuse(forge, `before insert on ${table}`, `new.job_id = '${jobId}'`, `no row for ${jobId}`);
 
 /** A job whose result is accepted, and whose final writes are refused. */
 async function stuckJob(
@@ -63,7 +49,7 @@ async function stuckJob(
   payload: object = AUDIT,
 ): Promise<{ jobId: string; allow: () => Promise<void> }> {
   const { job_id: jobId } = await forge.user.submit(type, { ...payload });
-  const allow = await refuse(table, jobId);
+  const allow = await refuseRow(table, jobId);
   const result = type === "deploy" ? { inference_url: "http://127.0.0.1:1/v1" } : {};
   expect((await worker.complete(await worker.take(), { result })).status).toBe(200);
   await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
@@ -175,15 +161,10 @@ test("the operator ends a job whose bill can't be written; its hours are recorde
 test("a job ended after its bill was computed costs nothing, and may run again under the same id", async () => {
   const { pool, config, store } = forge.ctx;
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-  await execute(
-    pool,
-    `create function refuse_entry() returns trigger language plpgsql as
-     $$ begin raise exception 'no entry' using errcode = 'check_violation'; end $$`,
-  );
-  await execute(
-    pool,
-    `create trigger refuse_entry before update of registered_at on artifacts for each row
-     when (new.job_id = '${jobId}') execute function refuse_entry()`,
+  const allow = await refuse(
+    forge,
+    "before update of registered_at on artifacts",
+    `new.job_id = '${jobId}'`,
   );
   const made = { result: { dataset_id: "team-data-v1" } };
   const dispatched = await worker.take();
@@ -193,7 +174,7 @@ test("a job ended after its bill was computed costs nothing, and may run again u
   const before = await readSummary(forge.user);
   expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
   await untilFailedInTemporal(jobId);
-  await execute(pool, "drop trigger refuse_entry on artifacts");
+  await allow();
   const lines = await all(
     pool,
     "select cost_usd::float8, is_billed from billing_lines where job_id = $1",
@@ -371,7 +352,7 @@ slowTest(
     await untilEnded(forge.user, jobId);
     expect((await end(jobId)).stderr).toContain("has already ended");
     const again = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
-    const allow = await refuse("attempts", again.job_id);
+    const allow = await refuseRow("attempts", again.job_id);
     await worker.fail(await worker.take(), { retryable: true });
     expect((await end(again.job_id)).stderr).toContain("is still in progress; cancel it");
     await forge.user.post(`/api/jobs/${again.job_id}/cancel`, {});

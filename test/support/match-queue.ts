@@ -11,6 +11,16 @@ import {
   sharesHeld,
 } from "../../core/fleet/matching";
 
+/** A job that every worker fits, and the least that a worker offers. */
+export const NO_NEEDS = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [] as string[],
+  avoid: [] as string[],
+};
+
 interface Assignment {
   jobId: string;
   workerId: string;
