@@ -48,6 +48,8 @@ function digestOf(files) {
 function once(marker, digest, work) {
   const path = join(root, marker);
   if (existsSync(path) && readFileSync(path, "utf8") === digest) return;
+  // Unfinished work leaves no marker, also when the inputs are later those of the old marker again.
+  rmSync(path, { force: true });
   work();
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, digest);

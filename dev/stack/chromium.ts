@@ -2,8 +2,12 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Say } from "./say";
 
-/** Usual paths of the program. `CHROME_PATH` overrides them. */
+/** Chromium without its own windows. Needs a third less CPU time in the tests. */
+const WITHOUT_WINDOWS = "/usr/bin/chromium-headless-shell";
+
+/** Usual paths of the program, the preferred one first. `CHROME_PATH` overrides them. */
 const PATHS = [
+  WITHOUT_WINDOWS,
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
@@ -15,22 +19,30 @@ export const chromiumPath = (): string | undefined =>
   [process.env.CHROME_PATH, ...PATHS].find((path) => path !== undefined && existsSync(path));
 
 /**
- * Installs a missing Chromium with apt-get if this process is root. Otherwise explains what to do.
+ * Installs Chromium with apt-get if this process is root. Explains what to do if there is none
+ * then.
  */
 export function ensureChromium(say: Say): void {
-  if (chromiumPath()) return;
+  const isChosen = process.env.CHROME_PATH !== undefined || existsSync(WITHOUT_WINDOWS);
   const isRoot = process.getuid?.() === 0;
-  if (isRoot && existsSync("/usr/bin/apt-get")) {
+  if (!isChosen && isRoot && existsSync("/usr/bin/apt-get")) {
     say("Installing Chromium with apt-get (about a minute) …");
-    spawnSync("apt-get", ["update", "-qq"], { stdio: "ignore" });
-    spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], {
-      stdio: "ignore",
-      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-    });
+    aptGet("update");
+    // Not every distribution has the smaller package.
+    if (!install("chromium-headless-shell") && !chromiumPath()) install("chromium");
   }
   if (chromiumPath()) return;
   say(
-    "Chromium is not installed; skipping the browser tests. Install it (apt-get install chromium), " +
-      "or set CHROME_PATH to the program.",
+    "Chromium is not installed; skipping the browser tests. Install it (apt-get install " +
+      "chromium-headless-shell, or chromium), or set CHROME_PATH to the program.",
   );
 }
+
+const install = (name: string): boolean =>
+  aptGet("install", "-y", "--no-install-recommends", name) === 0;
+
+const aptGet = (...args: string[]): number | null =>
+  spawnSync("apt-get", ["-qq", ...args], {
+    stdio: "ignore",
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  }).status;

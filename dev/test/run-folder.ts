@@ -18,12 +18,12 @@ export class RunFolder {
    * Creates a folder. Also ends the processes, and removes the folders, of earlier runs that were
    * killed.
    */
-  static async make(): Promise<RunFolder> {
-    for (const name of readdirSync(tmpdir())) {
+  static async make(base = tmpdir()): Promise<RunFolder> {
+    for (const name of readdirSync(base)) {
       const [, pid] = NAME.exec(name) ?? [];
-      if (pid && startTime(Number(pid)) === "") await new RunFolder(join(tmpdir(), name)).end();
+      if (pid && startTime(Number(pid)) === "") await new RunFolder(join(base, name)).end();
     }
-    const folder = new RunFolder(join(tmpdir(), `forge-run-${process.pid}`));
+    const folder = new RunFolder(join(base, `forge-run-${process.pid}`));
     mkdirSync(folder.path, { recursive: true });
     // Postgres runs under its own account and has its data in this folder.
     chmodSync(folder.path, 0o755);

@@ -1,0 +1,40 @@
+import { readFileSync, statfsSync } from "node:fs";
+import { release, tmpdir } from "node:os";
+
+const MEMORY = "/dev/shm";
+const NEEDED_BYTES = 8 * 1024 ** 3;
+
+export interface Machine {
+  /** For example "6.18.44". */
+  kernel: string;
+  /** The content of /proc/self/mounts. */
+  mounts: string;
+  freeBytes: number;
+}
+
+/**
+ * A folder in memory for the temporary files of a run, if this machine has one that suffices;
+ * otherwise the usual folder. Creating a test's database in memory needs a seventh of the CPU time.
+ */
+export function fastFolder(): string {
+  // A folder that the user chose stays.
+  if (process.platform !== "linux" || process.env.TMPDIR) return tmpdir();
+  const { bavail, bsize } = statfsSync(MEMORY);
+  const mounts = readFileSync("/proc/self/mounts", "utf8");
+  const machine = { kernel: release(), mounts, freeBytes: bavail * bsize };
+  return suffices(machine) ? MEMORY : tmpdir();
+}
+
+export function suffices({ kernel, mounts, freeBytes }: Machine): boolean {
+  const [major = 0, minor = 0] = kernel.split(".").map(Number);
+  // Before Linux 6.6, files in memory have no user attributes, which the S3 server needs.
+  if (major < 6 || (major === 6 && minor < 6)) return false;
+  const options = mounts
+    .split("\n")
+    .map((mount) => mount.split(" "))
+    .findLast(([, path]) => path === MEMORY)?.[3]
+    ?.split(",");
+  // Programs of virtual environments run there.
+  const isUsable = options?.includes("rw") && !options.includes("noexec");
+  return isUsable === true && freeBytes >= NEEDED_BYTES;
+}
