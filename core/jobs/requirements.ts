@@ -108,3 +108,6 @@ export function requirementGroupOf(userId: string, needs: Requirements): string 
   const avoidPart = avoid.length > 0 ? [avoid] : [];
   return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...avoidPart]);
 }
+
+/** The tenant whose jobs a requirement group has. */
+export const tenantOfGroup = (group: string): string => (JSON.parse(group) as [string])[0];

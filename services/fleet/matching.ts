@@ -51,9 +51,11 @@ export const stepThrough = (
  * SQL: what the jobs of each of the `groups` need. Jobs of a type that only a later release knows stay queued: after a
  * rollback, no worker could be given one.
  */
-const HEADS = `heads as materialized (
-  select h.shape, ${needsOf()} from groups h join jobs j using (job_id)
+const headsIn = (groups: string, name: string): string => `${name} as materialized (
+  select h.shape, ${needsOf()} from ${groups} h join jobs j using (job_id)
   where j.job_type = any('{${JOB_TYPES.join(",")}}'))`;
+
+const HEADS = headsIn("groups", "heads");
 
 /**
  * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit need not wait for
@@ -63,6 +65,16 @@ const TURN = `turn as materialized (
   select pg_try_advisory_xact_lock(${MATCHER_LOCK}) as is_own
   from set_config('synchronous_commit', 'off', true))`;
 
+/** SQL: `TURN`, but null without trying if only a pass over everything or no pass could assign a job of these groups. */
+const turnIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
+${headsIn("queued", "asked")},
+fits as materialized (
+  select exists (select from asked q join workers w using (user_id) where not w.shared and ${FITS} and ${IDLE}) as own,
+         exists (select from asked q cross join workers w where w.shared and ${FITS} and ${IDLE}) as shared),
+turn as materialized (
+  select case when own and not shared then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_own
+  from set_config('synchronous_commit', 'off', true), fits)`;
+
 const IS_OWN_TURN = "(select is_own from turn)";
 
 /** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
@@ -70,10 +82,15 @@ const headsAfter = (after: string, condition = "true"): string =>
   `${stepThrough("groups", after, GROUPS, condition, IS_OWN_TURN)}, ${HEADS}`;
 
 /** SQL: those of these requirement groups that have queued jobs, and what the jobs of each need. */
-const headsOf = (groups: string): string => `groups as materialized (
-  select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
-    select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first),
+const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
 ${HEADS}`;
+
+/** SQL: those of these requirement groups that have queued jobs, with one job of each. */
+function firstOf(groups: string, name: string): string {
+  return `${name} as materialized (
+  select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
+    select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first)`;
+}
 
 /** SQL: the group after which the next pass continues, if this one did not read all. */
 const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from groups)`;
@@ -90,6 +107,16 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
   and (select count(*) from kinds) = (select count(*) from all_kinds)
   and (select count(*) from groups) < ${GROUPS}`;
 
+/** The parts in which the passes differ. */
+interface PassSql {
+  /** The requirement groups that the pass reads. */
+  heads: string;
+  /** Which workers `w` it considers. */
+  ofWorker?: string;
+  turn?: string;
+  isShared?: string;
+}
+
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
  *
@@ -100,8 +127,13 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
  * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
  * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
  */
-const match = (heads: string, ofWorker = "true"): string => `
-with recursive ${TURN},
+const match = ({
+  heads,
+  ofWorker = "true",
+  turn = TURN,
+  isShared = "null::bool",
+}: PassSql): string => `
+with recursive ${turn},
 idle as materialized (
   select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
@@ -192,17 +224,23 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select job_id, attempt, worker_id, null as next, null as saw_all, null as was_blocked, null as had_lock from locked
+select job_id, attempt, worker_id,
+       null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared from locked
 union all
-select null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}`;
+select null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
 
-const MATCH_AFTER = match(headsAfter("$2::text"));
-const MATCH_THESE = match(headsOf("$2::text[]"), "w.worker_id = any($3::text[])");
-const MATCH_OWN = match(
-  headsAfter("$2::text", "shape < $3::text"),
-  `w.user_id = $4 and not w.shared
-   and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
-);
+const MATCH_AFTER = match({ heads: headsAfter("$2::text") });
+const MATCH_THESE = match({
+  heads: headsOf("$2::text[]"),
+  ofWorker: "w.worker_id = any($3::text[])",
+});
+const MATCH_OWN = match({
+  heads: headsAfter("$2::text", "shape < $3::text"),
+  ofWorker: `w.user_id = $4 and not w.shared
+    and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
+  turn: turnIfOwnFit("$5::text[]"),
+  isShared: "(select shared from fits)",
+});
 
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
@@ -219,13 +257,17 @@ interface Pass {
   sawAll: boolean;
   /** Whether it chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
+  /** A pass over one tenant: it did nothing because a shared worker fits, and a pass over everything is needed. */
+  isShared: boolean;
 }
 
 type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
   next: string | null;
   saw_all: boolean | null;
   was_blocked: boolean | null;
+  /** Null if the pass had nothing to do and didn't try. */
   had_lock: boolean | null;
+  is_shared: boolean | null;
 };
 
 /** A pass over some workers only, and all requirement groups that any of them fits. */
@@ -234,7 +276,10 @@ interface FewWorkers {
   groups: string[];
 }
 
-/** A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. */
+/**
+ * A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. Does nothing if no worker
+ * fits one, or a shared worker fits one.
+ */
 interface OneTenant {
   tenant: string;
   groups: string[];
@@ -268,12 +313,13 @@ export async function matchOnce(
       ? []
       : [{ job_id, attempt, worker_id }],
   );
-  const { next, saw_all: sawAll, was_blocked: wasBlocked } = rows.at(-1) ?? {};
+  const { next, saw_all: sawAll, was_blocked: wasBlocked, is_shared: isShared } = rows.at(-1) ?? {};
   return {
     pairs,
     next: next ?? undefined,
     sawAll: sawAll ?? false,
     wasBlocked: wasBlocked ?? false,
+    isShared: isShared ?? false,
   };
 }
 
@@ -283,28 +329,14 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-const TAKERS = `
+const HAS_TAKER = `
 with ${headsOf("$1::text[]")}
-select array(
-         select user_id from (select distinct user_id from heads) t where exists (
-           select from heads q join workers w using (user_id)
-           where user_id = t.user_id and not w.shared and ${FITS} and ${IDLE})) as owners,
-       exists (select from heads q cross join workers w where w.shared and ${FITS} and ${IDLE}) as "isShared"`;
+select exists (select from heads q join workers w using (user_id) where not w.shared and ${FITS} and ${IDLE})
+    or exists (select from heads q cross join workers w where w.shared and ${FITS} and ${IDLE}) as found`;
 
-/** Idle workers that fit a job of some requirement groups. */
-interface Takers {
-  /** The tenants with such a worker of their own. */
-  owners: string[];
-  /** Whether a shared worker is one. */
-  isShared: boolean;
-}
-
-const NO_TAKERS: Takers = { owners: [], isShared: false };
-
-/** Whose idle workers fit a job of these requirement groups. Much cheaper than a pass. */
-export async function findTakers(db: Queryable, groups: string[]): Promise<Takers> {
-  if (groups.length === 0) return NO_TAKERS;
-  return (await maybeOne<Takers>(db, TAKERS, [groups])) ?? NO_TAKERS;
+/** Whether any idle worker fits a job of these requirement groups. Much cheaper than a pass. */
+export async function hasTaker(db: Queryable, groups: string[]): Promise<boolean> {
+  return (await maybeOne<{ found: boolean }>(db, HAS_TAKER, [groups]))?.found ?? false;
 }
 
 /** The most requirement groups of a pass over few workers. */

@@ -1,9 +1,10 @@
+import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
 import type { LongPolls } from "./long-polls";
 import {
   FEW_GROUPS,
-  findTakers,
+  hasTaker,
   isAnythingQueued,
   listAssigned,
   matchOnce,
@@ -120,7 +121,11 @@ export class Scheduler extends LoopComponent {
   private async pass(changes: Changes): Promise<void> {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
-      for (const scope of await this.scopesOf(changes)) await this.match(scope);
+      for (const scope of await this.scopesOf(changes)) {
+        if (await this.match(scope)) continue;
+        await this.match("");
+        return;
+      }
     } finally {
       done();
     }
@@ -129,27 +134,33 @@ export class Scheduler extends LoopComponent {
   private async scopesOf({ isAny, workers, wanted, ...queued }: Changes): Promise<Scope[]> {
     if (isAny) return [""];
     const groups = [...queued.groups];
-    const { owners, isShared } = await findTakers(this.ctx.pool, groups);
-    if (isShared || owners.length > FEW_TENANTS) return [""];
-    const scopes: Scope[] = owners.map((tenant) => ({ tenant, groups }));
+    const tenants = [...new Set(groups.map(tenantOfGroup))];
+    const isFew = tenants.length <= FEW_TENANTS;
+    if (!isFew && (await hasTaker(this.ctx.pool, groups))) return [""];
+    const scopes: Scope[] = (isFew ? tenants : []).map((tenant) => ({
+      tenant,
+      groups: groups.filter((group) => tenantOfGroup(group) === tenant),
+    }));
     if (workers.size > 0) scopes.push({ workers: [...workers], groups: [...wanted] });
     return scopes;
   }
 
-  private async match(scope: Scope): Promise<void> {
+  /** Returns false if a pass over everything is needed instead. */
+  private async match(scope: Scope): Promise<boolean> {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let at = scope; ; ) {
-      const { pairs, next, sawAll, wasBlocked } = await matchOnce(this.ctx.pool, rankedTenants, at);
-      if (pairs.length === 0) {
-        if (wasBlocked) this.changes.isAny = true;
-        if (next === undefined) return;
-        at = next;
+      const pass = await matchOnce(this.ctx.pool, rankedTenants, at);
+      if (pass.isShared) return false;
+      if (pass.pairs.length === 0) {
+        if (pass.wasBlocked) this.changes.isAny = true;
+        if (pass.next === undefined) return true;
+        at = pass.next;
         continue;
       }
-      this.ctx.metrics.assigned.inc(pairs.length);
-      const elsewhere = this.longPolls.wake(pairs.map((pair) => pair.worker_id));
+      this.ctx.metrics.assigned.inc(pass.pairs.length);
+      const elsewhere = this.longPolls.wake(pass.pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
-      if (sawAll) return;
+      if (pass.sawAll) return true;
     }
   }
 

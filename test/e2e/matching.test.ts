@@ -8,7 +8,7 @@ import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 import {
   findOfferAndFit,
-  findTakers,
+  hasTaker,
   type MatchedPair,
   matchOnce,
 } from "../../services/fleet/matching";
@@ -214,14 +214,12 @@ test("on random fleets and queues, passes after submissions assign the same as t
       for (const job of queue) {
         await submit([job]);
         const fitting = [...idle.values()].filter((each) => mayRun(job, each));
-        const isShared = fitting.some((each) => each.shared);
-        const owners = fitting.some((each) => !each.shared) ? [job.userId] : [];
-        const group = requirementGroupOf(job.userId, job);
-        expect(await findTakers(pool, [group])).toEqual({ owners, isShared });
+        const groups = [requirementGroupOf(job.userId, job)];
+        expect(await hasTaker(pool, groups)).toBe(fitting.length > 0);
+        const own = await matchOnce(pool, ranked, { tenant: job.userId, groups });
+        expect(own.isShared).toBe(fitting.some((each) => each.shared));
         // As the scheduler does.
-        const scopes = isShared ? [""] : owners.map((tenant) => ({ tenant, groups: [group] }));
-        const pairs = [];
-        for (const scope of scopes) pairs.push(...(await matchOnce(pool, ranked, scope)).pairs);
+        const { pairs } = own.isShared ? await matchOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
           expected.map((pair) => [pair.jobId, pair.workerId]),
@@ -260,7 +258,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
     await blocksRead(forge, read, work);
   expect(await blocks((one) => findOfferAndFit(one, "w", "ann"))).toBeLessThan(200);
   expect(await findOfferAndFit(pool, "w", "ann")).toMatchObject({ wanted: [group] });
-  expect(await blocks((one) => findTakers(one, [group]))).toBeLessThan(200);
+  expect(await blocks((one) => hasTaker(one, [group]))).toBeLessThan(200);
   const scopes = [
     { scope: { workers: ["w"], groups: [group] }, most: 200 },
     { scope: { tenant: "ann", groups: [group] }, most: 400 },
