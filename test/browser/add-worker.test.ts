@@ -1,3 +1,8 @@
+/**
+ * Adds a machine over SSH: plan, setup, first job. test/e2e/bootstrap.test.ts covers what pip
+ * installs.
+ */
+
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { checkPage, inBrowser } from "../support/browser";
@@ -5,10 +10,6 @@ import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import { Machine } from "../support/machine";
 
-/**
- * Adds a machine over SSH: plan, setup, first job. test/e2e/bootstrap.test.ts covers what pip
- * installs.
- */
 const machine = new Machine();
 
 const stage = browserStage({

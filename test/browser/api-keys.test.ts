@@ -3,7 +3,6 @@ import { ApiClient } from "../../dev/api-client";
 import { accessibilityProblems, inBrowser, openSignedIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Creates, uses and revokes keys, and the keys created with them. */
 const stage = browserStage({ path: "/keys" });
 
 const withKey = (key: string): ApiClient => new ApiClient(stage.forge.stack.apiUrl, key);

@@ -4,7 +4,6 @@ import { accessibilityProblems, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { AUDIT } from "../support/jobs";
 
-/** The billing page shows the API's numbers. */
 const stage = browserStage({ path: "/billing" }, async ({ forge }) => {
   const worker = await forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
   const party = { user: forge.user, worker };

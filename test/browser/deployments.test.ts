@@ -7,7 +7,6 @@ import { type Deployment, deploy, read, servingWorker } from "../support/deploym
 import { answerByKeys } from "../support/keyboard";
 import type { ServingWorker } from "../support/serving-worker";
 
-/** Sends prompts to a deployment through the proxy, scales it, and stops it. */
 const stage = browserStage();
 let worker: ServingWorker;
 let deployment: Deployment;
@@ -60,7 +59,7 @@ inBrowser("deployments", () => {
   test("its requests, latency and tokens become curves", async () => {
     const { page } = stage.at;
     await page.getByRole("tab", { name: "Requests" }).click();
-    // Includes the prompt above, before the server has written its counts.
+    // The counts already include the prompt above, before the server has written them.
     await page.getByText("none failed").waitFor({ timeout: 4_000 });
     const buckets = `
       insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)

@@ -1,3 +1,5 @@
+/** Text from tenants and workers is always shown as text. */
+
 import { execute } from "../../platform/postgres/pool";
 import { inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
@@ -5,7 +7,6 @@ import { untilEnded } from "../support/jobs";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Text from tenants and workers is always shown as text. */
 const CORPUS = [
   "<script>alert(1)</script>",
   "<img src=x onerror=alert(2)>",
@@ -166,7 +167,7 @@ inBrowser("hostile text", () => {
       ["/billing?by=tag", "alert(1)"],
     ];
     for (const [path, text] of visits) {
-      // Loads the page: the page before may show the same text.
+      // A full page load, because the previous page may show the same text.
       await page.goto(`${stage.forge.stack.apiUrl}/ui${path}`);
       const shown = page.locator("#main").getByText(text).first();
       await shown.waitFor({ state: "attached" }).catch(async (cause: Error) => {

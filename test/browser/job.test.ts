@@ -1,10 +1,10 @@
-import type { Page } from "playwright-core";
-import { inBrowser, openSignedIn } from "../support/browser";
-import { browserStage } from "../support/browser-stage";
-
 /**
  * Follows one job from its submission to its bill, with the real agent, and cancels another one.
  */
+
+import type { Page } from "playwright-core";
+import { inBrowser, openSignedIn } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
 

@@ -1,3 +1,5 @@
+/** Uses only the keyboard: shortcuts, Tab, Enter and Escape. For workers, also clicks. */
+
 import type { Locator } from "playwright-core";
 import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../platform/postgres/pool";
@@ -7,7 +9,6 @@ import { answerByKeys, focused, tabTo } from "../support/keyboard";
 import { BYO_DATA, startPipeline } from "../support/pipelines";
 import { seedJobs } from "../support/seeded-jobs";
 
-/** Uses only the keyboard: shortcuts, Tab, Enter and Escape. For workers, also clicks. */
 const stage = browserStage({ path: "/" });
 
 const button = (name: string | RegExp): Locator => stage.at.page.getByRole("button", { name });
@@ -106,7 +107,7 @@ inBrowser("lists", () => {
     await button(/^Remove ended from/).click();
     await page.waitForURL("**/ui/jobs");
     await stage.open("/");
-    // The jobs that the 24 h figure counts.
+    // The figure links to the jobs that it counts.
     const failed = page.getByRole("link", { name: "Failed in 24 h" });
     expect(await failed.getAttribute("href")).toMatch(/\?status=failed&ended_after=/);
     const { x, y, width } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 };
@@ -154,8 +155,8 @@ inBrowser("actions", () => {
     const { forge } = stage;
     const { job_id } = await forge.user.submit("generate", { domain: "law", num_samples: 5 });
     const page = await stage.open(`/jobs/${job_id}`);
-    // The dialog was opened by its shortcut while nothing had the focus, so the focus goes to the
-    // button with that shortcut.
+    // If the shortcut opens the dialog while nothing has the focus, closing the dialog moves the
+    // focus to the button with that shortcut.
     await button("Cancel").waitFor();
     await page.evaluate("document.activeElement.blur()");
     await page.keyboard.press("c");

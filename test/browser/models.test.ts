@@ -5,7 +5,6 @@ import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Models: their training, scores, comparison and deletion. */
 const stage = browserStage({ env: { FORGE_JOB_METRICS_S: "0.2" }, path: "/jobs" });
 
 const lossAt = (step: number): number => 3 * Math.exp(-step / 40) + 0.6 + 0.05 * Math.sin(step);
@@ -21,7 +20,7 @@ inBrowser("models", () => {
     worker = await stage.forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
     for (const epochs of [1, 3]) {
       const job = await submit("train", { dataset_id: "ds_x", model: "llama-3-8b", epochs });
-      // The first has more points than a function call can take arguments.
+      // The first curve has more points than a function call can take arguments.
       const steps = epochs === 1 ? 150_000 : 60 * epochs;
       const loss_curve = Array.from({ length: steps }, (_, step) => [
         step,

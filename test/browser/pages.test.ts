@@ -1,11 +1,12 @@
-import { runJob } from "../support/agent-jobs";
-import { checkPage, FORMS, inBrowser, show, signIn, visit } from "../support/browser";
-import { browserStage } from "../support/browser-stage";
-
 /**
  * Each page in both themes, wide and on a phone: axe finds no serious problem, and nothing violates
  * the content security policy.
  */
+
+import { runJob } from "../support/agent-jobs";
+import { checkPage, FORMS, inBrowser, show, signIn, visit } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
+
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
 const ids = { job: "", failed: "", waiting: "", artifact: "" };
 

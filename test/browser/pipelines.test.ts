@@ -10,7 +10,6 @@ import {
   usualWork,
 } from "../support/pipelines";
 
-/** Pipelines are watched, approved, resumed, cancelled, and submitted with the form. */
 const stage = browserStage({ path: "/pipelines" }, async ({ forge }) => {
   crew = await new Crew(forge).start(2);
 });
@@ -45,7 +44,7 @@ inBrowser("pipelines", () => {
     await page.getByText("Waits for your approval").waitFor();
     await page.keyboard.press("a");
     const dialog = page.getByRole("dialog", { name: "Approve deploy?" });
-    // The numbers for the decision.
+    // The dialog shows the numbers for the decision.
     await dialog.getByText("Gate passed").waitFor();
     await dialog.getByText("0.9", { exact: true }).waitFor();
     await dialog.getByLabel("Note").fill("looks good");

@@ -12,8 +12,6 @@ import {
 } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Signing in and out, keys that end during a session, and a server that restarts. */
-
 const stage = browserStage({ own: ["server"] });
 
 inBrowser("sign-in", () => {
@@ -121,11 +119,11 @@ inBrowser("tabs", () => {
       await tab.goto(`${stack.apiUrl}/ui/workers`);
       await tab.getByRole("heading", { name: "Workers" }).waitFor();
     }
-    // One tab can't learn it from the server, and one does not listen.
+    // One tab can't reach the API, and one has left the dashboard.
     await silent.route("**/api/**", (route) => route.abort());
     await away.goto(`${stack.apiUrl}/docs/`);
     await user.call("DELETE", `/api/auth/api-keys/${id}`);
-    // Sends a request at once.
+    // Opening a page sends a request, which is refused.
     await goTo(page, "/ui/pipelines");
     await page.getByText(expired).waitFor();
     await silent.getByText(expired).waitFor();

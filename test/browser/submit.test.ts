@@ -3,7 +3,6 @@ import { accessibilityProblems, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 
-/** The form that submits jobs: validation, estimate, idempotency, clones, uploads. */
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" }, path: "/submit?type=generate" });
 
 interface Listed {

@@ -1,13 +1,14 @@
+/**
+ * Every bad request gets a documented error that names the field. It creates no job, and the
+ * process keeps running.
+ */
+
 import { connect } from "node:net";
 import type { OpenApiDocument } from "../../platform/http/openapi";
 import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { type Raw, WAYS } from "./bad-requests";
 
-/**
- * Every bad request gets a documented error that names the field. It creates no job, and the
- * process keeps running.
- */
 let forge: Forge;
 let document: OpenApiDocument;
 

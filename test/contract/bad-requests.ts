@@ -2,7 +2,10 @@
 export interface Raw {
   method?: string;
   path?: string;
-  /** In addition to Host, the key, the length and the type. A header here replaces one of those. */
+  /**
+   * Sent in addition to Host, key, length and content type. A header here replaces the default
+   * header of the same name.
+   */
   headers?: [name: string, value: string][];
   body?: string | Buffer;
 }

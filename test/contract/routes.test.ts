@@ -106,7 +106,7 @@ interface Dataset {
   dataset_uri: string;
 }
 
-/** With and without /api, and with and without a trailing slash. */
+/** The path with and without /api, each with and without a trailing slash. */
 function formsOf(path: string): string[] {
   const [bare = "", query] = path.split("?");
   const other = bare.startsWith("/api/") ? bare.slice("/api".length) : `/api${bare}`;

@@ -190,7 +190,7 @@ export const ROWS: Row[] = [
   {
     operations: ["POST /api/jobs/{job_id}/cancel"],
     method: "POST",
-    // Its worker ignores the cancel, so the request can be repeated within the grace period.
+    // The job's worker ignores the cancel, so the request can be repeated within the grace period.
     paths: ({ running_job_id: id }) => [`/api/jobs/${id}/cancel`],
     scope: "user",
     status: 202,
@@ -657,7 +657,8 @@ export const ROWS: Row[] = [
   {
     operations: ["POST /api/deployments/{deployment_id}/stop"],
     method: "POST",
-    // Its worker ignores the stop, so the request can be repeated within the grace period.
+    // The deployment's worker ignores the stop, so the request can be repeated within the grace
+    // period.
     paths: ({ leaving_deployment_id: id }) => [`/api/deployments/${id}/stop`],
     scope: "user",
     status: 202,

@@ -15,7 +15,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Request examples in the stored document. */
+/** The number of request examples in the stored document. */
 function countExamples(): number {
   const text = readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8");
   const { paths } = JSON.parse(text) as OpenApiDocument;

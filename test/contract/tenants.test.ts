@@ -1,3 +1,10 @@
+/**
+ * The calls are derived from the OpenAPI document. For each operation, every id in its path, query
+ * or body is replaced by the ids of another tenant's objects. The response must be the same as for
+ * an id that never existed. New operations are covered as soon as the document contains them, and
+ * new kinds of ids as soon as a list returns them.
+ */
+
 import { ApiClient } from "../../dev/api-client";
 import type { OpenApiDocument, Operation } from "../../platform/http/openapi";
 import { type Forge, startForge } from "../support/forge";
@@ -6,12 +13,6 @@ import { startPipeline } from "../support/pipelines";
 import { createTenant, type Tenant } from "../support/tenants";
 import { PIPELINES } from "./rows";
 
-/**
- * Derived from the OpenAPI document. For each operation, every id in its path, query or body is
- * replaced by the ids of another tenant's objects. The response must be the same as for an id that
- * never existed. New operations are covered as soon as the document contains them, and new kinds of
- * ids as soon as a list returns them.
- */
 let forge: Forge;
 let operations: NamedOperation[];
 /** The tenant that owns the objects. */
@@ -53,7 +54,7 @@ beforeAll(async () => {
   await createObjects(owner, "owner-worker");
   await createObjects(stranger, "stranger-worker");
   owned = await harvest(owner.user);
-  // Only admins see it, so no list of the owner returns it.
+  // Only admins see this id, so no list of the owner returns it.
   const customer = { payment_customer_id: "cus_of_the_owner" };
   await forge.admin.call("PUT", "/api/admin/users/owner/payment-customer", customer);
   owned.set("payment_customer_id", new Set([customer.payment_customer_id]));
