@@ -1,3 +1,8 @@
+/**
+ * A deployment's bill under random sequences and concurrency of the real statements, on a real
+ * Postgres. No server runs, so that nothing else happens.
+ */
+
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,10 +34,6 @@ import { insertJob } from "../../services/jobs/jobs";
 import { newJob } from "../../services/jobs/new-job";
 import { type Database, openDatabase } from "../support/database";
 
-/**
- * A deployment's bill under random sequences and concurrency of the real statements, on a real
- * Postgres. No server runs, so that nothing else happens.
- */
 let forge: Database;
 const USER = "local";
 const WORKERS = ["w0", "w1", "w2"];
@@ -45,8 +46,8 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // As at a server's start: the first look at the clock has nothing to compare with, and ends no
-  // placement.
+  // Like a server at its start: the first check of the clock has no earlier reading to compare
+  // with, so it would not end a placement.
   await forge.ctx.clockWatch.look();
 });
 
@@ -84,13 +85,10 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-/**
- * One way to each end of a placement, so that every run covers them all. Random sequences sometimes
- * missed one.
- */
 const heartbeatTwice = (lists: boolean, isSick: boolean): Action[] => [
   { does: "heartbeat", worker: "w0", lists, isSick },
 ];
+/** One sequence for each outcome of a placement: random sequences sometimes miss one. */
 const TO_EACH_OUTCOME: Action[][][] = [
   [heartbeatTwice(false, false), heartbeatTwice(false, false)],
   [heartbeatTwice(true, true), heartbeatTwice(true, true)],
@@ -161,7 +159,7 @@ async function begin(workerId: string): Promise<string> {
   return artifactId;
 }
 
-/** The worker gets the job, and its result is accepted. */
+/** Runs the job on this worker. @returns whether the worker got it and its result was accepted. */
 async function run(jobId: string, workerId: string): Promise<boolean> {
   return await transaction(forge.ctx.pool, async (db) => {
     const taken = await execute(
@@ -276,7 +274,7 @@ test("the bill is one interval from the first result to the stop; no placement o
             "select stop_requested_at, active_at from deployments where deployment_id = $1",
             [deploymentId],
           );
-          // An ended row keeps its state and its time.
+          // Once a stop is requested, the deployment's times never change.
           if (ended !== undefined) expect(row).toEqual(ended);
           else if (row?.stop_requested_at) ended = row;
         }
@@ -351,7 +349,7 @@ test("models deployed before the migration stay active if their worker is alive,
   );
   const signed = files.find((file) => file.endsWith("_signed_clock_steps.sql")) ?? "";
   for (const file of files.filter((one) => one > own && one < signed)) await apply(file);
-  // The clock was set forward before both began, and by a day while both were active.
+  // The clock was set forward before both deployments began, and by a day while both were active.
   await client.query(
     "insert into clock_steps (seen_at, by_s) values ('2025-12-31', 3600), ('2026-01-05', 86400)",
   );
@@ -361,7 +359,8 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // Unreported metrics count as zero, so that the stop can add numbers.
+  // A migration stores metrics that were not reported as 0, because the deployment's stop adds to
+  // them.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

@@ -1,3 +1,5 @@
+/** The real agent with the real control plane. */
+
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +13,6 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
-/** The real agent with the real control plane. */
 let forge: Forge;
 
 beforeAll(async () => {

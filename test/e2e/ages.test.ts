@@ -1,3 +1,5 @@
+/** Finds data by its age, although the clock was set. All times are in seconds. */
+
 import fc from "fast-check";
 import { isOlder } from "../../platform/postgres/clock";
 import { all, type Queryable } from "../../platform/postgres/pool";
@@ -9,7 +11,6 @@ import { listAbandonedUploads } from "../../services/artifacts/dataset-uploads";
 import { deleteOldMetrics } from "../../services/jobs/job-metrics";
 import { type Database, openDatabase } from "../support/database";
 
-/** Finds data by age although the clock was set. Times are in seconds. */
 const DAY = 86_400;
 const AGE = 10 * DAY;
 /** The maximum error: how long a step may be unrecorded. */
@@ -57,7 +58,10 @@ interface History {
   written: { at: number; age: number }[];
 }
 
-/** In the clock's time at the end, which is 0. Nothing is written right after the last step. */
+/**
+ * Converts a life to clock times relative to the clock's time at the end (0). Writes nothing right
+ * after the last step.
+ */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];
   const steps: History["steps"] = [];
@@ -78,7 +82,7 @@ function historyOf(life: Segment[]): History {
   };
 }
 
-/** Which of these are found to be older than AGE. */
+/** For each write, whether its data is found to be older than AGE. */
 async function findOlder({ steps, written }: History): Promise<boolean[]> {
   return await transaction(forge.ctx.pool, async (db) => {
     await all(db, "delete from clock_steps");
@@ -131,8 +135,8 @@ test("if clocks are only set forward, all old data is found", async () => {
 const RULE = { user_id: "u", kind: "raw_dataset", keep_days: 10 };
 
 /**
- * How Postgres would run the statements of `work`, with indexes if possible, as the tables are
- * empty.
+ * The plans of the statements of `work`. Forces indexes, because Postgres would not use them for
+ * empty tables.
  */
 async function explain(work: (db: Queryable) => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];

@@ -1,3 +1,8 @@
+/**
+ * A worker may choose the id of its artifact, so workers of two tenants may choose the same one.
+ * Neither tenant may block the other's id, learn that it exists, or access the other's files.
+ */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MINTED_ID } from "../../core/artifacts/artifacts";
@@ -12,10 +17,6 @@ import { ModelServer } from "../support/model-server";
 import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
-/**
- * A worker may choose the id of its artifact, so workers of two tenants may choose the same one.
- * Neither tenant may block the other's id, learn that it exists, or access the other's files.
- */
 let forge: Forge;
 let alice: Owner;
 let bob: Owner;
@@ -111,13 +112,14 @@ test("an id of another tenant gets the same response as an unused one", async ()
     await make(bob, {}, "free", rowsOf(bob)),
   ];
   /**
-   * Everything the API returns about a job and its artifact, without what differs between any two.
+   * Everything the API returns about a job and its artifact, without values that differ between any
+   * two jobs.
    */
   const responses = async (job: Job, id: string): Promise<unknown> => {
     const said = { job, artifact: await bob.user.get<Artifact>(`/api/artifacts/${id}`) };
     const plain = JSON.stringify(said)
       .replaceAll(job.job_id, "JOB")
-      // The one exception: folders are named by ids, and all tenants share the store.
+      // The URI may differ: folders are named by ids, and all tenants share the store.
       .replaceAll(/artifacts\/datasets\/[^/"]+/g, "FOLDER")
       .replaceAll(id, "ID")
       .replaceAll(/(?:ds|att|req)_[0-9a-hjkmnp-tv-z]{26}/g, "MINTED")
@@ -149,7 +151,7 @@ test("within a tenant an id is still unique", async () => {
     status: "failed",
     error_code: "artifact_conflict",
   });
-  // This also holds for another kind of artifact.
+  // An id is also unique across kinds of artifacts.
   const report = { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" };
   expect((await make(alice, report, "once", "{}")).error_code).toBe("artifact_conflict");
 });

@@ -18,7 +18,6 @@ import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** The registry: measurements, lineage, and deletion of artifacts. */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -304,7 +303,7 @@ test("registration waits for a file that is being moved, and uses its final cont
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   await worker.upload(job, "scored.jsonl", "{}\n");
-  // As if a server is about to move another upload of the file there.
+  // Simulate a server that is about to move another upload of the file.
   await execute(
     forge.ctx.pool,
     `update attempt_files set sha256 = null, movers = 1, moving_until = now() + interval '1 hour'
@@ -484,7 +483,7 @@ describe("an artifact is deleted", () => {
       "update artifacts set created_at = now() - interval '31 days' where artifact_id = $1",
       [theirs],
     );
-    // More than one page of them, all with the same time.
+    // Insert more than one page of artifacts, all with the same time.
     await execute(
       forge.ctx.pool,
       `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by, created_at,
@@ -532,7 +531,7 @@ test("storage shows the current bytes, and the byte-time of the past", async () 
   }
   const usage = await tenant.get<Usage>("/api/storage?period=2020-02");
   expect(usage).toMatchObject({ artifacts: 0, gb_months: 0 });
-  // One that existed for half of a past February with 29 days.
+  // Backdate the artifact: it existed for half of February 2020, which had 29 days.
   await execute(
     forge.ctx.pool,
     `update artifacts set created_at = '2020-01-15', deleted_at = '2020-02-15T12:00:00Z',

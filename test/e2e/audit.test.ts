@@ -63,7 +63,7 @@ test("a tenant's actions on keys, workers, artifacts, rules and steps are logged
     ["key_revoked", key.key_id, "user", "user"],
     ["key_created", key.key_id, "user", "user"],
   ]);
-  // Contains no other tenant's entries, and no key's text.
+  // A tenant's log contains no other tenant's entries, and no key's text.
   const other = await createTenant(forge, "not-audited");
   expect(await entriesOf(other.user)).toEqual([]);
   expect(JSON.stringify(await entriesOf())).not.toContain("forge_user_");

@@ -174,7 +174,8 @@ test("a tenant sees only its own days; an admin names the tenant", async () => {
 });
 
 test("the check finds a wrong day, and recomputing repairs it", async () => {
-  // The records above have no metrics to compute them from: the check reports them, too.
+  // Only the lines about days: the check also reports the records above, because they have no
+  // metrics to compute them from.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

@@ -118,7 +118,7 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Checked again later, in case a wrong clock was the cause.
+  // Both lines are checked again a day later, in case a wrong clock was the cause.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });
@@ -152,7 +152,7 @@ test("a line that may have arrived stays in doubt, whatever the later responses;
 test("a wrong key marks no line as failed: all arrive once it is corrected", async () => {
   const { key } = stripe;
   const failing = /"loop":"billing-export","err":"Error: key_refused: 401/g;
-  // Counted now, as the first line may be refused before the last one is inserted.
+  // Count the failures now: the first line may be refused before the last one is inserted.
   const before = logs().match(failing)?.length ?? 0;
   stripe.key = "sk_test_rotated";
   for (let n = 0; n < 10; n++) await addLine(forge, `locked-out:${n}`);
@@ -176,7 +176,7 @@ test("a server killed between delivery and its mark bills nothing twice", async 
   stripe.answering = undefined;
   expect(await lineState(forge, "killed")).toMatchObject({ exported_at: null });
   await forge.stack.startServer();
-  // As if its lease had expired.
+  // Make the line due, as if its lease had expired.
   await execute(
     forge.ctx.pool,
     "update billing_lines set export_due_at = now() where line_id = 'killed'",
@@ -196,8 +196,8 @@ test("two servers deliver each of many lines once, with faults among them", asyn
   const kinds = faults.flatMap(([, queue]) => queue);
   stripe.faults.push(...kinds, ...kinds);
   const ids = Array.from({ length: 240 }, (_, n) => `many:${n}`);
-  // One of each tenant at a time: more would wait for the same totals, each with its own
-  // connection.
+  // Insert one line of each tenant at a time. More lines of a tenant would wait for the same
+  // totals, each with its own connection.
   for (let from = 0; from < ids.length; from += users.length) {
     await Promise.all(users.map((userId, n) => addLine(forge, ids[from + n] ?? "", { userId })));
   }
@@ -264,7 +264,7 @@ test("files: one per line in the store; writing one again creates no second one"
     const part = new BillingExporter({ ...ctx, config });
     await part.start();
     await untilExported(forge, "=line,1");
-    // As if it had been killed between writing the file and marking it.
+    // Undo the mark, as if the exporter had been killed after it wrote the file.
     const again = "update billing_lines set exported_at = null, export_due_at = now()";
     await execute(ctx.pool, `${again} where line_id = '=line,1'`);
     await untilExported(forge, "=line,1");

@@ -1,3 +1,8 @@
+/**
+ * Months, price changes, and storage. The database and the server use a time zone with daylight
+ * saving time, which must not matter.
+ */
+
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { closeMonths } from "../../services/billing/close-months";
 import { DatabaseMetrics } from "../../services/metrics/database-metrics";
@@ -8,10 +13,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 import { createTenant, type Tenant } from "../support/tenants";
 
-/**
- * Months, price changes, and storage. The database and the server use a time zone with daylight
- * saving time, which must not matter.
- */
 let forge: Forge;
 let serving: ServingWorker;
 
@@ -70,7 +71,7 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
   const one = await deployedSince("2024-01-16T12:00:00Z");
   const thisMonth = (await readSummary(forge.user)).period;
 
-  // Before its months are closed, they accrue.
+  // A month accrues until it is closed.
   expect(await readSummary(forge.user, "2024-02")).toMatchObject({
     accruing_usd: 1.933334,
     total_cost_usd: 1.933334,
@@ -98,7 +99,7 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
   expect(live.forecast_usd).toBeGreaterThanOrEqual(live.accruing_usd);
   expect(await readRecord(forge.user, one.job_id)).toMatchObject({ state: "accruing" });
 
-  // Its stop writes the remaining lines, and changes no existing one.
+  // The stop writes the remaining lines, and changes no existing one.
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
   const stopped = await linesOf(one.job_id);
   expect(stopped).toMatchObject(closed);
@@ -128,7 +129,7 @@ test.each([200, -200])(
     const closed = await linesOf(one.job_id);
     const set = async (by: number): Promise<unknown> =>
       await execute(forge.ctx.pool, "insert into clock_steps (by_s) values ($1)", [by * 86_400]);
-    // As if a server had recorded it.
+    // Record the clock step as a server would.
     await set(days);
     await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
     await set(-days);
@@ -195,7 +196,7 @@ describe("rate cards", () => {
     const { user, worker } = await ours("priced");
     const { job_id } = await user.submit("audit", AUDIT);
     const job = await worker.take();
-    // Twice as expensive from now on, and free from 2099 on.
+    // Output tokens cost twice as much from now on, and nothing from 2099 on.
     expect(await newCard({ outputPer1mTokens: "60" })).toMatchObject({ body: { version: 2 } });
     const future = { effective_from: "2099-01-01T00:00:00Z" };
     expect(await newCard({ outputPer1mTokens: "0" }, future)).toMatchObject({
@@ -229,7 +230,7 @@ describe("rate cards", () => {
   test("never change the past", async () => {
     const past = await newCard({}, { effective_from: "2020-01-01T00:00:00Z" });
     expect(past).toMatchObject({ status: 409, body: { error: { param: "effective_from" } } });
-    // The next version, from 2098 on, revokes what was announced for 2099.
+    // Version 4, from 2098 on, revokes the version that was announced for 2099.
     const taken = await newCard({}, { effective_from: "2098-01-01T00:00:00Z" });
     expect(taken).toMatchObject({ status: 201, body: { version: 4 } });
     expect(await tenant.user.get("/api/billing/rates")).toMatchObject({ version: 2 });
@@ -241,7 +242,7 @@ describe("rate cards", () => {
     const { entries } = await forge.admin.get<{ entries: { action: string; subject: string }[] }>(
       "/api/audit-log",
     );
-    // In addition to the log entries of the admin's requests.
+    // Leave out the entries of the admin's requests.
     const changes = entries.filter(({ action }) => action !== "admin_request");
     expect(changes.map(({ action, subject }) => [action, subject])).toEqual([
       ["rate_card_added", "research:4"],
@@ -261,7 +262,7 @@ describe("rate cards", () => {
     });
     expect(upload.status).toBe(201);
     const { artifact_id: id } = (await upload.json()) as { artifact_id: string };
-    // As if the artifact and the card had existed since the middle of February 2024.
+    // Backdate the artifact to the middle of February 2024, and the rate card to before that.
     const { pool } = forge.ctx;
     await execute(pool, "delete from storage_changes where user_id = 'research'");
     const since =
@@ -307,7 +308,7 @@ describe("rate cards", () => {
     expect(march.estimated_invoice).toMatchObject({
       ...{ total_usd: 2, lines: [{ kind: "storage", job_type: null, amount_usd: 2 }] },
     });
-    // A closed month stays, even if the artifact and the prices change.
+    // A closed month does not change, even if the stored bytes do.
     await forge.ctx.pool.query("update storage_changes set bytes = 0, byte_seconds = 0");
     expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
     // Tenants with a per-job rate card don't pay for storage.

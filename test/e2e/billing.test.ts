@@ -14,7 +14,6 @@ import { AUDIT, backdateStart, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
-/** Bills for what workers report, do, and fail to do. */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -53,7 +52,7 @@ describe("a worker that lies", () => {
     });
     expect(record.flags).toEqual(["gpu_hours_over_measured"]);
     expect(record.total_cost_usd).toBeCloseTo((attempt?.gpu_hours_measured ?? 0) * 2.5, 6);
-    // Its manifest has the billed number.
+    // The artifact's manifest has the billed number.
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
       `/api/jobs/${record.job_id}/artifacts`,
     );
@@ -204,7 +203,7 @@ test("failed attempts are shown; those that the operator configured are billed",
     "1 GPU hours x 2.50 + 2 GPU hours x 2.50 + 4 GPU hours x 2.50 = 17.5 USD",
   );
 
-  // A cancelled one is not billed.
+  // A cancelled job is not billed.
   const cancelled = await forge.user.submit(...TRAIN);
   const job = await worker.take();
   await backdateStart(forge, job, 3);
@@ -254,7 +253,7 @@ test("the summary has tags and pipelines, and an invoice and a CSV with the same
   const [header = "", ...rows] = (await response.text()).trimEnd().split("\r\n");
   expect(header.split(",").slice(0, 4)).toEqual(["line_id", "created_at", "job_id", "job_type"]);
   const cost = header.split(",").indexOf("cost_usd");
-  // No earlier field contains a comma.
+  // Splitting at commas works, because no earlier field contains one.
   const costs = rows.map((row) => Math.round(Number(row.split(",")[cost]) * 1e6));
   expect(costs.reduce((sum, one) => sum + one, 0)).toBe(total);
   const row = rows.find((one) => one.includes(record.job_id));

@@ -69,7 +69,7 @@ test("a machine gets the given full commit, although the branch has moved on", a
 test("a different commit from the server is refused", async () => {
   const pinned = git("rev-parse", "HEAD");
   const other = commit();
-  // A server, or a proxy in between, that answers with another commit.
+  // Simulate a git server, or a proxy, that answers with another commit.
   const fake = join(folder, "bin");
   mkdirSync(fake);
   const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
@@ -86,7 +86,7 @@ slowTest(
   "packages are installed from the repository's lock files, and a package with another hash is refused",
   async () => {
     for (const lock of ["runtime", "train"]) write(`requirements/${lock}.txt`, "");
-    // A package of this machine, as the test must not need the network.
+    // A local package, because the test must not need the network.
     mkdirSync(join(folder, "wheels"));
     writeFileSync(join(folder, "wheels", "tiny-1.0-py3-none-any.whl"), "not what was locked");
     const hash = "0".repeat(64);

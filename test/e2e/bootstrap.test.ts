@@ -1,3 +1,5 @@
+/** A machine becomes a worker. Failures of each step and of the server are in test/slow. */
+
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +18,6 @@ import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/** A machine becomes a worker. Failures of each step and of the server are in test/slow. */
 const machine = new Machine();
 
 beforeAll(async () => {
@@ -120,8 +121,7 @@ describe("the life cycle of one machine", () => {
     expect(failed.status_reason).toMatch(/can't log in with this key/);
     const handle = machine.forge.ctx.temporal.workflow.getHandle(bootstrapWorkflowId(machine.id));
     expect(await inspectHistory("bootstrap-failed", handle)).not.toContain("can't log in");
-    // The waiting job does not fail: another machine may register. The API caches its reason for a
-    // moment.
+    // The waiting job does not fail, because another machine may register.
     await waitFor("its job to be pending again", () =>
       maybeOne(
         machine.forge.ctx.pool,
@@ -232,7 +232,8 @@ describe("the life cycle of one machine", () => {
       expect(failed.status_reason).toMatch(
         `the host's key is ${machine.sshd.hostKey}, not SHA256:`,
       );
-      // It has been silent since before. This must not hide why it is out of service.
+      // The worker has been silent since its agent stopped. Marking it dead must not hide why it is
+      // out of service.
       const { pool } = machine.forge.ctx;
       const [heard] = await all<{ seq: number }>(
         pool,

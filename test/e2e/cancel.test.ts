@@ -82,7 +82,7 @@ describe("cancel of a job that", () => {
     expect(await worker.ask()).toEqual({ job_id: null, commands: [command] });
     const metrics = { rows_processed: 10, gpu_hours: 0.5 };
     expect((await worker.fail(job, { error: "stopped", metrics })).status).toBe(200);
-    // The same result again is accepted again; a different one is too late.
+    // The same result is accepted again. A different result is too late.
     expect((await worker.fail(job, { error: "stopped", metrics })).status).toBe(200);
     expect((await worker.complete(job)).status).toBe(409);
     expect(await forge.user.job(jobId)).toMatchObject({ ...CANCELLED, attempts: 1 });

@@ -1,9 +1,10 @@
+/** Whether a server with the variables of docker-compose.yml sets up machines over SSH. */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { type Forge, startForge } from "../support/forge";
 
-/** Whether a server with the variables of docker-compose.yml sets up machines over SSH. */
 let forge: Forge | undefined;
 
 afterEach(async () => {
@@ -21,7 +22,7 @@ function composeVariables(given: Record<string, string>): Record<string, string>
       name,
       value.replace(/\$\{(\w+):-([^}]*)\}/g, (_, from, otherwise) => given[from] || otherwise),
     ]);
-  // Otherwise the test's stack sets an address.
+  // Empty, because otherwise the test's stack sets an address.
   return { FORGE_PUBLIC_URL: "", ...Object.fromEntries(variables) };
 }
 
@@ -53,7 +54,7 @@ test("by default it does not, and the error names the missing setting", async ()
 
 test("with a public address it does, from its own files", async () => {
   forge = await startForge(composeVariables({ FORGE_PUBLIC_URL: "https://forge.example.org" }));
-  // Needs no repository, only a key for the machine.
+  // Setting up a machine needs no repository, only a key for the machine.
   expect(await register(forge)).toMatchObject({
     status: 400,
     body: { error: { param: "ssh_key_path", message: expect.stringContaining("no key file") } },

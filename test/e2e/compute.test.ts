@@ -1,3 +1,5 @@
+/** The reference handlers of all six types in sequence, on a CPU, through the control plane. */
+
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +19,6 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
 import { slowTest } from "../support/slow";
 
-/** The reference handlers of all six types in sequence, on a CPU, through the control plane. */
 let forge: Forge;
 
 const TEACHER = "builtin:sums";
@@ -71,7 +72,7 @@ const training = () => ({
   params: { checkpoint_every_s: 1, lr: LR },
 });
 
-/** Calls the deployment's own address, wherever it runs. */
+/** Calls the deployment's stable address. */
 async function ask(deploymentId: string, question: string): Promise<string> {
   const url = `${forge.stack.apiUrl}/api/deployments/${deploymentId}/v1/chat/completions`;
   const response = await fetch(url, {
@@ -117,7 +118,7 @@ slowTest(
       const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
       return [...agentLog.matchAll(/checkpoint \S+ uploaded/g)].length;
     };
-    // Kept from the training before this one.
+    // Checkpoints that the previous training uploaded.
     const keptBefore = keptByAgent();
     const { job_id } = await forge.user.submit("train", training());
     const kept = await waitFor(
@@ -159,7 +160,7 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
     `${forge.stack.apiUrl}/api/artifacts/${made.trained}/files/metrics.json`,
     { headers: { "x-service-api-key": forge.stack.keys.userKey } },
   );
-  // CPU time of its thread, as other tests run on the same cores.
+  // CPU time of the training's thread, because other tests run on the same cores.
   const times = (await metrics.json()) as { training_cpu_seconds: number };
   expect(times.training_cpu_seconds).toBeGreaterThan(0);
   expect(times.training_cpu_seconds).toBeLessThan(MAX_TRAINING_S);
@@ -215,7 +216,8 @@ slowTest(
 );
 
 /**
- * Creates an unexpected deployment of the agent, as for an attempt that was lost to another worker.
+ * Creates an unexpected deployment of the agent, like one of an attempt that was lost to another
+ * worker.
  * @returns its folder.
  */
 function addUnexpectedDeployment(deploymentId: string): string {
@@ -264,7 +266,7 @@ test("all results form one graph of verifiable artifacts; a flipped byte is dete
   expect(new Set(jobs)).toEqual(
     new Set(["generate", "audit", "distill", "train", "evaluate", "deploy"]),
   );
-  // From the first dataset to the deployment along the edges.
+  // Follow the edges from the first dataset. They must reach every artifact.
   const reached = new Set(
     artifacts
       .filter(({ kind }) => kind === "raw_dataset")

@@ -1,7 +1,8 @@
+/** How the server serves the dashboard's files. Its behaviour in a browser is in test/browser. */
+
 import { brotliDecompressSync } from "node:zlib";
 import { type Forge, startForge } from "../support/forge";
 
-/** How the server serves the dashboard's files. Its behaviour in a browser is in test/browser. */
 let forge: Forge;
 
 beforeAll(async () => {

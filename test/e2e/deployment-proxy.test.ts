@@ -1,3 +1,7 @@
+/**
+ * The stable address of a deployed model: what is forwarded, what is not, and how it is streamed.
+ */
+
 import {
   type ClientRequest,
   createServer,
@@ -18,9 +22,6 @@ import type { ServingWorker } from "../support/serving-worker";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/**
- * The stable address of a deployed model: what is forwarded, what is not, and how it is streamed.
- */
 let forge: Forge;
 let worker: ServingWorker;
 let model: ModelServer;
@@ -267,7 +268,7 @@ test("a body may be large, up to a limit", async () => {
   declared.flushHeaders();
   expect((await answerTo(declared)).statusCode).toBe(413);
   declared.on("error", () => undefined).destroy();
-  // Without a declared length, it is sent until the server refuses it.
+  // A body without a declared length is sent until the server refuses it.
   const request = open("POST", `${deployment.url}/files`);
   const answer = answerTo(request);
   const objected = answer.then(() => true);
@@ -359,7 +360,7 @@ describe("addresses", () => {
     const asked = await ask("/models");
     expect([asked.status, codeOf(asked)]).toEqual([503, "deployment_unavailable"]);
     expect(asked.headers.get("retry-after")).toBeTruthy();
-    // The target is only for the operator's log.
+    // Only the operator's log names the target.
     expect(asked.text).not.toMatch(/169\.254|passwd|5432/);
   });
 });
@@ -381,7 +382,8 @@ describe("a worker that reports a server that is not its own", () => {
       asked.push(`${request.url} ${request.headers.authorization}`);
       response.end("{}");
     });
-    // On the same machine, at an address that the operator allows, but not the worker's.
+    // Listens on the same machine, at an address that the operator allows and that is not the
+    // worker's.
     await new Promise<void>((resolve) => neighbour.listen(0, "127.0.0.2", resolve));
   });
 

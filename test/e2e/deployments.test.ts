@@ -1,3 +1,7 @@
+/**
+ * The life of a deployed model over real HTTP: its workers die, stop reporting it, or get commands.
+ */
+
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import {
@@ -15,9 +19,6 @@ import { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 import type { DispatchedJob } from "../support/test-worker";
 
-/**
- * The life of a deployed model over real HTTP: its workers die, stop reporting it, or get commands.
- */
 let forge: Forge;
 const workers = new ServingWorkers();
 const made: string[] = [];
@@ -71,7 +72,7 @@ test("it is active after its result, and its address answers", async () => {
     stopped_at: null,
     trouble: null,
   });
-  // From then on it can be stopped.
+  // The deployment exists, and can be stopped, from the job's end on.
   expect(one.created_at).toBe((await forge.user.job(one.job_id)).completed_at);
   expect(await ask(one.url)).toEqual({ status: 200, model: "a1" });
   const { deployments } = await forge.user.get<{ deployments: Deployment[] }>(
@@ -171,7 +172,8 @@ test("a failed placement is retried with growing delays, and the deployment show
     status: "active",
     trouble: expect.stringContaining("out of luck"),
   });
-  // The deployment is read before its placements.
+  // Wait for both conditions: the API reads a deployment before its placements, so `trouble` may be
+  // older.
   const after = await until(forge.user, one.deployment_id, "on f2", (now) => {
     return serving(now).join() === "f2" && now.trouble === null;
   });
@@ -200,7 +202,7 @@ test("it has as many servers as requested, each on its own worker; more while wo
     models.add((await ask(one.url)).model);
     return models.size === 3;
   });
-  // One of the servers is gone, and its worker does not know yet: the others get the requests.
+  // One server is gone and its worker does not know it yet: the other servers get the requests.
   const broken = workers.all[0]?.served.get(id);
   await broken?.stop();
   for (let n = 0; n < 10; n++) expect((await ask(one.url)).status).toBe(200);
@@ -248,12 +250,12 @@ test("as a teacher it resolves to its current server, while it has one", async (
     await untilEnded(forge.user, job.job_id);
     return job.inputs.find(({ param }) => param === "teacher");
   };
-  // It serves, and gets no other jobs.
+  // Worker t1 keeps serving the deployment, but gets no other jobs.
   await execute(forge.ctx.pool, "update workers set draining = true where worker_id = 't1'");
   expect(await teacherOf()).toMatchObject({ inference_url: one.inference_url });
   await first.die();
   await until(forge.user, id, "lost", ({ inference_url: url }) => url === null);
-  // The reader is assigned the deployment, too.
+  // Forge places the deployment on the reader.
   const again = await reader.take();
   expect(again).toMatchObject({ job_type: "deploy", output_ids: { deployment_id: id } });
   const second = await forge.worker("reader-2");

@@ -35,7 +35,7 @@ interface Ticket {
 const ticketFor = (api: ApiClient = forge.user, path = "raw.jsonl"): Promise<Ticket> =>
   api.post<Ticket>(`/api/artifacts/${dataset}/tickets`, { path });
 
-/** As a browser follows a link: without a key. */
+/** Follows a link like a browser, without a key. */
 const follow = (url: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${forge.stack.apiUrl}${url}`, { headers });
 
@@ -63,7 +63,7 @@ test("a ticket is a link to one file for a minute, as an attachment", async () =
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   expect(headers.get("content-security-policy")).toContain("sandbox");
   expect(headers.get("cache-control")).toBe("no-store");
-  // An interrupted browser resumes.
+  // A browser can resume an interrupted download.
   const rest = await follow(ticket.url, { range: "bytes=13-" });
   expect([rest.status, await rest.text()]).toEqual([206, ROWS.slice(13)]);
   expect((await follow(ticket.url, { range: "bytes=999-" })).status).toBe(416);
@@ -91,7 +91,7 @@ test("an expired, changed or missing ticket is refused", async () => {
   expect((await follow("/api/downloads")).status).toBe(400);
   await execute(forge.ctx.pool, "update download_tickets set expires_at = now()");
   await expectRefused(url);
-  // Creating another one deletes it.
+  // Creating another ticket deletes the expired one.
   await ticketFor();
   expect(await all(forge.ctx.pool, "select from download_tickets")).toHaveLength(1);
 });
@@ -134,7 +134,7 @@ test("another tenant gets no ticket, and only existing files have one", async ()
       body: { error: { code: "file_not_found" } },
     });
   }
-  // An admin's ticket is for the tenant's artifact.
+  // An admin can create a ticket for a tenant's artifact.
   const admins = await forge.admin.post<Ticket>(`/api/artifacts/${own}/tickets`, {
     path: "raw.jsonl",
   });

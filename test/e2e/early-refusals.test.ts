@@ -1,13 +1,14 @@
+/**
+ * Requests that are refused before their body has arrived. The client sends the whole body before
+ * it reads, and must get the response, not a broken pipe.
+ */
+
 import { connect, type Socket } from "node:net";
 import { deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
-/**
- * Requests that are refused before their body has arrived. The client sends the whole body before
- * it reads, and must get the response, not a broken pipe.
- */
 let forge: Forge;
 let worker: ServingWorker;
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(SIZE / 2),
     FORGE_MAX_LOG_BYTES: String(MEBIBYTE),
-    // No new token between the last ping and the upload.
+    // So slow that no token is added between the last ping and the upload.
     FORGE_RATE_LIMIT_PER_MINUTE: "1",
     FORGE_RATE_LIMIT_BURST: String(BURST),
   });

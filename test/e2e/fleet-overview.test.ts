@@ -55,7 +55,7 @@ test("workers are filtered by status, GPU and text", async () => {
 test("the fleet is counted by status and GPU", async () => {
   await tenant.worker("big-1").heartbeat({ gpu: { util: 80, mem_used: 60, mem_total: 640 } });
   await tenant.worker("small-1").heartbeat({ gpu: { util: 20, mem_used: 4, mem_total: 24 } });
-  // In error: its report is not counted.
+  // The report of a worker in error is not counted.
   await tenant.worker("big-2").heartbeat({
     status: "error",
     gpu: { util: 100, mem_used: 1, mem_total: 320 },
@@ -97,7 +97,7 @@ test("a drained worker gets jobs again when it is undrained", async () => {
     body: { draining: false, status: expect.any(String) },
   });
   await own.take();
-  // Repeated, and for a worker that never drained: no effect.
+  // A repeated undrain has no effect. Another tenant's worker is not found.
   expect((await user.call("POST", "/api/workers/leaving/undrain")).status).toBe(200);
   expect((await user.call("POST", "/api/workers/big-1/undrain")).status).toBe(404);
   const { entries } = await user.get<{ entries: { action: string }[] }>("/api/audit-log");
@@ -167,7 +167,7 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
       forge.ctx.pool,
       "select avg(util) as util, sum(heartbeats)::int as heartbeats from worker_samples where worker_id = 'silent'",
     );
-  // In one minute, unless it ended in between.
+  // All heartbeats are counted, also if a minute ends between them.
   expect((await kept())?.heartbeats).toBe(4);
   // The slot of a day ago is this minute's slot, so it is overwritten.
   await execute(
@@ -183,7 +183,7 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     forge.ctx.pool,
     "update worker_samples set at = at - interval '2 days' where worker_id = 'silent'",
   );
-  // The samples of a living worker are overwritten instead.
+  // The samples of a living worker are not deleted but overwritten.
   expect(await deleteOldSamples(forge.ctx.pool, 10)).toBe(0);
   await execute(
     forge.ctx.pool,

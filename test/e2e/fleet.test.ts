@@ -121,7 +121,7 @@ describe("decommission", () => {
     expect(dispatched).toMatchObject({ job_id, attempt: 2 });
     await heir.complete(dispatched);
     await untilEnded(forge.user, job_id);
-    // Restarted on purpose.
+    // Registering again returns a decommissioned worker to service.
     expect((await worker.register()).status).toBe(201);
     expect((await show("x-busy")).status).toBe("idle");
   });
@@ -165,7 +165,7 @@ describe("error", () => {
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // Longer than an unresponsive worker is tolerated.
+    // Waits longer than the time after which a worker that does not poll is set to error.
     const poll = waiting.next(6);
     const often = await forge.worker("e-often");
     often.startHeartbeats();

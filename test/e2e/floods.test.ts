@@ -1,13 +1,14 @@
+/**
+ * More requests than an honest client sends. The server limits how many it begins, holds and
+ * answers.
+ */
+
 import { connect, type Socket } from "node:net";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { mintKey } from "../../services/accounts/key-text";
 import { type Forge, startForge } from "../support/forge";
 
-/**
- * More requests than an honest client sends. The server limits how many it begins, holds and
- * answers.
- */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -58,8 +59,7 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each list shows the submissions before it; the responses to the submissions follow the first
-  // two.
+  // Each part is a list and the response to the submission after it: 0 + 1, 1 + 1 and 2 + 0 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 
@@ -75,7 +75,8 @@ test("a worker's pipelined polls wait one at a time", async () => {
     return limits.some(({ name, used }) => name === "waiting_requests" && used === 1);
   };
   await waitFor("the first to wait", waiting);
-  // A new poll of the worker ends the waiting one. If all had begun, each would have ended another.
+  // A new poll of a worker ends the waiting one. If all ten had begun, nine would have been
+  // answered by now.
   expect(await worker.next(0)).toBeUndefined();
   await waitFor("its answer", () => statuses(read()).length > 0);
   await waitFor("the second to wait", waiting);
@@ -104,7 +105,8 @@ test("a client that reconnects after each cut is cut some hundred times a second
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // A burst, the rate, and for each loop the connection that waited longest.
+  // Bound: the burst (20), the rate (20 a second), and one connection per loop (40) and second,
+  // because no connection is held longer than a second.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
@@ -124,7 +126,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // A burst, the rate, and the requests that waited longest.
+  // Bound: the burst (20), the rate (20 a second), and the 100 waiting requests that pass each
+  // second because they have waited longest.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });

@@ -1,3 +1,5 @@
+/** The `forge` command against a real stack: in a terminal, and as in its documentation. */
+
 import { execFile } from "node:child_process";
 import {
   chmodSync,
@@ -17,7 +19,6 @@ import { type Forge, startForge } from "../support/forge";
 import { Crew } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 
-/** The `forge` command against a real stack: in a terminal, and as in its documentation. */
 let forge: Forge;
 let python: string;
 let crew: Crew | undefined;

@@ -1,3 +1,8 @@
+/**
+ * Many deployments that could grow, and many idle workers. Rows are written with SQL, without a
+ * server.
+ */
+
 import pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
@@ -11,10 +16,6 @@ import { Courier } from "../../services/outbox/courier";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 
-/**
- * Many deployments that could grow, and many idle workers. Rows are written with SQL, without a
- * server.
- */
 const DEPLOYMENTS = 250;
 const WORKERS = 2_000;
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
-  // Without the artifacts that deployments reference.
+  // Inserts deployments without the artifacts that they reference.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,
@@ -102,7 +103,7 @@ test("workflows are woken while the sweep of placements waits for a lock", async
   };
   const ctx = { ...forge.ctx, temporal } as unknown as Context;
   const components = [new PlacementSweep(ctx), new Courier(ctx, deploymentTopic(ctx))];
-  // Then no sweep can look for idle workers.
+  // Lock `workers`, so that no sweep can look for idle workers.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   await holder.query("begin; lock table workers in access exclusive mode");

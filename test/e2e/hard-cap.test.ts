@@ -55,7 +55,7 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
       details: { cap_usd: 5.1, spent_usd: 0, committed_usd: 5, expected_usd: 0.2 },
     });
   }
-  // From four fifths of the cap on: the sums 4.20, 4.40, 4.60, 4.80 and 5.00.
+  // Submissions warn from four fifths of the cap on: at the sums 4.20, 4.40, 4.60, 4.80 and 5.00.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
   await doJobs(user, hand, 25, { rows_processed: ROWS });
@@ -112,7 +112,7 @@ test("jobs that cost more than estimated exceed the cap by the running jobs only
     remaining_usd: 0,
   });
   await setCap(user, 650);
-  // Estimated by the last ones: 100 USD each.
+  // The last evaluations cost 100 USD each, so the next one is estimated at 100 USD.
   expect((await submit()).accepted.length).toBe(1);
   await doJobs(user, hand, 1, { samples_evaluated: 100 });
   const { entries } = await user.get<{ entries: object[] }>("/api/audit-log");
@@ -152,7 +152,8 @@ slowTest(
     const job = await hand.take();
     await forge.stack.temporalWorker?.kill();
     await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
-    // Its bill exists and it is not active yet, as if its process had been killed in between.
+    // Bill the deployment without activating it, as if the Temporal worker had been killed in
+    // between.
     const attempt = { jobId, attempt: 1, requestId: "r" };
     await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
     expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);

@@ -1,3 +1,9 @@
+/**
+ * Replays histories recorded from the real server with today's workflow code: a change that would
+ * break running jobs fails here. RECORD_HISTORIES=1 records the histories of
+ * a new release.
+ */
+
 import { DefaultLogger, Runtime } from "@temporalio/worker";
 import { deploymentWorkflowId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
@@ -14,10 +20,6 @@ import {
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
-/**
- * Replays histories recorded from the real server with today's workflow code: a change that would
- * break running jobs fails here. RECORD_HISTORIES=1 records those of a new release.
- */
 beforeAll(() => {
   Runtime.install({ logger: new DefaultLogger("ERROR") });
 });

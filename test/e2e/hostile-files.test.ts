@@ -82,7 +82,7 @@ const server = (): { pid: number; peakMb: number } => {
   return { pid, peakMb: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 };
 };
 
-/** Generated before the measurement, because that takes this process's own time. */
+/** Generated before the measurement, because generating them keeps this process busy. */
 const FILES = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
 
 test("files built to harm stop no server, and delay no other tenant's request", async () => {
@@ -96,7 +96,7 @@ test("files built to harm stop no server, and delay no other tenant's request", 
       );
     }
   });
-  // One of them is a valid table, apart from its effect on a regular expression.
+  // 201: the CSV cell of digits and an x is a valid table that is only slow to match.
   expect(new Set(statuses)).toEqual(new Set([400, 201]));
   expect(worst).toBeLessThan(1_000);
   const after = server();
@@ -107,8 +107,7 @@ test("files built to harm stop no server, and delay no other tenant's request", 
 test("a job that uploads such files completes, and its manifest says that they were not read", async () => {
   const worker = await forge.worker("w");
   const before = server();
-  // The reader is the same. One file of each of two formats shows that the end of a job uses it,
-  // too.
+  // Jobs use the same reader as uploads. One file of each of two formats is enough to show that.
   const hostile = ["parquet", "jsonl"].flatMap((kind) =>
     FILES.filter(({ format }) => format === kind).slice(0, 1),
   );

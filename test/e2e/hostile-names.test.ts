@@ -1,3 +1,5 @@
+/** Path-traversal names at every place that takes a name. */
+
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -10,12 +12,11 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Path-traversal names at every place that takes a name. */
 let forge: Forge;
 let worker: TestWorker;
 let job: DispatchedJob;
 
-/** For each of four places; no name is used twice. */
+/** Number of names that each of the four places gets. No name is used twice. */
 const NAMES = process.env.TEST_SLOW ? 2_600 : 100;
 
 beforeAll(async () => {
@@ -24,7 +25,6 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_BURST: "100000",
   });
   worker = await forge.worker("w");
-  // This takes longer than the heartbeat time-out.
   worker.startHeartbeats(2_000);
   await forge.user.submit("audit", AUDIT);
   job = await worker.take();
@@ -81,7 +81,7 @@ const ENDS = [
   ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part",
 ];
 
-/** Sent unchanged in the request line: no byte is escaped. */
+/** Sent unchanged in the request line, except for spaces and bytes beyond ASCII. */
 const hostileName = fc.oneof(
   fc
     .tuple(
@@ -111,7 +111,7 @@ function raw(
   body?: string,
 ): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(forge.stack.apiUrl);
-  // A request line has no spaces and no bytes beyond ASCII, so only those are escaped.
+  // A request line has no spaces and no bytes beyond ASCII, so only these are escaped.
   const line = path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
   return new Promise((resolve, reject) => {
     const sent = request(

@@ -1,3 +1,5 @@
+/** The invariant check finds faults: each test creates one fault, and repairs it. */
+
 import { buffer } from "node:stream/consumers";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { IMPOSSIBLE_DEPLOYMENTS } from "../../dev/deployment-invariants";
@@ -7,7 +9,6 @@ import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** The invariant check finds faults: each test creates one fault, and repairs it. */
 let forge: Forge;
 let jobId: string;
 let artifactId: string;

@@ -7,7 +7,7 @@ import { startServersOnly } from "../support/server-process";
 import type { TestStack } from "../support/test-stack";
 
 /**
- * Counted rather than timed, so that a change that makes a job more expensive fails on any machine.
+ * Bounds for counts, not for times: a change that makes a job more expensive fails on any machine.
  * The bounds are slightly above the counts of November 2026, which are in the comments. Lower both
  * after an improvement.
  */

@@ -11,7 +11,6 @@ import { pathsBelow } from "../support/paths-below";
 import { createTenant } from "../support/tenants";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Log, uploads, checkpoints and inputs of a running attempt, over HTTP. */
 const MAX_LOG = 100_000;
 let forge: Forge;
 let worker: TestWorker;
@@ -202,7 +201,7 @@ describe("an upload", () => {
     const bytes = "what was sent before the server died";
     const headers = { "x-checksum-sha256": sha256(bytes) };
     expect((await put(job, "kept.bin", bytes, headers)).status).toBe(201);
-    // As left by a server that died right after the file got its name.
+    // Set the state that a server leaves if it dies right after the file got its name.
     await execute(
       forge.ctx.pool,
       `update attempt_files set movers = 1, moving_until = now() + interval '15 minutes'
@@ -236,7 +235,7 @@ describe("an upload", () => {
     expect((await ask()).body).toMatchObject({ received: 20_000 });
     const gap = await part(30_000, 50_000);
     expect([gap.status, gap.headers.get("range")]).toEqual([416, "bytes=0-19999"]);
-    // The same part twice, and an overlapping one.
+    // Send the first part again, and then an overlapping one.
     expect((await part(0, 20_000)).body).toMatchObject({ received: 20_000 });
     expect(await part(10_000, 50_000)).toMatchObject({
       status: 201,
@@ -275,7 +274,7 @@ describe("an upload", () => {
         range.includes("*") ? "bytes */12" : "bytes 0-5/12",
         range.includes("*") ? "" : "twelve",
       );
-      // As left by a server that ends while it reads the file once more.
+      // Set the state that a server leaves if it ends while it reads the file once more.
       const name = `artifact-${sha256(range.includes("*") ? "asked" : "again")}-12`;
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, name), "twelve bytes");
@@ -419,7 +418,7 @@ test("an unexpected deployment of a worker is stopped, and only that", async () 
   const commandsFor = async (...deployments: (string | undefined)[]): Promise<unknown> =>
     (await worker.heartbeat({ deployments, job_id: job.job_id })).commands;
   const stopped = [{ type: "stop_deployment", deployment_id: "dep_stray" }];
-  // It is healthy, and its result is on the way.
+  // The job's own deployment is healthy and its result is still to come, so it must not be stopped.
   expect(await commandsFor(own, "dep_stray")).toEqual(stopped);
   await worker.complete(job);
   await untilEnded(forge.user, job.job_id);

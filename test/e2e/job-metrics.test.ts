@@ -77,7 +77,7 @@ test("only the reports of the worker that runs the attempt are kept", async () =
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(await countOf(job.job_id)).toBe(0);
   await worker.complete(job);
-  // The attempt has ended.
+  // A report after the attempt's end is not written.
   expect(await writeMetrics(forge.ctx.pool, [{ ...report, worker_id: "honest" }])).toBe(0);
 });
 

@@ -44,7 +44,7 @@ describe("job_result", () => {
     const zombie = await forge.worker("w-zombie");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const lost = await zombie.take();
-    // No heartbeats: after 8 s it is marked dead and the job is queued again.
+    // Without heartbeats, the first worker is marked dead after 8 s, and the job is queued again.
     const heir = await forge.worker("w-heir");
     heir.startHeartbeats();
     const dispatched = await heir.take();

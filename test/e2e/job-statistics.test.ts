@@ -53,7 +53,7 @@ const job = fc.record({
 
 type Times = { created: number; started: number | null; ended: number | null; completes: boolean };
 
-/** A job may end without a start, start, or neither. */
+/** A job may have ended without a start, have started, or still wait. */
 function timesOf({ created, waited, ran, starts, completes }: GivenJob): Times {
   const left = waited === null ? null : created + waited;
   const started = starts ? left : null;
@@ -180,7 +180,7 @@ test("jobs are counted by status, type, error and waiting reason", async () => {
   await seedJobs(forge.ctx.pool, [
     { job_id: "job_recent", user_id: "counted", status: "completed", completed_at: hoursAgo(2) },
     { job_id: "job_old", user_id: "counted", status: "completed", completed_at: hoursAgo(30) },
-    // Neither queued nor running: its last attempt has ended.
+    // Like a job between two attempts: neither queued nor running.
     { job_id: "job_between", user_id: "counted", created_at: hoursAgo(1) },
   ]);
   const none = {

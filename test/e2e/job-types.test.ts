@@ -129,7 +129,7 @@ describe("a job of each type", () => {
       distill: 1.2,
       train: 5,
       evaluate: 0.8,
-      // Live, for the moments since then.
+      // The deployment accrues from its start until now.
       deploy: expect.closeTo(0, 3),
     });
     expect(summary.total_cost_usd).toBeCloseTo(8.8, 3);

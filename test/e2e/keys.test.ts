@@ -7,7 +7,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
-/** A second process, as a load balancer may choose. */
+/** A second API process, as behind a load balancer. */
 let otherUrl: string;
 
 beforeAll(async () => {
@@ -86,7 +86,7 @@ test("a worker key created by an admin registers shared workers", async () => {
   );
   const seen = { shared: true, ssh_host: "192.0.2.7" };
   expect(await forge.admin.get("/api/workers/for-all")).toMatchObject(seen);
-  // Its users see the worker without its owner's address, and may not change it.
+  // Other tenants see the shared worker without its address, and may not change it.
   const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
   expect(workers).toContainEqual(
     expect.objectContaining({ worker_id: "for-all", shared: true, ssh_host: null }),
@@ -125,7 +125,7 @@ test("its last use is recorded once a minute", async () => {
     [key_id],
   );
   await waitFor("another note", async () => {
-    // A key that was just looked up is cached.
+    // Repeated, because a request with a cached key records no use.
     await withKey(key).get("/api/auth/ping");
     return Date.parse((await noted()) ?? "") >= Date.parse(first);
   });
@@ -160,7 +160,7 @@ test("revoking ends a key at once: requests, streams and waiting polls, in every
     return row?.count === 2;
   });
   for (const { key_id } of [worker, watcher]) {
-    // For all keys, in one process.
+    // Revoke both keys in the other process only. The polls and streams of both processes must end.
     const answer = await withKey(forge.stack.keys.userKey, otherUrl).call(
       "DELETE",
       `/api/auth/api-keys/${key_id}`,
@@ -196,7 +196,7 @@ test("a poll whose key was revoked without a notification gets no job", async ()
       "select from workers where worker_id = 'behind' and available_until > now()",
     ),
   );
-  // No notification, as if it was lost on the way.
+  // Revoke the key without a notification, as if the notification had been lost.
   await execute(forge.ctx.pool, "update api_keys set revoked_at = now() where key_id = $1", [
     key_id,
   ]);

@@ -1,3 +1,5 @@
+/** Uploads and downloads a file much larger than the server's allowed memory. */
+
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -10,7 +12,6 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
-/** Uploads and downloads a file much larger than the server's allowed memory. */
 const MEBIBYTE = 1024 * 1024;
 const SIZE_MIB = process.env.TEST_SLOW ? 2_048 : 128;
 const WARM_UP_MIB = 16;

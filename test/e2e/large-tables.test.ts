@@ -1,3 +1,8 @@
+/**
+ * Costs that must not grow with the tables. Rows are written with SQL in a real Postgres, without a
+ * server.
+ */
+
 import { WorkflowNotFoundError } from "@temporalio/client";
 import pg from "pg";
 import { jobWorkflowId } from "../../core/workflow-ids";
@@ -15,10 +20,6 @@ import { Retention } from "../../services/retention";
 import { Reconciler } from "../../services/temporal/reconciler";
 import { type Database, openDatabase } from "../support/database";
 
-/**
- * Costs that must not grow with the tables. Rows are written with SQL in a real Postgres, without a
- * server.
- */
 const JOBS = process.env.TEST_SLOW ? 100_000 : 10_000;
 const LOST = 5;
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
   const { pool } = forge.ctx;
   await ensureUser(pool, "ann", "ann");
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
-  // Without the pool's statement timeout, and without change events.
+  // A connection without the pool's statement timeout, which writes no change events.
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
   await db.query("set session_replication_role = replica");
@@ -41,7 +42,7 @@ beforeAll(async () => {
               'running', 1, now() - interval '1 hour'
        from generate_series(1, ${JOBS}) n`,
   );
-  // All of the same worker: its history is as long as the table.
+  // All attempts belong to one worker, so its history is as long as the table.
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
                             status, strikes, strikes_since)
@@ -92,8 +93,8 @@ test("of very many open jobs, only those without a workflow cause requests, well
   // CPU time, because other tests run at the same time. Postgres adds only a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // A sweep uses at most a fifth of the time: the next one ends after five times as long, plus 15
-  // s.
+  // The time until the next sweep ends, for 100,000 jobs: a rest of at most four times this sweep,
+  // an interval of 15 s, and the next sweep.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));
@@ -119,8 +120,8 @@ test("a strike reads nothing of its worker's history", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
-  // Without other successes, nothing resets the strikes: their cost must not grow with their
-  // number.
+  // While no other worker succeeds, the worker stays in service and collects strikes: their cost
+  // must not grow with their number.
   const size = async (): Promise<number> => {
     const [row] = await all<{ n: number }>(
       forge.ctx.pool,
@@ -135,7 +136,7 @@ test("a strike reads nothing of its worker's history", async () => {
   const before = await size();
   await strike(31, 100);
   expect(await size()).toBeLessThanOrEqual(before + 50);
-  // The last ones are taken back if their jobs fail elsewhere, too.
+  // The latest strikes are removed if their jobs fail on another worker, too.
   const counted =
     "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
   const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
@@ -156,7 +157,7 @@ test("recording a step back of the clock writes no ended job", async () => {
             'completed', 1, now(), '{}'
      from generate_series(1, 1_000) n`,
   );
-  // As they are after a step back.
+  // After a step back, `moved_at` of ended jobs is in the future.
   await execute(
     pool,
     "update jobs set moved_at = now() + interval '1 hour' where status = 'completed'",
@@ -176,7 +177,7 @@ test("very many old rows are deleted in bounded batches, and none is left after 
     `insert into idempotency (user_id, key, fingerprint, created_at)
      select 'ann', n::text, 'f', now() - interval '1 year' from generate_series(1, ${15 * JOBS}) n`,
   );
-  // Without the deployments that the last table references.
+  // Inserts deployment_requests without the deployments that they reference.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,

@@ -37,7 +37,7 @@ test("a key's rate limit holds across all processes", async () => {
   const admitted = answers.filter((answer) => answer?.status === 200).length;
   const refused = answers.filter((answer) => answer?.status === 429);
   expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200, 429]));
-  // A token lease that one process has not used up may be missing in the other.
+  // Tokens that one process has leased and not used may be missing in the other.
   expect(admitted).toBeGreaterThanOrEqual(BURST - 10);
   expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
   const [first] = refused;
@@ -83,7 +83,7 @@ test("a client that ignores refusals waits for them, and no other client waits",
   const servedMs = passed();
   const refusals = await refused;
   expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([403]));
-  // The first at once, the next ones at 20 per second, none later than a second.
+  // 20 refusals are sent at once, then 20 a second, and the rest after a second.
   const slow = refusals.filter(({ ms }) => ms >= 900);
   expect(slow.length).toBeGreaterThanOrEqual(60);
   expect(servedMs).toBeLessThan(Math.max(...slow.map(({ ms }) => ms)));
@@ -108,7 +108,7 @@ function openSocket(url: string): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-// On a separate server: opening hundreds of connections at once can delay the last ones by a
+// Uses a separate server: opening hundreds of connections at once can delay the last ones by a
 // second.
 describe("a slow request", () => {
   let hasty: Forge;

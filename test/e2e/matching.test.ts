@@ -1,3 +1,7 @@
+/**
+ * Compares the scheduler's SQL to its pure model, on random fleets and queues in a real Postgres.
+ */
+
 import fc from "fast-check";
 import pg from "pg";
 import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "../../core/fleet/matching";
@@ -18,9 +22,6 @@ import { type Database, openDatabase } from "../support/database";
 import { matchQueue, NO_NEEDS } from "../support/match-queue";
 import { slowTest } from "../support/slow";
 
-/**
- * Compares the scheduler's SQL to its pure model, on random fleets and queues in a real Postgres.
- */
 let forge: Database;
 /** One connection whose statements may take a minute. */
 let patient: pg.Pool;
@@ -78,8 +79,8 @@ type Fleet = (FleetWorker & { serves?: string | null })[];
 
 async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   const { pool } = forge.ctx;
-  // Runs a thousand times: truncating would sync files each time. Thousands of rows of the test before may take longer
-  // than a server's statements are given.
+  // Runs a thousand times, so it deletes: truncating would sync files each time. Uses `patient`,
+  // because deleting thousands of rows can exceed the server's statement timeout.
   await patient.query(
     "delete from outbox; delete from job_events; delete from attempts; delete from jobs; delete from workers",
   );
@@ -123,7 +124,7 @@ async function submit(queue: QueuedJob[]): Promise<void> {
   );
 }
 
-/** Makes shared workers busy: the matcher itself assigns one job to each. */
+/** Makes shared workers busy: assigns one job to each. */
 async function occupy(fleet: Fleet): Promise<Holding[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
@@ -218,7 +219,7 @@ test("on random fleets and queues, passes after submissions assign the same as t
         expect(await hasTaker(pool, groups)).toBe(fitting.length > 0);
         const own = await matchOnce(pool, ranked, { tenant: job.userId, groups });
         expect(own.isShared).toBe(fitting.some((each) => each.shared));
-        // As the scheduler does.
+        // Runs passes with the scheduler's scopes.
         const { pairs } = own.isShared ? await matchOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
@@ -252,7 +253,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   };
   await fillAgain();
   const group = requirementGroupOf("ann", own);
-  // Reading the groups of others takes thousands.
+  // Reading the groups of the other tenant would take thousands of blocks.
   const read = ["jobs", "attempts"];
   const blocks = async (work: Parameters<typeof blocksRead>[2]): Promise<number> =>
     await blocksRead(forge, read, work);
@@ -281,7 +282,8 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   });
   const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
   await fill([none], fleet);
-  // A pass over everything considers some of the kinds of workers. Nothing is left for another pass right after it.
+  // A full pass considers only some of the kinds of workers, so `sawAll` is false. No further pass
+  // is needed at once: `wasBlocked` is false.
   expect(await matchOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
   for (const n of [0, 7, 150, 298, 299]) {
     const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };
@@ -450,7 +452,8 @@ test("a revoked assignment no longer waits for a worker being set up", async () 
     [{ ...NO_NEEDS, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
     [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
-  // As a server of the previous release does, which does not know the attempt's flag.
+  // Set the status only, like a server of the previous release, which does not know the attempt's
+  // flag.
   await execute(pool, "update jobs set status = 'provisioning_worker'");
   expect((await matchOnce(pool, [])).pairs).toHaveLength(1);
   await execute(pool, "update attempts set state = 'queued', worker_id = null");
@@ -464,7 +467,7 @@ test("the tenants whose jobs wait for a worker being set up are found without re
   const waiting = Array.from({ length: 5_000 }, (_, n) => {
     return { ...NO_NEEDS, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
-  // Of a tenant that can't use that worker.
+  // Jobs of a tenant that can't use that worker.
   const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
   await fill(
     [...waiting, ...others],
@@ -514,7 +517,8 @@ slowTest(
     await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
     const pairs: MatchedPair[] = [];
     let slowestMs = 0;
-    // The CPU time of the only connection's process, as other tests run at the same time.
+    // Measures the CPU time of the only connection's process, because other tests run at the same
+    // time.
     const backend = await maybeOne<{ pid: number }>(patient, "select pg_backend_pid() as pid");
     const pid = backend?.pid ?? 0;
     for (;;) {

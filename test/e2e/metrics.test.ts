@@ -42,7 +42,7 @@ const until = (base: string, of: string, labels: Record<string, string>, value: 
     async () => (sampleOf(await read(base), of, labels) ?? 0) >= value,
   );
 
-/** Counts of both processes: either may be first, and on a slow machine both deliver entries. */
+/** Waits for the sum of both processes' counts, because either process may deliver an entry. */
 const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
   waitFor(`${of} to be ${value} in all`, async () => {
     const counts = [await read(api), await read(worker)].map((text) => sampleOf(text, of, labels));

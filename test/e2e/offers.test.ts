@@ -1,9 +1,10 @@
-import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
-
 /**
  * Workers that are assigned a job before they poll: right after registration, and after a result.
  */
+
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+
 let forge: Forge;
 
 beforeAll(async () => {
@@ -47,7 +48,7 @@ test("after a lost job it must poll", async () => {
   await worker.take();
   await untilEnded(forge.user, job_id);
   // Only this worker can run the next job. The job after it is assigned in a later pass, which has
-  // considered both.
+  // considered both jobs.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);
@@ -72,7 +73,7 @@ test("a worker that leaves after its result gets no job", async () => {
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);
   const other = await forge.worker("stays");
-  // The scheduler has considered both.
+  // Once the job is assigned, the scheduler has considered both workers.
   await untilStatus(forge.user, next.job_id, ["assigned"]);
   expect((await forge.user.job(next.job_id)).worker_id).toBe("stays");
   await other.complete(await other.take());

@@ -1,3 +1,5 @@
+/** An agent with its own bucket, on a real S3 server. */
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +12,6 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** An agent with its own bucket, on a real S3 server. */
 let forge: Forge;
 let s3: S3Server;
 const home = mkdtempSync(join(tmpdir(), "forge-s3-"));

@@ -1,3 +1,5 @@
+/** Agents whose ARTIFACTS_DIR is not the control plane's store. */
+
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +8,6 @@ import { download, type Manifest, manifestErrors } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { writeHandlers } from "../support/own-handlers";
 
-/** Machines whose ARTIFACTS_DIR is not the control plane's. */
 let forge: Forge;
 const folder = mkdtempSync(join(tmpdir(), "forge-own-"));
 

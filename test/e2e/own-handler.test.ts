@@ -1,3 +1,5 @@
+/** A user's own commands, as in docs/agent.md, with the real agent. */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +10,6 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
-/** A user's own commands, as in docs/agent.md, with the real agent. */
 let forge: Forge;
 const folder = mkdtempSync(join(tmpdir(), "forge-own-handler-"));
 
@@ -80,7 +81,7 @@ test("the Python handler of the documentation trains, reports and uploads its fi
 
 test("killed half-way, it continues from its last checkpoint on the next worker", async () => {
   const agentLog = (): string => readFileSync(forge.stack.logFile("agent-own"), "utf8");
-  // The job before this one has written checkpoints, too.
+  // The previous job has uploaded checkpoints, too.
   const { length: before } = agentLog();
   const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 6 });
   const keptStep = await waitFor("a checkpoint", async () => {

@@ -1,3 +1,5 @@
+/** The reasons that waiting jobs show, and the effect of the operator's own rules. */
+
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
@@ -5,7 +7,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** The reasons that waiting jobs show, and the effect of the operator's own rules. */
 let forge: Forge;
 let other: Tenant;
 
@@ -39,7 +40,7 @@ interface Reason {
   queue_position: number | null;
 }
 
-/** Waits for a reason with this code, which is up to a second old. */
+/** Waits until the job shows a reason with this code. The shown reason is up to a second old. */
 const untilReason = (api: ApiClient, jobId: string, code: string): Promise<Reason> =>
   waitFor(`${jobId} to wait for ${code}`, async () => {
     const { pending_reason } = await api.get<{ pending_reason: Reason | null }>(
@@ -141,12 +142,11 @@ test("a tenant over its share waits for tenants with fewer workers, and the reas
     /tenants that hold fewer shared workers than yours \(2\) go first/,
   );
   expect(JSON.stringify(reason)).not.toMatch(/pool-|other/);
-  // One of their jobs ends: the worker goes to the other tenant again, although its job is younger.
   const [free, job] = [...held].find(([, each]) => each.job_id === first[0]) ?? [];
   if (!free || !job) throw new Error("no worker has the first job");
   await free.complete(job);
   held.delete(free);
-  // Now both have one worker, and the older job is next.
+  // Now both tenants hold one worker, so the older job is next.
   const next = await free.take();
   expect(next.job_id).toBe(mine);
   await free.complete(next);
@@ -162,7 +162,7 @@ test("between two attempts, while Temporal is unavailable", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   forge.own("temporal").signal("SIGSTOP");
-  // Lost by the worker's new boot: only the workflow can queue the next attempt.
+  // The worker's new boot loses the attempt, and only the workflow can queue the next one.
   await worker.register(undefined, { boot_id: "another" });
   expect(await untilReason(forge.user, job_id, "between_attempts")).toMatchObject({
     message: "attempt 1 has ended; the next one is about to be queued",

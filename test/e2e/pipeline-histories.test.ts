@@ -1,3 +1,8 @@
+/**
+ * One execution for each path of a pipeline, on the real server. RECORD_HISTORIES=1 stores their
+ * histories.
+ */
+
 import { DefaultLogger, Runtime } from "@temporalio/worker";
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
@@ -13,9 +18,6 @@ import {
   usualWork,
 } from "../support/pipelines";
 
-/**
- * One execution for each path of a pipeline, on the real server. RECORD_HISTORIES=1 stores them.
- */
 let forge: Forge;
 let crew: Crew;
 
@@ -38,7 +40,7 @@ afterAll(async () => {
   }
 });
 
-/** Two steps are enough for most. */
+/** One step is enough for most paths. */
 const SHORT = {
   ...BYO_DATA,
   params: { audit: { dataset_uri: URI } },

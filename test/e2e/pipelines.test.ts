@@ -180,7 +180,7 @@ test("a step waits for an approval, which is given once and shows by whom", asyn
   const id = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["train", "deploy"] });
   const waiting = await untilPipeline(forge.user, id, ["waiting_approval"]);
   expect(statusesOf(waiting)).toMatchObject({ distill: "completed", train: "waiting_approval" });
-  // The input of its next step can't be deleted.
+  // The input of the waiting step can't be deleted.
   const { artifact_id } = await artifactOf(forge.user, stepOf(waiting, "distill").job_id ?? "");
   const kept = await forge.user.call("DELETE", `/api/artifacts/${artifact_id}`);
   expect(kept).toMatchObject({
@@ -214,7 +214,7 @@ test("a step waits for an approval, which is given once and shows by whom", asyn
     "deploy to wait",
     async () => stepOf(await readPipeline(forge.user, id), "deploy").status === "waiting_approval",
   );
-  // From Temporal, as an operator would.
+  // Approve through Temporal, as an operator may.
   const handle = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
   await expect(
     handle.executeUpdate("approve", { args: [{ step: "audit", by: "ops" }] }),
@@ -328,7 +328,8 @@ test("a cancel in Temporal's UI cancels the pipeline", async () => {
   const workflow = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
   await workflow.cancel();
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
-  // Also if a wake signal arrived while it wrote its end, and its workflow task was repeated.
+  // The workflow must close even if a wake signal arrived while it wrote its end and Temporal
+  // repeated its workflow task.
   await waitFor("its workflow to close", async () => {
     return (await workflow.describe()).status.name !== "RUNNING";
   });
@@ -547,7 +548,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   });
   expect(manifestErrors(deployed.manifest)).toEqual([]);
 
-  // With other parameters, or without reuse, it runs again.
+  // With other parameters, or without reuse, the step runs again.
   const other = { ...body, params: { ...body.params, train: { model: "m", epochs: 2 } } };
   const third = await untilPipeline(forge.user, await startPipeline(forge.user, other));
   expect(third.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);

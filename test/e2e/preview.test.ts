@@ -88,7 +88,7 @@ async function parquet(name: string, select: string): Promise<string> {
   return path;
 }
 
-/** The server's own child processes. */
+/** The server's processes that read tables. */
 function enginePids(): number[] {
   return readdirSync("/proc").flatMap((name) => {
     try {
@@ -303,9 +303,9 @@ describe("whatever the file, the server survives", () => {
   test("a reader process that is killed or hangs is replaced", async () => {
     await preview(await upload("a\n1\n", "csv"));
     const ends: [status: number, end: (pid: number) => unknown][] = [
-      // Another process may be able to read it.
+      // Killed: another process may be able to read the file.
       [200, (pid) => process.kill(pid, "SIGKILL")],
-      // It is given up after four times the limit. The file may be valid.
+      // Hangs: the server gives up after four times the limit. The file may be valid.
       [503, () => undefined],
     ];
     for (const [n, [expected, end]] of ends.entries()) {

@@ -1,10 +1,11 @@
+/** Every job shows where its log is and what its artifact came from, however it ends. */
+
 import type { ApiClient, Job } from "../../dev/api-client";
 import { deploy, servingWorker, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Every job shows where its log is and what its artifact came from, however it ends. */
 let forge: Forge;
 let worker: TestWorker;
 let user: ApiClient;
@@ -48,7 +49,7 @@ describe("a job links to its stored log", () => {
     await append(job, "first\n");
     expect((await user.job(job.job_id)).logs_uri).toBe(uriOf(job));
     expect(await append(job, "second\n", "first\n".length)).toBe(202);
-    // The worker may also keep it elsewhere and report that.
+    // A worker may also keep the log elsewhere and report that.
     await worker.complete(job, { logs_uri: "s3://own/log.txt" });
     expect((await ended(job)).logs_uri).toBe("s3://own/log.txt");
   });

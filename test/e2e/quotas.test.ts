@@ -41,7 +41,7 @@ const many = <T>(n: number, make: (n: number) => Promise<T>): Promise<T[]> =>
 
 const refused = (answers: Answer[]): Answer[] => answers.filter(({ status }) => status >= 400);
 
-/** The error of such a refusal, whichever operation returns it. */
+/** The error of a request over this cap. All operations return the same error. */
 function refusalOf(status: 409 | 429, cap: keyof typeof CAPS) {
   const variable = `FORGE_MAX_${cap.toUpperCase()}`;
   return {
@@ -87,7 +87,7 @@ test("thirty keys of a tenant share the request limit of one", async () => {
 
 test("a tenant has a maximum number of keys, even if requested at once; a revoked key frees its place", async () => {
   const tenant = await createTenant(forge, "keys");
-  // Its user key and its worker key exist already.
+  // The tenant already has a user key and a worker key.
   const answers = await many(60, () => tenant.user.call<Made>("POST", "/api/auth/api-keys", {}));
   const made = answers.filter(({ status }) => status === 201);
   expect(made).toHaveLength(CAPS.keys - 2);
@@ -114,7 +114,7 @@ test("a tenant has a maximum number of workers, which may register again and be 
 
 test("a tenant has a maximum number of queued jobs and requirement groups, independent of others", async () => {
   const tenant = await createTenant(forge, "queue");
-  // In sequence: concurrent submissions are not counted.
+  // Submit in sequence, because concurrent submissions are not counted.
   const groups: Answer[] = [];
   for (let n = 1; n <= 8; n++) {
     const body = { ...AUDIT, resources: { memory_gb: n } };

@@ -1,3 +1,7 @@
+/**
+ * `forge-server billing recompute --check` finds and names every change that bypasses the triggers.
+ */
+
 import pg from "pg";
 import { recompute } from "../../services/billing/recompute";
 import { type Forge, startForge } from "../support/forge";
@@ -5,10 +9,9 @@ import { recomputeBills } from "../support/forge-server";
 import { seedBills } from "../support/seeded-bills";
 import { createTenant } from "../support/tenants";
 
-/** Tests the check: it finds and names every change that bypasses the triggers. */
 let forge: Forge;
 let client: pg.Client;
-/** A record of this month with an id of seedBills: an audit. */
+/** The record of an audit in this month, with an id of seedBills. */
 const JOB = "job_acme_09999995";
 const BILLS = 20;
 
@@ -37,9 +40,9 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A changed line affects three sums. */
 const OF_TOTAL = /^total of acme, \d{4}-\d\d, /;
 const OF_DAY = /^day \d{4}-\d\d-\d\d of acme, audit: /;
+/** A change of the record or of its line also affects the totals and the day. */
 const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}|${OF_DAY.source}`);
 
 test.each([

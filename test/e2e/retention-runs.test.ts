@@ -1,3 +1,5 @@
+/** Runs of the deletion by age while the clock is unknown, and while a part of a run fails. */
+
 import { uptime } from "node:os";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
@@ -10,7 +12,6 @@ import type { Context } from "../../services/context";
 import { Retention } from "../../services/retention";
 import { type Database, openDatabase } from "../support/database";
 
-/** One run of the deletion by age, while the clock is unknown, and while a part of it fails. */
 const YEAR = "interval '1 year'";
 
 let forge: Database;

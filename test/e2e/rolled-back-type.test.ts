@@ -1,9 +1,10 @@
+/** A release that knew one more job type was rolled back. Its jobs are in the database. */
+
 import { execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** A release that knew one more job type was rolled back. Its jobs are in the database. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -14,7 +15,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** As if a later release had inserted the job. */
+/** Changes a job's rows as if a later release had inserted them. */
 const becomeUnknown = (jobId: string): Promise<void> =>
   transaction(forge.ctx.pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");

@@ -73,7 +73,7 @@ test("a migration waits for a locked table, and lets other statements through me
   const holder = new pg.Client({ connectionString: url.href });
   await holder.connect();
   try {
-    // As if the migration was new.
+    // Undo one migration, so that it is new.
     const file = "0017_lease_tokens.sql";
     await holder.query(`delete from migrations where name = '${file}'`);
     await holder.query("alter table attempts drop column lease_token");

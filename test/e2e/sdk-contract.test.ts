@@ -1,3 +1,8 @@
+/**
+ * Runs sdk/contract with every client against the real server: requests, responses, results and
+ * errors.
+ */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
@@ -15,10 +20,6 @@ import {
 import { SdkFleet } from "../support/sdk-fleet";
 import { type Assignment, RUNNERS, type Runner } from "../support/sdk-runners";
 
-/**
- * Runs sdk/contract with every client against the real server: requests, responses, results and
- * errors.
- */
 let forge: Forge;
 let fleet: SdkFleet;
 const scenarios = readScenarios();

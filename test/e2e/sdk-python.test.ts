@@ -1,3 +1,5 @@
+/** The Python SDK against a real stack whose workers complete every job. */
+
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +10,6 @@ import { saySilently } from "../../dev/stack/say";
 import { type Forge, startForge } from "../support/forge";
 import { Crew, usualWork } from "../support/pipelines";
 
-/** The Python SDK against a real stack whose workers complete every job. */
 let forge: Forge;
 let crew: Crew;
 let python: string;

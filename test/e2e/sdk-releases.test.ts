@@ -1,3 +1,7 @@
+/**
+ * Compatibility of clients and servers of two releases, with exchanges recorded from the older one.
+ */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { MIN_CLIENT_RELEASE } from "../../platform/release";
 import { bytesOf, type Exchange } from "../support/exchanges";
@@ -8,9 +12,6 @@ import { compareScenario, kept, type Variables } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 
-/**
- * Compatibility of clients and servers of two releases, with exchanges recorded from the older one.
- */
 test("the oldest supported release was recorded", () => {
   expect(releases()).toContain(MIN_CLIENT_RELEASE);
 });
@@ -49,7 +50,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   for (const [n, step] of recording.steps.entries()) {
     const key = tenant.keys[step.as ?? "user"];
     const exchanges = recording.recorded[n] ?? [];
-    // For polls, the last recorded response.
+    // Of polls, only the last recorded response counts.
     const asked = step.polls ? lastOfEach(exchanges) : exchanges;
     let last: unknown;
     for (const exchange of asked) {
@@ -70,7 +71,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   return found;
 }
 
-/** Whether it is a response of the API, and not a file or a model's response. */
+/** Whether this is a JSON response of the API, not a file or a model's response. */
 const isJson = ({ headers }: Exchange["answer"], path: string): boolean =>
   String(headers["content-type"]).includes("json") && !/\/(files|v1)\/./.test(path);
 
@@ -94,7 +95,9 @@ interface Answer {
   body: unknown;
 }
 
-/** @param awaited - polls until the job or pipeline is in the recorded state. */
+/**
+ * Sends a request. With `awaited`, repeats it until the job or pipeline has the recorded status.
+ */
 async function answered(
   forge: Forge,
   request: Exchange["request"],

@@ -1,3 +1,7 @@
+/**
+ * The TypeScript SDK, packed and installed, against a real stack whose workers complete every job.
+ */
+
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,9 +14,6 @@ import { Crew, usualWork } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 import { TestWorker } from "../support/test-worker";
 
-/**
- * The TypeScript SDK, packed and installed, against a real stack whose workers complete every job.
- */
 let forge: Forge;
 let crew: Crew;
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
@@ -44,7 +45,7 @@ async function installPackage(): Promise<void> {
   await execute("npm", ["pack", "--pack-destination", folder], { cwd: sdk });
   const [archive = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
   writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
-  // Offline: it has no dependencies.
+  // Offline, because the package has no dependencies.
   const flags = ["--offline", "--no-audit", "--no-fund"];
   await execute("npm", ["install", ...flags, `./${archive}`], { cwd: folder });
 }
@@ -66,7 +67,7 @@ async function run(script: string, flags: string[] = []): Promise<string> {
 async function writeLog(tag: string, between = async (): Promise<void> => {}): Promise<void> {
   const { apiUrl, keys } = forge.stack;
   const worker = new TestWorker(forge.user, `worker-${tag}`);
-  // job_types: otherwise it would also get jobs without the tag.
+  // Limit job_types, because a worker with a tag also gets jobs without the tag.
   await worker.register(undefined, { tags: [tag], job_types: ["evaluate"] });
   const job = await worker.take(30);
   const log = Buffer.from("first\nsecönd\nlast, without an end");

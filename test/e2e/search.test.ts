@@ -44,7 +44,7 @@ test.each([
   ["q=aaa1", []],
   ["q=NIGHTLY", ["job_aaa1", "job_aab2"]],
   ["q=nightly-e", ["job_aaa1"]],
-  // Neither is a wildcard.
+  // % and _ are not wildcards.
   ["q=100%25", ["job_aab2"]],
   ["q=n_1", ["job_aab2"]],
   ["q=t_e", []],
@@ -116,7 +116,7 @@ test("jobs show their cost and their expected cost", async () => {
   });
   expect(jobs).toEqual([
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 20 }),
-    // Like the one before, at 0.20 USD per 1,000 rows.
+    // Estimated by the first job: 5,000 rows at 0.20 USD per 1,000 rows.
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 1 }),
     expect.objectContaining({ cost_usd: 1, estimated_cost_usd: null }),
   ]);
@@ -170,7 +170,7 @@ test("records by period, type and cost, in pages of any size", async () => {
     job_id: `job_ledger_${String(n).padStart(2, "0")}`,
     job_type: n % 2 === 0 ? "audit" : "train",
     at: months[n % 3] ?? "",
-    // Some cost the same, and some a millionth more.
+    // Some bills cost the same, and some a millionth more.
     usd: [3, 3.000001, 12.5, 0][n % 4],
   }));
   await seedJobs(

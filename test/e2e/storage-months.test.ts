@@ -1,3 +1,5 @@
+/** Many tenants with years of storage. Rows are written with SQL, without a server. */
+
 import { all, execute } from "../../platform/postgres/pool";
 import { listUnwrittenStorage } from "../../services/billing/billing-months";
 import { closeMonths } from "../../services/billing/close-months";
@@ -5,7 +7,6 @@ import { advanceOpenMonths } from "../../services/billing/storage-months";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 
-/** Many tenants with years of storage. Rows are written with SQL, without a server. */
 const TENANTS = 450;
 const MONTHS = 36;
 
@@ -29,7 +30,10 @@ async function passOverAll(): Promise<number> {
   return pages;
 }
 
-/** @param name of these tenants; each also has a three-digit number. */
+/**
+ * Creates tenants named `name` and a three-digit number. Each has stored 1 GB since `months` months
+ * ago.
+ */
 async function store(name: string, tenants: number, months: number): Promise<void> {
   const { pool } = forge.ctx;
   await execute(
@@ -76,7 +80,7 @@ test("tenants whose months can't be written don't block others", async () => {
   await store("pays", 60, 2);
   await payFor("pays");
   await passOverAll();
-  // More of them than fit in a page.
+  // Make the 104 lines of 52 tenants unwritable: more than one page (100).
   await pool.query("alter table billing_lines add constraint no_more check (user_id > 'pays052')");
   while ((await closeMonths(forge.ctx)) > 0);
   const lines = "select user_id, count(*) as n from billing_lines group by 1 order by 1";

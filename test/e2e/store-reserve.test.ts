@@ -1,10 +1,11 @@
+/**
+ * A store whose free space is below its reserve. Uploads may not use the reserve; logs, bills and
+ * manifests may.
+ */
+
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 
-/**
- * A store whose free space is below its reserve: what uploads may not use, and what is still
- * written.
- */
 const RESERVE = String(2 ** 52);
 let forge: Forge;
 

@@ -1,3 +1,7 @@
+/**
+ * A control plane whose store is a bucket, and a tenant with its own bucket, on a real S3 server.
+ */
+
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +16,6 @@ import { writeHandlers } from "../support/own-handlers";
 import { createTenant } from "../support/tenants";
 import type { DispatchedJob } from "../support/test-worker";
 
-/**
- * A control plane whose store is a bucket, and a tenant with its own bucket, on a real S3 server.
- */
 let forge: Forge;
 let s3: S3Server;
 const home = mkdtempSync(join(tmpdir(), "forge-bucket-"));

@@ -1,3 +1,5 @@
+/** The contract of every store. S3 is tested over the network with a real server. */
+
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +11,6 @@ import { LocalStore } from "../../platform/store/local-store";
 import { isStoreUnavailable, type ObjectStore } from "../../platform/store/object-store";
 import { S3Store } from "../../platform/store/s3-store";
 
-/** The contract of every store. S3 is tested over the network with a real server. */
 const home = mkdtempSync(join(tmpdir(), "forge-stores-"));
 let s3: S3Server;
 

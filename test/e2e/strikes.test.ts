@@ -1,3 +1,5 @@
+/** Failures that set a worker to error. Each job goes to the only worker that polls. */
+
 import { ApiClient } from "../../dev/api-client";
 import { execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -5,7 +7,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/** Failures that set a worker to error. Each job goes to the only worker that polls. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -41,7 +42,8 @@ test("when a job has failed on two workers, only counted strikes are taken back"
     (await forge.admin.get<{ status: string }>(`/api/workers/${shared.id}`)).status;
 
   await fail([shared]);
-  // The second failure of a tenant does not count for the shared worker, and is the job's own fault.
+  // Counts for neither worker: a tenant's second failure in a row does not count for a shared
+  // worker, and a job that fails on both workers is the likely cause.
   await fail([shared, bad]);
   await succeed(good);
   for (const { user } of others) {

@@ -68,7 +68,8 @@ test("a job completes over mTLS; without a client certificate Temporal is unreac
   env.TEMPORAL_TLS_SERVER_CA_CERT_PATH = ca.cert;
   env.TEMPORAL_TLS_SERVER_NAME = "temporal.example";
 
-  // Refused: it retries for 20 s before it gives up, while the other one works.
+  // This worker has no client certificate. It retries for 20 s before it gives up, while the
+  // server's own worker works.
   await stack.startTemporalWorker();
 
   env.TEMPORAL_TLS_CLIENT_CERT_PATH = client.cert;

@@ -72,7 +72,7 @@ test("changes of all jobs of the tenant, and of no other tenant's, in every proc
 test("a resumed stream misses nothing, not even late commits", async () => {
   const { user } = await createTenant(forge, "resuming");
   const first = await open(user);
-  // A transaction gets its event's id, and commits after a later one.
+  // This transaction gets its event id first, and commits after a transaction with a later id.
   const late = new pg.Client({ connectionString: forge.stack.databaseUrl });
   await late.connect();
   const cancel = (id: string): string =>
@@ -91,7 +91,8 @@ test("a resumed stream misses nothing, not even late commits", async () => {
   const second = await open(user, lastId);
   expect(ready(second)?.data).toEqual({ resumed: true });
   expect(jobsOf(second)).toContainEqual([slow.job_id, "provisioning_worker"]);
-  // A stream without a break would have got it, too. Events in both are recognised by their id.
+  // A stream without a break would also have received the event. Skip events that both streams
+  // received, by id.
   const known = new Set(first.events.map(({ id }) => id));
   const fresh = second.events.filter(({ event, id }) => event === "job" && !known.has(id));
   expect(fresh.map(({ data }) => [data.job_id, data.status])).toEqual([
@@ -141,7 +142,7 @@ test("a stream that missed too much reports it", async () => {
   );
   const second = await open(user, ready(first)?.id);
   expect(ready(second)?.data).toEqual({ resumed: false });
-  // From there on it continues.
+  // The stream continues with later events.
   await user.call("POST", `/api/jobs/${job_id}/cancel`);
   await waitFor("the next event", () => jobsOf(second).some(([, status]) => status === "failed"));
   second.close();

@@ -62,7 +62,7 @@ slowTest(
       await forge.user.post(`/api/pipelines/${old}/approve`, {});
       const done = await untilPipeline(forge.user, old);
       expect(done).toMatchObject({ status: "completed", run: 1 });
-      // It was not restarted: it does not know the patch that new executions begin with.
+      // The execution was not restarted: a new one would have recorded this patch.
       expect(await patchesOf(old)).not.toContain("plan-brings-orders");
 
       const fresh = await startPipeline(forge.user, { ...PIPELINE, approvals: [] });
@@ -76,8 +76,8 @@ slowTest(
 );
 
 /**
- * Both tests run with real servers of the previous release in `npm run test:slow`; every run
- * replays the histories.
+ * These tests run real servers of the previous release, so only `npm run test:slow` runs them.
+ * Every test run replays the recorded histories (histories.test.ts).
  */
 slowDescribe("a change of the workflows' commands takes two releases, so that", () => {
   const today = join(checkoutRoot(), "dist");

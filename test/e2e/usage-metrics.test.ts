@@ -1,12 +1,13 @@
+/**
+ * Every metric of spec.md 2.5 is on its job's record, either reported by the worker or counted by
+ * Forge.
+ */
+
 import { type BillingRecord, billed, readRecord, recomputeCheck } from "../support/billing";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
-/**
- * Every metric of spec.md 2.5 is on its job's record, either reported by the worker or counted by
- * Forge.
- */
 let forge: Forge;
 let worker: TestWorker;
 

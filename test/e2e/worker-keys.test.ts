@@ -1,10 +1,11 @@
+/** Keys for a limited number of workers: the key of one machine is useless for any other. */
+
 import { ApiClient } from "../../dev/api-client";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Keys for a limited number of workers: the key of one machine is useless for any other. */
 let forge: Forge;
 let user: ApiClient;
 
@@ -150,7 +151,7 @@ test("another machine with a key for any worker can't act on an attempt dispatch
 
   await user.submit("audit", audit);
   const guarded = await poll("guarded", own, { wait_seconds: 20, lease_token: token });
-  // The same again, as after a lost response.
+  // A repeated poll gets the same job, as after a lost response.
   expect(await poll("guarded", own, { lease_token: token })).toEqual(guarded);
   for (const guess of [undefined, other]) {
     expect((await poll("guarded", thief, { lease_token: guess })).job_id).toBeNull();
@@ -161,7 +162,7 @@ test("another machine with a key for any worker can't act on an attempt dispatch
   const shown = JSON.stringify([guarded, await user.get(`/api/jobs/${guarded.job_id}`)]);
   expect(shown).not.toMatch(new RegExp(`lease_token|${token}`));
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
-  // Sent again, as after a lost response.
+  // A repeated result is accepted, as after a lost response.
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
 
   await user.submit("audit", audit);
@@ -187,7 +188,7 @@ test("a key for any number of workers acts for all workers of its tenant", async
   const any = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "bound");
   expect((await any.heartbeat()).status).toBe("idle");
   expect((await any.register()).status).toBe(201);
-  // This does not bind the worker to it: its own key still works.
+  // A key for one worker still registers its own machine.
   const mine = await boxOf("mine", await makeKey());
   expect((await mine.heartbeat()).status).toBe("idle");
 });
