@@ -1,3 +1,5 @@
+/** Faults of the real agent and its job. */
+
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,7 +8,6 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** Faults of the real agent and its job. */
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 

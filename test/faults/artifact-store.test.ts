@@ -1,3 +1,5 @@
+/** A bucket that is unavailable when it is needed, and a server that dies between its writes. */
+
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +13,6 @@ import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
-/** A bucket that is unavailable when it is needed, and a server that dies between its writes. */
 let forge: Forge;
 let s3: S3Server;
 let worker: TestWorker;

@@ -1,3 +1,8 @@
+/**
+ * The database's clock is set forward for a moment and then corrected: no pending bill line may be
+ * given up.
+ */
+
 import { waitFor } from "../../dev/stack/wait";
 import { execute, maybeOne } from "../../platform/postgres/pool";
 import { closeMonths } from "../../services/billing/close-months";
@@ -8,10 +13,6 @@ import { useSettableClock } from "../support/settable-clock";
 import { StripeServer } from "../support/stripe-server";
 import { createTenant } from "../support/tenants";
 
-/**
- * The database's clock is set forward for a moment and then corrected: no pending bill line may be
- * given up.
- */
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
 /** After the end of any month, and after the 35 days for which Stripe accepts usage. */
@@ -76,7 +77,7 @@ test("a line in doubt is not given up by a step that is not recorded yet", async
     `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, export_asked_at, export_due_at)
      values ('later', 'local', '2026-11-01', 1, 1.5, now() - interval '1 hour', now() + interval '1 hour')`,
   );
-  // The step itself makes it due.
+  // The step makes the line due.
   await setClock(2 * DAY_S);
   await untilExported(forge, "later");
   await setAndRecord(0);
@@ -105,7 +106,7 @@ test("storage of a month that a clock set forward has closed is billed as it was
   await setAndRecord(FAR_S);
   while ((await closeMonths(forge.ctx)) > 0);
   await setAndRecord(0);
-  // It is deleted at once, so it was stored for seconds only.
+  // The dataset is deleted at once, so it was stored for seconds only.
   expect((await tenant.user.call("DELETE", `/api/artifacts/${id}`)).status).toBeLessThan(300);
   const { storage } = await readSummary(tenant.user);
   const { gb_months: stored } = await tenant.user.get<{ gb_months: number }>("/api/storage");

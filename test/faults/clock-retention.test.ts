@@ -1,3 +1,5 @@
+/** Retention periods stay correct although the database's clock is set forward. */
+
 import { waitFor } from "../../dev/stack/wait";
 import { execute, maybeOne } from "../../platform/postgres/pool";
 import { reserveDataset } from "../../services/artifacts/dataset-uploads";
@@ -6,10 +8,9 @@ import { AUDIT } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 
-/** Retention periods stay correct although the database's clock is set forward. */
 const DAY_S = 86_400;
 const KEEP_DAYS = 10;
-/** Longer than each retention period. Data that is old without the step is even older. */
+/** Longer than each retention period. The test's old data is even older. */
 const STEP_DAYS = 60;
 
 let forge: Forge;
@@ -88,7 +89,7 @@ test("a step forward deletes nothing early, and data that is really old is delet
   };
   expect(kept).toEqual({ artifact: true, job: jobId, events: true, upload: true });
 
-  // Created after the step, so its age counts by the current clock.
+  // Created after the step, so the dataset's age counts by the current clock.
   const later = await upload();
   await age(later, KEEP_DAYS + 1);
   await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");

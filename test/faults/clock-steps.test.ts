@@ -1,3 +1,5 @@
+/** The database's clock is set forward and back while jobs and deployments run. */
+
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
@@ -13,11 +15,10 @@ import { useSettableClock } from "../support/settable-clock";
 import { oneFormOf, slowTest } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** The database's clock is set forward and back while jobs and deployments run. */
 const DAY_S = 86_400;
-/** Tolerance for a deployment's bill, in seconds: the test notices late that it serves. */
+/** Tolerance for a billed lifetime, in seconds: the test learns late that the deployment serves. */
 const TOLERANCE_S = 1.5;
-/** Smaller sums of steps are not recorded yet. */
+/** Steps that add up to less than this are not recorded yet. */
 const UNSEEN_S = 5;
 
 /** Tests that apply to both directions run with one step; in the slow suite with both. */
@@ -88,7 +89,7 @@ async function lifetime(meanwhile: () => Promise<void>): Promise<{ s: number; bi
   const since = performance.now();
   await meanwhile();
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
-  // Its server may take some more seconds to stop, which are not billed.
+  // The deployment's server may take some more seconds to stop, which are not billed.
   const s = (performance.now() - since) / 1000;
   await until(forge.user, one.deployment_id, "stopped", ({ status }) => status === "stopped");
   return { s, billed: await billedS(one) };
@@ -164,7 +165,7 @@ const ENDS: Record<string, (worker: TestWorker, job: DispatchedJob) => Promise<u
   restart: (worker) => worker.register(A100, { boot_id: "another" }),
   decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),
 };
-/** All ways to end are the same for the clock. */
+/** The ways in which an attempt ends make no difference for the clock. */
 const ENDS_TRIED = oneFormOf(Object.keys(ENDS));
 const A100 = { name: "A100", memory_gb: 80 };
 
@@ -288,7 +289,8 @@ async function expectDaysToAddUp(): Promise<void> {
 test("months add up to a bill, days to months, and a budget counts all, although the clock closed some early", async () => {
   const one = await deploy(forge.user);
   const old = await deploy(forge.user);
-  // As if it had started in the month before last, and by the wrong clock last month.
+  // Backdate the deployment by 75 days, so that it has costs in past months. With the clock 40 days
+  // ahead, this month is over, too.
   const earlier = "update deployments set active_at = active_at - interval '75 days'";
   await execute(forge.ctx.pool, `${earlier} where deployment_id = $1`, [old.deployment_id]);
   await untilMonitorHasRun();

@@ -3,12 +3,9 @@ import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/**
- * No request arrives for longer than the grace period of a deadline, and for less than ten
- * time-outs.
- */
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
+/** Longer than the grace period of a deadline, shorter than ten heartbeat timeouts. */
 const CUT_S = 3 * GRACE_S;
 
 let forge: Forge;
@@ -34,12 +31,12 @@ test("a deadline that passes while no request comes in leaves the grace period t
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 2 });
   const dispatched = await holds.take();
   for (const worker of [holds, idle]) worker.stopHeartbeats();
-  // As if this server's network were cut: from here on, the test reads only the database.
+  // Simulate a cut network: from here on, the test reads only the database.
   const silent = `select from workers where worker_id = 'holds'
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
   const isSilent = async () => maybeOne(forge.ctx.pool, silent, [CUT_S]);
   await waitFor("the cut to have lasted", isSilent, { timeoutMs: 3_000 * CUT_S });
-  // After the outage, its heartbeat arrives before its result.
+  // After the outage, the worker's heartbeat arrives before its result.
   for (const worker of [holds, idle]) worker.startHeartbeats(500);
   expect((await holds.complete(dispatched)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });

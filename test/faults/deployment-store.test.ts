@@ -1,3 +1,5 @@
+/** A deployment whose bucket is unavailable when it starts and when it is stopped. */
+
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +15,6 @@ import { read, servingWorker, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilRetried } from "../support/jobs";
 
-/** A deployment whose bucket is unavailable when it starts and when it is stopped. */
 const DAY_S = 86_400;
 
 let forge: Forge;
@@ -78,7 +79,7 @@ const home = mkdtempSync(join(tmpdir(), "forge-away-"));
       const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
       expect(JSON.parse(await text(forge.ctx.store.read(key)))).toEqual(manifest);
       await worker.die();
-      // Also compares the bill's file with its row.
+      // Also compares the bill's file with the bill's row.
       await forge.proveInvariants();
     }, 180_000);
   },

@@ -1,3 +1,5 @@
+/** Deployments whose workflow and rows differ, because Postgres or Temporal has lost something. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
@@ -15,7 +17,6 @@ import {
 import { type Forge, startForge } from "../support/forge";
 import { slowTest } from "../support/slow";
 
-/** Deployments whose workflow and rows differ, because Postgres or Temporal has lost something. */
 let forge: Forge;
 const workers = new ServingWorkers();
 
@@ -98,7 +99,7 @@ slowTest(
       "update deployments set told = asked, seen_at = now() where deployment_id = $1",
       [id],
     );
-    // Until no call is under way that Temporal could still receive.
+    // Wait until every call to Temporal that is under way has timed out.
     await sleep(8_000);
     await forge.stack.startTemporal();
     await until(forge.user, id, "served again", isServedBy("fourth"), 60_000);

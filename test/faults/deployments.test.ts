@@ -1,3 +1,8 @@
+/**
+ * Deployments are placed, stopped and billed while Temporal is unavailable and while servers are
+ * killed.
+ */
+
 import { text } from "node:stream/consumers";
 import { writeRecordFile } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
@@ -12,10 +17,6 @@ import { asActivity, pausingStore } from "../support/late-activity";
 import { countWaiting, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 
-/**
- * Deployments are placed, stopped and billed while Temporal is unavailable and while servers are
- * killed.
- */
 let forge: Forge;
 const workers = new ServingWorkers();
 
@@ -94,7 +95,7 @@ test("a process that paused with an old version of the bill does not overwrite t
   if (!old) throw new Error("the deployment has no bill");
   await stop(forge.user, one.deployment_id);
   await writeRecordFile(forge.ctx, old);
-  // endTest() compares the file with the row.
+  // endTest() compares the bill's file with the bill's row.
   expect(old.state).toBe("accruing");
 }, 90_000);
 
@@ -103,8 +104,8 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // Both pause before they write the bill, so both have found an unfinished job. The server's last
-  // write locks the job, which would block our bill: it may only run after that.
+  // Make the server and our late activity wait right before they write the bill. So both have found
+  // an unfinished job, and our bill is written before the server's last write locks the job.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

@@ -3,7 +3,6 @@ import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/** Workers with every kind of behaviour at once: no job is lost, completes twice, or hangs. */
 const TIMEOUT_S = 5;
 /** In `npm run test:slow`: two hundred jobs, and twice as many workers. */
 const [JOBS, MANY] = process.env.TEST_SLOW ? [200, 2] : [60, 1];

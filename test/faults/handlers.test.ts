@@ -1,3 +1,5 @@
+/** Faults of a running handler, and of the agent's deliveries. */
+
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +13,6 @@ import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 import { slowTest } from "../support/slow";
 
-/** Faults of a running handler, and of the agent's deliveries. */
 const TIMEOUT_S = 5;
 /** In the long form, the control plane is down for a minute. */
 const AWAY_S = process.env.TEST_SLOW ? 60 : 2 * TIMEOUT_S;

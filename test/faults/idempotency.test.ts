@@ -68,7 +68,7 @@ test.each(KILLED_AFTER_MS)(
     await forge.stack.startServer();
     const again = await Promise.all(Array.from({ length: COPIES }, () => submit(key)));
     const answers = [...first, ...again];
-    // A transaction of the killed process may still be open in Postgres: a 409 says so.
+    // 409: a transaction of the killed process may still be open in Postgres.
     expect(answers.filter((answer) => answer && ![201, 409].includes(answer.status))).toEqual([]);
     const ids = new Set(
       answers.flatMap((answer) => (answer?.status === 201 ? answer.body.job_id : [])),

@@ -1,3 +1,5 @@
+/** Temporal lost workflows of every kind: they run again within 60 s (I6). */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYMENT_WORKFLOW } from "../../core/deployments/workflow";
 import { PIPELINE_WORKFLOW } from "../../core/pipelines/workflow";
@@ -9,7 +11,6 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { slowTest } from "../support/slow";
 
-/** Temporal lost its workflows: all kinds of them run again within 60 s (I6). */
 const OF_EACH = process.env.TEST_SLOW ? 500 : 200;
 
 let forge: Forge;
@@ -46,7 +47,7 @@ const ROWS = [
 
 async function insertRows(count: number, prefix: string, unchangedS: number): Promise<void> {
   await transaction(forge.ctx.pool, async (db) => {
-    // Inserts them without the jobs and artifacts that they reference.
+    // Inserts the rows without the jobs and artifacts that they reference.
     await execute(db, "set local session_replication_role = replica");
     for (const rows of ROWS) await execute(db, rows, [count, prefix, unchangedS]);
   });

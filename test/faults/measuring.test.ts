@@ -1,3 +1,5 @@
+/** Results whose files take long to measure, and servers that freeze meanwhile. */
+
 import { mkdirSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +13,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 
-/** Results whose files take long to measure, and servers that stand still meanwhile. */
 const ROWS = 4_000_000;
 /** More than a process has activity slots. */
 const JOBS = 60;
@@ -26,7 +27,7 @@ afterEach(async () => {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   frozen.clear();
@@ -41,7 +42,9 @@ const readersOf = (server: number | undefined): number[] =>
 const SMALL = "q\na\nb\n";
 const LARGE = `q\n${"0123456\n".repeat(ROWS)}`;
 
-/** A job has completed with this table, whose rows its worker does not report. */
+/**
+ * Runs a job whose worker uploads this table and does not report its rows. @returns the job's id.
+ */
 async function completeWith(forge: Forge, csv: string, name = "w"): Promise<string> {
   const worker = await forge.worker(name);
   const { job_id: id } = await forge.user.submit("audit", AUDIT);
@@ -69,10 +72,10 @@ function freezeReaders(server: number | undefined): void {
   }
 }
 
-/** For example by the kernel, because another process needs the machine's memory. */
+/** The kernel may kill a reader, because another process needs the machine's memory. */
 test("a reader that is killed twice while it reads one file bills all rows", async () => {
   forge = await startForge({}, { own: ["server"] });
-  // Any of several Temporal workers may finish the job.
+  // Any of several Temporal workers may finish the job, so watch the readers of all servers.
   const servers = forge.servers().map(({ pid }) => pid);
   const id = await completeWith(forge, LARGE);
   const killed = new Set<number>();
@@ -105,7 +108,7 @@ test("the bill and the manifest are made from one measurement", async () => {
   const isBilled = async () =>
     (await all(ctx.pool, "select from billing_records where job_id = $1", [id])).length > 0;
   await waitFor("the bill", isBilled);
-  // Of the same size, with one row.
+  // Replace the table by one of the same size with one row.
   writeFileSync(join(folder, "scored.csv"), "q\nabc\n");
   rmdirSync(join(folder, MANIFEST_FILE));
   await expectRows(forge, id, 2);
@@ -117,7 +120,8 @@ slowTest(
   "a reader that stands still, as on a disk that hangs, bills all rows",
   async () => {
     forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "1" }, { own: ["server"] });
-    // The reader of a small file is too fast to be stopped while it reads.
+    // The reader of a small file is too fast to be frozen while it reads, so freeze it between two
+    // files.
     const first = await completeWith(forge, SMALL);
     await expectRows(forge, first, 2);
     freezeReaders(forge.own("server").pid);
@@ -166,7 +170,7 @@ slowTest(
     const counting = () => readersOf(server.pid).length > 0;
     await waitFor("counting to begin", counting, { everyMs: 5 });
     server.signal("SIGSTOP");
-    // Longer than the file may take.
+    // Freeze the server for longer than the file may take.
     await sleep(1_000 + LARGE.length / 10_000 + 2_000);
     server.signal("SIGCONT");
     await expectRows(forge, id, ROWS);

@@ -35,7 +35,7 @@ slowTest(
     await forge.own("temporal").kill();
     const refused = await forge.user.submit("audit", AUDIT);
     await forge.stack.server?.kill();
-    // Larger than Temporal's request limit.
+    // Make the start larger than Temporal's request limit.
     await execute(
       forge.ctx.pool,
       "update jobs set request_id = repeat('x', 5000000) where job_id = $1",
@@ -80,7 +80,9 @@ async function untilMonitorLooks(): Promise<void> {
   });
 }
 
-/** Temporal's own error. The client retries until its deadline and reports only the deadline. */
+/**
+ * Temporal's own error. Forge's client retries until its deadline and reports only the deadline.
+ */
 async function answerToLargeStart(): Promise<string> {
   const { temporalAddress: address } = forge.stack;
   const connection = await Connection.connect({ address, interceptors: [] });
@@ -128,8 +130,8 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
 
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // It polled recently. After registering again it gets no job until it polls. It stays alive all
-    // the time.
+    // Keep the shared `worker` from getting the job: it polled recently, and after registering
+    // again it must poll first. It stays alive.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });
@@ -181,7 +183,7 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
     );
     expect(Math.max(...slowest)).toBeLessThan(5_000);
     expect((await fetch(`${forge.stack.apiUrl}/readyz`)).status).toBe(503);
-    // Longer than the heartbeat time-out.
+    // Wait longer than the heartbeat timeout.
     await sleep(SILENCE_MS + 1_000 - (performance.now() - silentMs));
     await back();
     await waitFor("the server to be ready", async () => {

@@ -126,7 +126,7 @@ test("a cancel whose server dies in the middle is finished by the workflow", asy
   worker.startHeartbeats();
   const id = await startPipeline(forge.user, BYO_DATA);
   const audit = await worker.take();
-  // Only the cancel's transaction, as if the server had died right after it.
+  // Run only the cancel's transaction, as if the server had died right after it.
   await forge.ctx.pool.query(
     `update pipelines set cancel_requested_at = now(), asked = asked + 1, due_at = now()
      where pipeline_id = $1`,
@@ -178,7 +178,7 @@ test("a pipeline that waited for an approval continues if it is resumed before T
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   await forge.stack.temporalWorker?.kill();
   await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-  // The workflow's next write, as if its worker had been killed only after that.
+  // Do the workflow's next write, as if its worker had been killed only after that write.
   const end = { status: "cancelled", error: null, errorCode: null } as const;
   await closeRun(forge.ctx.pool, id, end);
   await forge.user.post(`/api/pipelines/${id}/resume`, {});
@@ -244,7 +244,7 @@ test("a gate verdict of an ended run writes nothing into the next run", async ()
       );
       return waiting.length > 0;
     });
-    // As if the pipeline had been resumed with another gate after the verdict was written.
+    // Resume the pipeline with another gate while the verdict waits.
     await openRun(db, id, null);
     await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
     await reevaluateGate(db, id, "a");

@@ -152,7 +152,7 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
   await untilDelivered(job_id);
   await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
     expect((await worker.complete(dispatched)).status).toBe(200);
-    // Earlier, it would be a normal cancel; later, the job would have ended.
+    // Cancel now: earlier, it would be a normal cancel; later, the job would have ended.
     await workflowOf(job_id).cancel();
     const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be logged", () =>
@@ -167,7 +167,7 @@ slowTest("a workflow that is an attempt behind the database catches up", async (
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
   await untilDelivered(job_id);
-  // As after a crash of Temporal that lost its last writes.
+  // Move the database one attempt ahead, as after a crash in which Temporal lost its last writes.
   await execute(
     forge.ctx.pool,
     `update attempts set state = 'ended', outcome = 'worker_lost', ended_at = now()
@@ -266,7 +266,8 @@ test("a workflow that gets no outcome reads that its job has ended, and ends the
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
   const { runId } = await workflowOf(job_id).describe();
-  // As if a process had started its second run, and was killed before it read the job.
+  // End the job while Temporal and the server are down, and delete its outbox entry: no process
+  // tells the workflow.
   await forge.own("temporal").kill();
   await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
   await forge.stack.server?.kill();
@@ -313,7 +314,7 @@ test("a workflow that starts for a job missing in a restored database ends", asy
   if (!job) throw new Error("the job does not exist");
   const unknown = { ...job, job_id: "job_before_the_restore" };
   await startJobWorkflow(forge.ctx, unknown, "first");
-  // It ends by itself, unless a reconciler finds it at that moment.
+  // The workflow fails by itself, unless a reconciler terminates it first.
   await waitFor("its workflow to end", async () => {
     const { status } = await workflowOf(unknown.job_id).describe();
     return ["FAILED", "TERMINATED"].includes(status.name);
@@ -356,7 +357,7 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
 test("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
-  // The reconciler repairs this job, so it has looked at the foreign workflow as well.
+  // Once the reconciler has repaired a job, it has also looked at the foreign workflow.
   for (let look = 0; look < 2; look++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();

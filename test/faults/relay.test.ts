@@ -5,7 +5,7 @@ import type { TestWorker } from "../support/test-worker";
 
 /** The process that wrote an outbox entry leases it for longer than any test here takes. */
 const LEASE_S = 60;
-/** A process has at most 20 concurrent calls to Temporal. */
+/** More jobs in all than the 20 concurrent calls to Temporal that a process may have. */
 const WORKERS = 4;
 const JOBS_EACH = 7;
 

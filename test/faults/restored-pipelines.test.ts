@@ -1,3 +1,5 @@
+/** Postgres was restored to an earlier state, and Temporal was not. */
+
 import { createStepActivities } from "../../activities/pipelines/pipeline-steps";
 import { createPipelineActivities } from "../../activities/pipelines/pipelines";
 import { deploymentWorkflowId, jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
@@ -22,7 +24,6 @@ import { refuse } from "../support/refusals";
 import { oneFormOf, slowTest } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Postgres was restored to an earlier state, and Temporal was not. */
 let forge: Forge;
 let worker: TestWorker;
 let workers = 0;
@@ -61,7 +62,8 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
   });
 
 /**
- * Step a ends and is undone: the workflow runs step b, but the database only knows of step a.
+ * Ends step a, and restores the database to before that: the workflow runs step b, but the database
+ * only knows of step a.
  * @returns a's job, which is dispatched again.
  */
 async function loseTheEndOfA(id: string) {
@@ -113,7 +115,7 @@ test("a pipeline with a ready step continues although its workflow waits for som
   const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });
   await worker.complete(await worker.take());
   await untilPipeline(forge.user, id, ["waiting_approval"]);
-  // As before the request for approval.
+  // Set the rows back to before the request for approval.
   await execute(
     forge.ctx.pool,
     `with step as (update pipeline_steps set status = 'pending'
@@ -295,7 +297,7 @@ slowTest(
     await forge.withoutServers(restore);
     await worker.heartbeat();
     expect(await readPipeline(forge.user, id)).toMatchObject({ status: "failed", run: 1 });
-    // The same number of run as the lost one, while its workflow may still be open.
+    // The new run has the same number as the lost run, whose workflow may still be open.
     await forge.user.post(`/api/pipelines/${id}/resume`, { from: "a" });
     expect(await carryOut(id)).toMatchObject({ status: "completed", run: 2 });
   },

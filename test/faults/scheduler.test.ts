@@ -29,8 +29,8 @@ const countMatchersWaiting = async (): Promise<number> => {
 };
 
 /**
- * Anything that waited for the lock would fail here: the statement timeout is 4 s, and the lock is
- * held until all jobs have ended.
+ * A call that waited for the lock would fail: the lock is held until all calls are answered, and
+ * the statement timeout is 4 s.
  */
 test("while the matcher's lock is held only matching waits for it, once in each process", async () => {
   const worker = await forge.worker("busy");
@@ -42,7 +42,7 @@ test("while the matcher's lock is held only matching waits for it, once in each 
     );
     await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
     expect(await countMatchersWaiting()).toBeLessThanOrEqual(forge.servers().length);
-    // The response to its first poll was lost.
+    // Poll again, as after a lost response.
     expect(await worker.take()).toMatchObject({ job_id: jobId, attempt: 1 });
     await worker.heartbeat({ job_id: jobId });
     expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
@@ -69,14 +69,14 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   const there = new TestWorker(new ApiClient(url, stack.keys.workerKey), "there");
   await there.register();
   const first = await forge.user.submit("audit", AUDIT);
-  // Only the process to be frozen assigns for now.
+  // Freeze the other processes, so that only this process assigns.
   const others = forge.servers().filter((server) => server !== frozen);
   for (const server of others) server.signal("SIGSTOP");
   let poll: Promise<unknown> = Promise.resolve();
   try {
     const row = "select from jobs where job_id = $1 for no key update";
     await withLock(forge, row, [first.job_id], async () => {
-      // A process that has to wait for the lock takes it in a transaction of its own.
+      // Make the matcher wait for its lock: then it takes the lock in a transaction of its own.
       await withLock(forge, HOLD_MATCHER, [], async () => {
         poll = there.next(40).catch(() => undefined);
         await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);
@@ -101,7 +101,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   const here = await forge.worker("here");
   await here.complete(await here.take(ASSIGNED_WITHIN_S));
   frozen.signal("SIGCONT");
-  // By now its wait for the database has timed out.
+  // By now, the poll's wait for the database has timed out.
   await poll;
   const again = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "there");
   await again.complete(await again.take());

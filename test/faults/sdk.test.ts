@@ -1,3 +1,8 @@
+/**
+ * Runs every client through a real TCP proxy that cuts, withholds and slows down: each call has the
+ * right result, takes effect once, and ends.
+ */
+
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
@@ -14,10 +19,6 @@ import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 import { oneFormOf } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/**
- * Every client through a real TCP proxy that cuts, withholds and slows down: each call has the
- * right result, takes effect once, and ends.
- */
 let forge: Forge;
 let fleet: SdkFleet;
 
@@ -98,7 +99,7 @@ test.each(CLIENTS)(
     );
     expect(outcomes[0]).toMatchObject({ error: { type: "ForgeHTTPError", status: null } });
     expect(outcomes[1]).toMatchObject({ result: { name: "box", key: expect.any(String) } });
-    // The tenant's own key, the one whose text was lost, and the other.
+    // The tenant's own key, the key whose response was lost, and the last one.
     expect((await belongings(tenant)).api_keys).toBe(3);
   },
 );
@@ -118,7 +119,7 @@ test.each(oneFormOf(DIFFERENT_CLIENTS))(
       const { url, stepUrl } = recorder;
       const statusesSeen = () => recorder.steps.flat().map(({ answer }) => answer.status);
       let isOver = false;
-      // However slow the client is, it is refused once before the bucket may refill.
+      // Keep the bucket empty until the client has been refused once, however slow the client is.
       const spending = (async () => {
         while (!isOver && !statusesSeen().includes(429)) {
           await Promise.all(

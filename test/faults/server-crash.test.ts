@@ -1,3 +1,8 @@
+/**
+ * Kills forge-server with SIGKILL at each point of a job's path. The test reaches these points from
+ * the outside: it freezes Temporal, or holds a lock that the next step needs.
+ */
+
 import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { jobWorkflowId } from "../../core/workflow-ids";
@@ -9,17 +14,12 @@ import { untilServerWaits, WAITS, withLock } from "../support/locks";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
-/**
- * Kills forge-server with SIGKILL at each point of a job's path. The test reaches these points from
- * the outside: it freezes Temporal, or holds a lock that the next step needs.
- */
 let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
   forge = await startForge({}, { own: ["server", "temporal"] });
   worker = await forge.worker("w");
-  // Some of these tests take longer than the heartbeat time-out.
   worker.startHeartbeats(2_000);
 });
 
@@ -34,7 +34,7 @@ const others = () => forge.servers().slice(1);
 async function killServer(): Promise<void> {
   for (const other of others()) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
-  // Otherwise Postgres would still run its waiting statements once our lock is released.
+  // Otherwise Postgres would still run the killed server's statements once our lock is released.
   await all(
     forge.ctx.pool,
     `select pg_terminate_backend(pid) from pg_stat_activity

@@ -1,12 +1,13 @@
+/**
+ * The API and the Temporal worker as separate processes, and the API down for longer than the
+ * heartbeat time-out.
+ */
+
 import { waitFor } from "../../dev/stack/wait";
 import { all, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-/**
- * The API and the Temporal worker as separate processes, and the API down for longer than the
- * heartbeat time-out.
- */
 const TIMEOUT_S = 2;
 const OUTAGE_S = 4 * TIMEOUT_S;
 
@@ -54,7 +55,7 @@ test("while no request arrives, no worker is marked dead; a silent one is, once 
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await kept.take();
   for (const worker of [kept, gone]) worker.stopHeartbeats();
-  // As if this server's network were cut: from here on, the test reads only the database.
+  // Simulate a cut network: from here on, the test reads only the database.
   const silent = `select from workers where worker_id = any('{kept,gone}')
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
   await waitFor("both to be silent for long", async () => {

@@ -1,3 +1,8 @@
+/**
+ * Final writes that Postgres refuses permanently: they are reported, block nothing else, and can be
+ * ended.
+ */
+
 import type { Context as ActivityContext } from "@temporalio/activity";
 import { notYet } from "../../activities/context";
 import { recordStuckWrites } from "../../activities/stuck-writes";
@@ -18,10 +23,6 @@ import { refuse } from "../support/refusals";
 import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
-/**
- * Final writes that Postgres refuses permanently: they are reported, block nothing else, and can be
- * ended.
- */
 let forge: Forge;
 let worker: TestWorker;
 
@@ -90,7 +91,7 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  // It is removed after its last try has returned.
+  // The entry is removed after the write's last try has returned.
   await waitFor("nothing to be stuck", async () => {
     return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
   });
@@ -100,7 +101,7 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 test("a bill written after its month was closed goes into the open month, and is dated by its outcome", async () => {
   const { pool } = forge.ctx;
   const { jobId, allow } = await stuckJob("billing_records");
-  // As if it had been stuck since then.
+  // Backdate the attempt: its bill has been stuck for two months.
   await transaction(pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");
     await execute(
@@ -193,7 +194,7 @@ test("a job ended after its bill was computed costs nothing, and may run again u
     "/api/artifacts/team-data-v1",
   );
   expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
-  // The sweeper removes the first one's files.
+  // The sweeper removes the files of the first run.
   await execute(
     pool,
     "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
@@ -275,7 +276,7 @@ test("a job ended while its bill is written leaves no open bill", async () => {
     const ended = end(jobId).finally(() => {
       isOver = true;
     });
-    // Specifically the operator's command: meanwhile the server may have tried again.
+    // Count only the operator's command, because the server's next try may wait, too.
     await waitFor(
       "the operator's command to wait",
       async () => isOver || (await countWaiting(forge, OPERATOR)) > 0,

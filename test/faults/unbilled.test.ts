@@ -1,3 +1,8 @@
+/**
+ * Failed jobs that their workflow has not billed: the workflow was closed before it billed, or the
+ * database lost the job's first end and the workflow then found the job failed.
+ */
+
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
@@ -11,16 +16,12 @@ import { oneFormOf, slowTest } from "../support/slow";
 import { withoutArtifacts } from "../support/store";
 import type { DispatchedJob } from "../support/test-worker";
 
-/**
- * Jobs that are `failed` at once, and whose workflow closes before it bills, or finds them so after
- * the database lost an earlier end.
- */
 let forge: Forge;
 
 beforeAll(async () => {
   forge = await startForge(
     {
-      // The relay alone repairs.
+      // Keep the reconciler out: only the relay repairs.
       FORGE_RECONCILE_AFTER_S: "600",
       FORGE_BILL_OUTCOMES: "cancelled,timeout,failed",
       FORGE_HEARTBEAT_TIMEOUT_S: "600",
@@ -56,7 +57,7 @@ async function running(workerId: string) {
 
 type Running = Awaited<ReturnType<typeof running>>;
 
-/** With a second Temporal worker, which goes on, the workflow would bill before it is terminated. */
+/** A second Temporal worker would continue, and bill before the workflow is terminated. */
 const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
 const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;
 
@@ -65,7 +66,9 @@ const PENDING_STARTED = 2;
 
 const entriesOf = (id: string) => all(forge.ctx.pool, "select from outbox where job_id = $1", [id]);
 
-/** Terminates the workflow, which has not billed because no process works for Temporal, and waits for the bill. */
+/**
+ * Terminates a workflow that has not billed because no Temporal worker runs. Waits for the bill.
+ */
 async function isBilledAfterTermination(id: string): Promise<void> {
   expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
   await workflowOf(id).terminate("a slip of the mouse");
@@ -116,10 +119,10 @@ testAlone(
 );
 
 /**
- * A job whose result was accepted, whose final writes are retried because the store is down, and
- * whose result the database then loses: its attempt runs again.
+ * Completes a job while the store is down, and then undoes the result in the database: the final
+ * writes are retried, and the attempt runs again.
  *
- * @param before called before the loss.
+ * @param before called before the result is undone.
  */
 async function withLostResult(
   workerId: string,
@@ -210,7 +213,7 @@ slowTestAlone(
     expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
     late.goOn();
     expect(await writing).toEqual({ status: "completed" });
-    // Compares the file with the row.
+    // Also compares the bill's file with the bill's row.
     await forge.proveInvariants();
   },
   120_000,

@@ -7,11 +7,10 @@ import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { withLock } from "../support/locks";
 import { rawPoll } from "../support/raw-poll";
 
-/** Faults of workers, and of the network between them and the server. */
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 const GRACE_S = 2;
-/** By then a dispatch has arrived. */
+/** Forge assumes that a dispatch has arrived after this time. */
 const ARRIVAL_S = 3;
 
 let forge: Forge;
@@ -42,12 +41,13 @@ test("a frozen process that locks a worker's row blocks neither other workers' h
   const stuck = await forge.worker("z-stuck");
   const idle = await forge.worker("a-idle");
   const poll = idle.take();
-  // As left by a process that freezes while it accepts a result. Postgres ends it after 30 s.
+  // Lock the row, like a process that freezes while it accepts a result. Postgres ends such a
+  // transaction after 30 s.
   const row = "select from workers where worker_id = 'z-stuck' for no key update";
   const [refused, submitted] = await withLock(forge, row, [], async () => {
     const heartbeats = [stuck.heartbeat(), idle.heartbeat()] as const;
     const refusal = heartbeats[0].catch((error: unknown) => error);
-    // It must not depend on a time-out of the statement for both.
+    // The second worker's heartbeat must not wait for the statement timeout of the first one's.
     expect((await heartbeats[1]).status).toBe("idle");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await poll;
@@ -67,7 +67,7 @@ test("a heartbeat whose worker's row is locked for a moment is recorded after th
   let heartbeat: Promise<{ status: string }> | undefined;
   await withLock(forge, row, [], async () => {
     heartbeat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
-    // Once this is answered, the first heartbeat was part of a batch.
+    // A response to this heartbeat shows that the first one is already in a batch.
     await other.heartbeat();
   });
   expect(await heartbeat).toMatchObject({ status: "idle" });
@@ -144,7 +144,7 @@ describe("a lost response", () => {
     const worker = await forge.worker("unheard");
     const socket = await rawPoll(forge, "unheard", 30);
     await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, "unheard"));
-    // The response is on its way, and the client does not read it.
+    // The client does not read the response.
     socket.pause();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await untilStatus(forge.user, job_id, ["running"]);
@@ -180,7 +180,7 @@ describe("cancel while Temporal is unavailable", () => {
     expect(performance.now() - asked).toBeLessThan((GRACE_S + 3) * 1000);
     worker.stopHeartbeats();
     await forge.stack.startTemporal();
-    // endTest() proves that both agree.
+    // endTest() proves that Temporal and the database agree.
   }, 60_000);
 
   test("ends a queued job at once, and its workflow when Temporal is back", async () => {
@@ -222,7 +222,7 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // A heartbeat without this field counts neither way.
+  // A heartbeat without `job_id` counts neither way.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

@@ -1,3 +1,7 @@
+/**
+ * Compares the dashboard of a tenant with much data to the dashboard of a tenant with little data.
+ */
+
 import type { Browser, Page } from "playwright-core";
 import { waitFor } from "../../dev/stack/wait";
 import { goTo, inBrowser, openBrowser, openSignedIn, type Visit, visit } from "../support/browser";
@@ -10,7 +14,6 @@ import {
   seedTenant,
 } from "../support/large-dashboard";
 
-/** Compares the dashboard of a tenant with much data to that of a tenant with little data. */
 const MIB = 1024 * 1024;
 const LITTLE: Amounts = { jobs: 1, workers: 1, logBytes: 1024, lineage: 1 };
 const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, lineage: 500 };

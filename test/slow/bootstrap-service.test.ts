@@ -98,8 +98,8 @@ async function agentStatus(): Promise<string> {
 
   test("the agent runs as the service of forge-agent install, under its own account", async () => {
     upload(inHome);
-    // As after a bootstrap of an earlier release: the agent runs as root, with its state in root's
-    // home.
+    // Prepare the state after a bootstrap of an earlier release: the agent runs as root, with its
+    // state in root's home.
     const state = join(inHome, "state", "w", "slot-0");
     mkdirSync(state, { recursive: true, mode: 0o700 });
     writeFileSync(join(state, "kept"), "");
@@ -136,7 +136,7 @@ async function agentStatus(): Promise<string> {
     expect(machineLog()).not.toContain("as root");
     await holds("getent passwd forge-agent | grep -q ':/usr/sbin/nologin$'");
 
-    // What the agent can't change or read, and what it owns.
+    // Check what the agent can't change or read, and what it owns.
     const as = "setpriv --reuid forge-agent --regid forge-agent --clear-groups";
     await holds(
       `! find ${INSTALLED} -path ${INSTALLED}/state -prune -o -user forge-agent -print | grep .`,
@@ -153,7 +153,7 @@ async function agentStatus(): Promise<string> {
 
   test("in the operator's directory it is installed in place, over root's files", async () => {
     upload(elsewhere);
-    // The same commit, with all files closed to other users.
+    // Copy the same commit, with all files closed to other users.
     await holds(`cp -a ${INSTALLED}/venv ${inHome}/repository ${elsewhere}`);
     await holds(`chmod -R go= ${elsewhere}/..`);
     mkdirSync(join(elsewhere, "state", "w", "slot-0"), { recursive: true, mode: 0o700 });
@@ -168,7 +168,7 @@ async function agentStatus(): Promise<string> {
     expect(() => process.kill(before, 0)).toThrow("ESRCH");
     expect(await agentStatus()).not.toMatch(/^Uid:\s0/m);
     await holds(`test "$(stat -c %U ${elsewhere}/state/w/slot-0)" = forge-agent`);
-    // Again, as after a failure of the next step.
+    // Run the step again, as after a failure of the next step.
     await step(elsewhere, "agent");
     await agentStatus();
   }, 60_000);

@@ -1,12 +1,13 @@
+/**
+ * Every step of a bootstrap fails once, reports its failure, and is repaired. The server is also
+ * killed in the middle.
+ */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../dev/stack/wait";
 import { Machine, READY_S } from "../support/machine";
 
-/**
- * Every step of a bootstrap fails once, reports its failure, and is repaired. The server is also
- * killed in the middle.
- */
 const machine = new Machine(true);
 
 beforeAll(async () => {
@@ -53,7 +54,7 @@ test("the package manager fails: step packages, three times", async () => {
   const failed = await machine.untilFailed("packages");
   expect(failed.status_reason).toMatch(/E: no candidate\nexit code 100/);
   expect(failed.bootstrap.steps[2]?.tries).toBe(3);
-  // Each try installed it after an update.
+  // Each try ran the installation.
   expect(readFileSync(log, "utf8").match(/^install .*docker.io$/gm)).toHaveLength(3);
   machine.fakePackages();
 });

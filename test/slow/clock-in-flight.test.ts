@@ -1,3 +1,5 @@
+/** Records a step of the database's clock while other transactions are in flight. */
+
 import { waitFor } from "../../dev/stack/wait";
 import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -6,7 +8,6 @@ import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 import type { TestWorker } from "../support/test-worker";
 
-/** Records a step of the database's clock while other transactions are in flight. */
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 /** Longer than servers need to notice a step, shorter than the statement timeout. */
@@ -80,8 +81,8 @@ async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string
 }
 
 /**
- * What is in flight: each prepares a job, and a function that starts the transaction and returns
- * its worker.
+ * Transactions in flight. Each prepares a job, and returns a function that starts the transaction
+ * and returns its worker.
  */
 const IN_FLIGHT = {
   async dispatch(id: string) {

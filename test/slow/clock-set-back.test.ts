@@ -1,3 +1,5 @@
+/** Times other than the times of attempts and bills, while the database's clock is set. */
+
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
@@ -7,7 +9,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
 
-/** Times other than those of attempts and bills, while the database's clock is set. */
 const DAY_S = 86_400;
 const GRACE_S = 6;
 

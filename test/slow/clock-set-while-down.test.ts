@@ -1,3 +1,5 @@
+/** The database's clock is a day ahead, and is corrected while no server runs. */
+
 import { waitFor } from "../../dev/stack/wait";
 import { maybeOne } from "../../platform/postgres/pool";
 import { readRecord } from "../support/billing";
@@ -7,7 +9,6 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
 
-/** The database's clock is a day ahead, and is corrected while no server runs. */
 const DAY_S = 86_400;
 
 let forge: Forge;
@@ -54,7 +55,7 @@ test("pending outbox entries are delivered, and a deployment is billed for its r
   const livedS = (performance.now() - began) / 1000;
   const { metrics } = await readRecord(forge.user, deployment.job_id);
   const billedS = (metrics.deployment_lifetime_days ?? 0) * DAY_S;
-  // How long no server ran is unknown.
+  // The bill may lack the downtime, because Forge can't know how long no server ran.
   expect(billedS).toBeGreaterThan(livedS - downS - 10);
   expect(billedS).toBeLessThan(livedS + 2);
   await server.die();

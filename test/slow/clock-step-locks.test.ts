@@ -1,3 +1,5 @@
+/** Recording a step of the clock locks rows that workers and the scheduler also lock. */
+
 import { lockSteps } from "../../platform/postgres/clock";
 import { execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
@@ -5,7 +7,6 @@ import { recordStep } from "../../services/clock/record-step";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 
-/** Recording a step of the clock locks rows that workers and the scheduler also lock. */
 let forge: Forge;
 
 beforeAll(async () => {

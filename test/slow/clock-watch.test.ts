@@ -1,3 +1,8 @@
+/**
+ * Processes that compare the database's clock with their monotonic time. No server runs, because it
+ * would do the same.
+ */
+
 import { uptime } from "node:os";
 import type pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
@@ -8,10 +13,6 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { useSettableClock } from "../support/settable-clock";
 
-/**
- * Processes that compare the database's clock with their monotonic time. No server runs that also
- * does it.
- */
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const GRACE_S = 4;
@@ -56,7 +57,7 @@ class Process {
     this.watch = new ClockWatch(pool, forge.ctx.logger, () => (uptime() + this.aheadS) * 1000);
   }
 
-  /** Advances its monotonic time. */
+  /** Advances the process's monotonic time, and checks the clock. */
   async lives(s: number): Promise<void> {
     this.aheadS += s;
     await this.watch.look();
@@ -119,7 +120,7 @@ test("a process whose own time stopped records no step while another process kep
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // It could not determine its own delay.
+  // `stands` can't tell for how long it was stopped, so its revision has changed.
   expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 
@@ -264,7 +265,7 @@ test("the transaction of a process that freezes while it records a step is ended
     await other.watch.look();
     goOn();
     expect(await look).toBe("ended");
-    // It continues as if it had not been frozen.
+    // The process continues as if it had not been frozen.
     await holder.watch.look();
   });
   expect(recorded).toEqual([DAY_S]);

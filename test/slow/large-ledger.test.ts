@@ -108,7 +108,7 @@ test("new bills are added to the totals", async () => {
   const worker = large.worker("hand");
   await worker.register();
   const { period, total_cost_usd: total, records } = await summaryOf(large);
-  // The first job left by the test before.
+  // One of the jobs that the previous test left.
   const job = await worker.take();
   await worker.complete(job, { metrics: { rows_processed: 12_345 } });
   await forge.admin.get(`/api/jobs/${job.job_id}`);

@@ -55,7 +55,7 @@ test("two hundred steps, a hundred of them at once, fit one history", async () =
     100,
     wide.map((each) => each.name),
   );
-  // Nine at a time, each after one of the layer before.
+  // 99 more steps, nine in parallel. Each needs one step of the layer before.
   const layers = Array.from({ length: 99 }, (_, n) => step(101 + n, [name(Math.max(100, 92 + n))]));
   const id = await startPipeline(forge.user, { steps: [...wide, first, ...layers] });
   const done = await untilPipeline(forge.user, id, ["completed", "failed"], 120_000);

@@ -7,7 +7,6 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { type Forge, startForge } from "../support/forge";
 import { Crew } from "../support/pipelines";
 
-/** A fresh checkout: no Python packages are installed. */
 let forge: Forge;
 let crew: Crew | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-readme-"));
@@ -27,6 +26,7 @@ afterAll(async () => {
   }
 });
 
+/** In a fresh checkout, in which no Python packages are installed. */
 test("five lines of README.md get from a checkout to a job", async () => {
   const page = readFileSync(join(checkoutRoot(), "README.md"), "utf8");
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = ""]) => code);
