@@ -82,7 +82,7 @@ export class PipelineRun {
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.doStep(plan, step)
       : "skipped";
-    // The end of each skipped step shows the reason.
+    // Skipped steps count too, unless they are optional.
     if (end !== "completed" && !step.optional) this.isFailing = true;
     return end;
   }

@@ -47,7 +47,7 @@ export async function untilExported(forge: Forge, lineId: string): Promise<LineS
   });
 }
 
-/** Waits until the line is held back for another reason than its due time. */
+/** Waits until the line has an export error. */
 export async function untilRefused(forge: Forge, lineId: string): Promise<LineState> {
   return await waitFor(`${lineId} to be refused`, async () => {
     const state = await lineState(forge, lineId);

@@ -82,7 +82,7 @@ export async function until(
 export const serving = ({ replicas }: Deployment): string[] =>
   replicas.filter(({ state }) => state === "serving").map(({ worker_id: id }) => id);
 
-/** Stops it and waits until all its servers have stopped. */
+/** Stops a deployment and waits until all its servers have stopped. */
 export async function stop(api: ApiClient, id: string): Promise<Deployment> {
   await api.post(`/api/deployments/${id}/stop`, {});
   return await until(api, id, "stopped", ({ status }) => status === "stopped");

@@ -53,7 +53,7 @@ export async function recordExchanges(target: string): Promise<Recorder> {
       answer.on("close", () => {
         step[place] = exchangeOf(given, sent(), answer, received());
       });
-      // Also record a response whose client closed the stream.
+      // A client may close a stream: this ends the response, so that it is recorded.
       reply.on("close", () => forwarded.destroy());
     });
     forwarded.on("error", () => reply.destroy());

@@ -2,8 +2,7 @@ import { Decimal } from "decimal.js";
 import type { Metrics } from "./random-jobs";
 
 /**
- * The prices from the tables of spec.md 2.5, written a second time so that the product's are
- * checked against them.
+ * The prices from the tables of spec.md 2.5, written a second time to check the product's prices.
  */
 const GPU_HOUR = { a100: "1.25", default: "2.50" };
 const WORK: Record<string, [field: keyof Metrics, unit: number, price: string]> = {
@@ -16,10 +15,10 @@ const WORK: Record<string, [field: keyof Metrics, unit: number, price: string]> 
 export interface Facts {
   type: string;
   card: string;
-  /** The name of its worker's GPU. */
+  /** The name of the worker's GPU. */
   gpu: string;
   measuredHours: number;
-  /** How long its worker had it. */
+  /** How long the worker had the job. */
   seconds: number;
   /** For a generate job, the number of rows to generate. */
   size: number | null;

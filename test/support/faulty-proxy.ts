@@ -75,7 +75,8 @@ export class FaultyProxy {
       });
     }
     client.on("data", (chunk) => {
-      // Data after a response is the next request; until then it belongs to this one.
+      // The first data after a response starts the next request. Until a response arrives, all data
+      // belongs to the current request.
       if (isAnswering) {
         isAnswering = false;
         fault = this.ahead.shift();

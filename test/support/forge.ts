@@ -27,7 +27,7 @@ export interface Forge {
   ctx: Context;
   /** Registers a worker of the user, which the test drives over HTTP. */
   worker(id: string, gpu?: { name: string; memory_gb: number }): Promise<TestWorker>;
-  /** Its processes, in any role. */
+  /** The processes of forge-server, in any role. */
   servers(): ManagedProcess[];
   /**
    * Runs `work` without servers: the first one is killed and restarted afterwards, the others are
@@ -74,7 +74,7 @@ export interface ForgeOptions {
   split?: boolean;
   /** Servers that the file stops, kills or freezes, and so can't share. */
   own?: Server[];
-  /** Runs the server with the optimizing compiler, as in production: for files that measure time. */
+  /** Runs the server with the optimizing compiler, like production. For files that measure time. */
   optimized?: boolean;
 }
 

@@ -6,7 +6,7 @@ import { Worker } from "@temporalio/worker";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { workflowsBeforeChanges } from "./previous-release";
 
-/** A folder for each release. Released folders never change. */
+/** Has a folder for each release. The folders of earlier releases never change. */
 const DIRECTORY = join(checkoutRoot(), "test", "histories");
 const THIS_RELEASE = (
   JSON.parse(readFileSync(join(checkoutRoot(), "package.json"), "utf8")) as { version: string }
@@ -47,8 +47,8 @@ export async function replayRecorded(files: string[]): Promise<Map<string, Error
 
 /**
  * Replays a workflow's history: with today's code, and with the code of an earlier release, which
- * knows today's patches and applies none. With RECORD_HISTORIES=1 the history is stored under this
- * name for future code, unless this release has one of that name.
+ * knows today's patches and applies none. With RECORD_HISTORIES=1, stores the history under this
+ * name for future code, and throws if this release already has one of that name.
  *
  * @returns the history as text with readable payloads.
  */

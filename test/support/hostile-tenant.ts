@@ -1,3 +1,10 @@
+/**
+ * A tenant that attacks the server, in its own process: `node hostile-tenant.js API_URL USER_KEY
+ * [ATTACK …]`, until it is killed. Writes one line of JSON per second: for each attack the number
+ * of requests, and of responses by status. Runs at low priority, so that its own work does not slow
+ * the server.
+ */
+
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setPriority } from "node:os";
@@ -7,12 +14,6 @@ import { mintKey } from "../../services/accounts/key-text";
 import { CONTENT_TYPES } from "./content-types";
 import { HOSTILE_FILES } from "./hostile-files";
 
-/**
- * A tenant that attacks the server, in its own process: `node hostile-tenant.js API_URL USER_KEY
- * [ATTACK …]`, until it is killed. Writes one line of JSON per second: for each attack the number
- * of requests, and of responses by status. Runs at low priority, so that its own work does not slow
- * the server.
- */
 const [apiUrl = "", userKey = "", ...chosen] = process.argv.slice(2);
 const user = new ApiClient(apiUrl, userKey);
 const WORKERS = 1_500;
@@ -58,7 +59,7 @@ async function read(path: string, key: string, init: RequestInit = {}): Promise<
   return response.status;
 }
 
-/** Tables built to harm their reader. */
+/** Uploads tables built to harm their reader. */
 async function tables(): Promise<void> {
   const files = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
   many(4, (lane) => {
@@ -72,7 +73,7 @@ async function tables(): Promise<void> {
   });
 }
 
-/** Uploads that progress very slowly. */
+/** Uploads very slowly. */
 async function uploads(): Promise<void> {
   many(UPLOADS, () => {
     forEver("uploads", async () => {
@@ -89,7 +90,7 @@ async function uploads(): Promise<void> {
   });
 }
 
-/** Many keys that request the most expensive pages. */
+/** Requests the most expensive pages with many keys. */
 async function reads(): Promise<void> {
   const keys: string[] = [];
   for (let n = 0; n < 60; n++) {
@@ -104,14 +105,14 @@ async function reads(): Promise<void> {
   });
 }
 
-/** Unknown keys. */
+/** Sends unknown keys. */
 async function guesses(): Promise<void> {
   many(LOOPS, () => {
     forEver("guesses", () => read("/api/jobs", mintKey("user")));
   });
 }
 
-/** Workers of different memory that register again and again, and poll. */
+/** Registers workers of different memory again and again, and polls. */
 async function fleet(): Promise<void> {
   const body = { name: "boxes", scope: "worker" };
   const { key } = await user.post<{ key: string }>("/api/auth/api-keys", body);
@@ -134,7 +135,9 @@ async function fleet(): Promise<void> {
   });
 }
 
-/** Jobs with as many different requirements as allowed; then streams of their events and logs. */
+/**
+ * Submits jobs with as many different requirements as allowed, then streams their events and logs.
+ */
 async function streams(): Promise<void> {
   const jobs: string[] = [];
   const submit = async (n: number): Promise<number> => {
@@ -154,7 +157,7 @@ async function streams(): Promise<void> {
   });
 }
 
-/** Polls over raw connections that don't wait for a response before the next request. */
+/** Polls over raw connections, without waiting for a response before the next request. */
 async function pipelines(): Promise<void> {
   const { hostname, port } = new URL(apiUrl);
   const body = '{"worker_id":"mallory-0","wait_seconds":30}';
@@ -178,7 +181,7 @@ async function pipelines(): Promise<void> {
   });
 }
 
-/** Bodies that are expensive to read, also on routes without a rate limit. */
+/** Sends bodies that are expensive to read, also to routes without a rate limit. */
 async function bodies(): Promise<void> {
   const body = `{"worker_id":"x","p":[${Array(70_000).fill("[]").join(",")}]}`;
   const bomb = `{"p":[${Array(340_000).fill("[]").join(",")}]}`;
@@ -196,12 +199,13 @@ async function bodies(): Promise<void> {
 }
 
 const ATTACKS = { tables, uploads, reads, guesses, fleet, streams };
-/** These start after the others, which they would slow down. */
+/** Started after the other attacks, because floods would slow them down. */
 const FLOODS = { pipelines, bodies };
 
 /**
  * Lowers the priority of this process. With autogroups (Linux), a priority only counts within a
- * session, so the session's own one is lowered too; the test starts this process in a new session.
+ * session, so the session's priority is lowered, too. The test starts this process in a new
+ * session.
  */
 function yieldCpu(): void {
   setPriority(19);

@@ -99,7 +99,7 @@ async function seedWorkers({ ctx }: Forge, count: number): Promise<void> {
   );
 }
 
-/** Copies of an artifact whose lineage says they were made from it. */
+/** Inserts copies of an artifact whose lineage says that they were made from it. */
 async function seedDescendants({ ctx }: Forge, id: string, count: number): Promise<void> {
   await execute(
     ctx.pool,

@@ -45,8 +45,8 @@ export class Machine {
   forge!: Forge;
 
   /**
-   * @param hasRepository whether it fetches the agent and the handlers from a repository; otherwise
-   * the server uploads them.
+   * @param hasRepository whether the machine fetches the agent and the handlers from a repository;
+   *   otherwise the server uploads them.
    */
   constructor(private readonly hasRepository = false) {}
 
@@ -106,7 +106,7 @@ export class Machine {
     this.git("commit", "-q", "-m", "agent and handlers");
   }
 
-  /** Installs a stand-in for the package manager, which finds every package installed. */
+  /** Installs a stand-in for the package manager, which only creates a `docker` command. */
   fakePackages(): void {
     const docker = join(this.directory, "sshd", "bin", "docker");
     this.sshd.fake("apt-get", `touch ${docker}\nchmod +x ${docker}`);

@@ -11,7 +11,9 @@ import {
   sharesHeld,
 } from "../../core/fleet/matching";
 
-/** A job that every worker fits, and the least that a worker offers. */
+/**
+ * The requirements of a job that every worker fits, and the capabilities of the smallest worker.
+ */
 export const NO_NEEDS = {
   jobType: "audit" as const,
   gpuCount: 0,

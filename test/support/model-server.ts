@@ -19,7 +19,7 @@ export class ModelServer {
       this.requests.push(request);
       this.answering(request, response);
     });
-    // As servers should: an early response is not lost.
+    // Without this, an early response could be lost.
     lingerOnClose(this.server);
   }
 

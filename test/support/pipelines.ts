@@ -130,7 +130,7 @@ export class Crew {
   constructor(
     private readonly forge: Forge,
     public work: Work = usualWork,
-    /** Whether their artifacts contain a file, each with different content. */
+    /** Whether the workers' artifacts contain a file, each with different content. */
     private readonly leavesFiles = false,
   ) {}
 
@@ -165,7 +165,7 @@ export class Crew {
     this.stopped = true;
     await Promise.all(this.working);
     for (const worker of this.workers) worker.stopHeartbeats();
-    // Otherwise they would be assigned the next test's jobs.
+    // Otherwise the workers would be assigned the next test's jobs.
     const ids = this.workers.map(({ id }) => id);
     const quiet = "update workers set available_until = null where worker_id = any($1)";
     await execute(this.forge.ctx.pool, quiet, [ids]);

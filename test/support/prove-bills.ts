@@ -47,8 +47,9 @@ async function readRecords(user: ApiClient): Promise<BillingRecord[]> {
 
 /**
  * Proves that all views of a tenant's bills add up to the same: record by record, month by month,
- * by type and by tag, as an invoice, as CSV, and as files. @returns the number of records, and of
- * each type.
+ * by type and by tag, as an invoice, as CSV, and as files.
+ *
+ * @returns the records, the number of their months, and their total cost.
  */
 export async function proveSums(
   forge: Forge,
@@ -60,7 +61,7 @@ export async function proveSums(
   expect(records.filter(({ state }) => state !== "final")).toEqual([]);
   const months = [...new Set(records.map(({ created_at: at }) => at.slice(0, 7)))].sort();
   const tags = await tagsOf(forge, userId);
-  // A deployment could span several months; none in these tests lives that long.
+  // Each record counts in one month only, because no deployment in these tests spans two months.
   const summaries = await Promise.all(
     months.map((month) => user.get<Summary>(`/api/billing/summary?period=${month}`)),
   );

@@ -19,7 +19,7 @@ const pick = <T>(random: () => number, from: readonly T[]): T =>
 
 const URI = "s3://team/data.parquet";
 
-/** Bodies for jobs of each type. The most expensive is rare, because it keeps running. */
+/** Bodies for jobs of each type, except deployments. */
 const BODIES: [string, object][] = [
   ["generate", { task: "questions", size: 100, teacher: "t" }],
   ["generate", { domain: "law", num_samples: 7 }],
@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * On reliable workers: each worker that ends has the deployment placed again, by a job that no test
- * submitted.
+ * Deploy only on reliable workers: when a worker ends, Forge places its deployment again with a job
+ * that the test did not submit.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",
@@ -43,8 +43,8 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * No deployments after the first submissions: whenever the server is away for long, each live one
- * is placed again.
+ * Only the first submissions deploy: whenever the server is away for long, Forge places each live
+ * deployment again.
  */
 const LAST_DEPLOYMENT = 300;
 
@@ -86,7 +86,7 @@ export function reportedBy({
   return metrics;
 }
 
-/** How its attempt ends: completed, failed with a retry, or failed for good. */
+/** How the job's attempt ends: completed, failed with a retry, or failed for good. */
 export function endOf(job: SimulatedJob): object {
   const metrics = reportedBy(job);
   const luck = seededRandom("end", job.job_id, job.attempt)();

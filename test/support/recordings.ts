@@ -85,10 +85,7 @@ export async function play(
   return { url, stepUrl: `${url}/-/step`, close: () => close(server) };
 }
 
-/**
- * Whether an older server would treat it as the same request: that server knows only its own
- * requests.
- */
+/** Whether a server of the recording's release would treat `now` as the recorded request. */
 const isOf = ({ request: then }: Exchange, now: Exchange["request"]): boolean =>
   isDeepStrictEqual(essenceOf(then), essenceOf(now));
 
@@ -101,9 +98,7 @@ const essenceOf = ({ method, path, query, headers, body }: Exchange["request"]):
   repeatable: "idempotency-key" in headers,
 });
 
-/**
- * Lists each place where a response lacks a field of the other, or has another kind of value there.
- */
+/** Lists each place where `now` lacks a field of `old`, or has another kind of value there. */
 export function lacking(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {

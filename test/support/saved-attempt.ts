@@ -7,8 +7,8 @@ const COLUMNS = "state, outcome, ended_at, result, metrics, usage, gpu_hours_mea
 /**
  * Saves a job's running attempt and its worker.
  *
- * @returns a function that writes them back, as a restore of the database does that loses the end of
- *   the attempt. Its bill and artifact are lost, too.
+ * @returns a function that undoes the attempt's end, like a restore of the database. Also removes
+ *   its bill and artifact.
  */
 export async function saveAttempt(
   { ctx: { pool } }: Forge,
@@ -34,7 +34,7 @@ export async function saveAttempt(
         [workerId, JSON.stringify(owner)],
       );
       for (const table of ["artifacts", "outbox", "billing_records"]) {
-        // A test may have locked a table in which the job has no row.
+        // Only if there is a row, because a test may have locked the table.
         const rows = await all(db, `select from ${table} where job_id = $1`, [jobId]);
         if (rows.length > 0) await execute(db, `delete from ${table} where job_id = $1`, [jobId]);
       }

@@ -40,7 +40,7 @@ export async function runSchemathesis(
     ...["--config-file", config, "run", `${forge.stack.apiUrl}/docs/openapi.json`],
     ...["--header", `X-Service-Api-Key: ${key}`, "--no-color", ...options],
   ];
-  // Its own folder, for the examples that it stores.
+  // schemathesis stores examples in its working folder.
   const child = spawn(join(python, "..", "schemathesis"), args, { cwd: folder });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

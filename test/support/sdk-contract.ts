@@ -16,7 +16,7 @@ export interface Step {
   /** Variables for later steps, by their path in the result. */
   keep?: Record<string, string>;
   exchanges?: { request: Expectation; answer: Expectation }[];
-  /** Instead of exchanges: the paths that it polls. */
+  /** Instead of exchanges: the paths that the call polls. */
   polls?: string[];
   result?: Expectation;
   error?: Expectation;

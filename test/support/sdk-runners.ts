@@ -9,7 +9,7 @@ import type { Outcome, Step, Variables } from "./sdk-contract";
 export interface Assignment {
   steps: Step[];
   base_url: string;
-  /** The runner posts to it before each step. */
+  /** The URL that the runner posts to before each step. */
   step_url: string;
   keys: Record<string, string>;
   variables: Variables;

@@ -37,14 +37,14 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     pool,
     `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
   );
-  // For every process: two clocks in one process would look like a step at each change of the
-  // connection. Our own connection comes last.
+  // Close all connections, because old ones keep Postgres's clock: a process with both clocks would
+  // see a step at each change of the connection. Our own connection comes last.
   await execute(
     pool,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
      order by pid = pg_backend_pid()`,
   ).catch(() => undefined);
-  // By now, other processes have noticed that their connections are gone.
+  // The restart also gives other processes time to notice that their connections are gone.
   await forge.stack.server?.kill();
   await forge.stack.startServer();
   return async (byS) => {

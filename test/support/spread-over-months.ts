@@ -2,9 +2,9 @@ import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 /**
- * From now on, each attempt was assigned hours before its start, and each bill is of another day of
- * the last three months, so that GPU hours and periods are realistic. The product computes
- * everything that depends on these times.
+ * From now on, each attempt starts up to 30 hours in the past, and each bill has a date in the last
+ * three months, so that GPU hours and periods are realistic. The product computes everything that
+ * depends on these times.
  */
 export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
   for (const statement of [
@@ -22,8 +22,8 @@ export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
      end $$`,
     `create trigger test_bill_earlier before insert on billing_records for each row
      when (new.state = 'final') execute function test_bill_earlier()`,
-    // As if it was written before its month was closed: a line's id contains the month of its
-    // record.
+    // Moves the line to the month in its id, as if it had been written before that month was
+    // closed.
     `create function test_line_earlier() returns trigger language plpgsql as $$
      begin
        new.month := to_date(right(new.line_id, 7), 'YYYY-MM');

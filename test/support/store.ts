@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 
 /**
- * Puts a file in place of a store directory, so that no manifest of such an artifact can be written
- * during `work`.
+ * Replaces a directory of the store with a file, so that no manifest of this kind of artifact can
+ * be written during `work`.
  */
 export async function withoutArtifacts(
   storeDir: string,

@@ -40,7 +40,7 @@ export class StripeServer {
     public key: string,
   ) {}
 
-  /** The environment of a forge-server that exports to it. */
+  /** The environment of a forge-server that exports to this server. */
   settings(intervalS: number): Record<string, string> {
     return {
       FORGE_BILLING_EXPORT: "stripe",
@@ -68,7 +68,7 @@ export class StripeServer {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** How often each identifier was accepted. */
+  /** How often this identifier was accepted. */
   taken(identifier: string): number {
     return this.events.filter((event) => event.identifier === identifier).length;
   }

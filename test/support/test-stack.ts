@@ -15,7 +15,7 @@ export interface TestStack {
 }
 
 interface TestStackOptions extends Pick<StackOptions, "split" | "env" | "nodeOptions"> {
-  /** Servers that it starts itself. The others are shared, if there are shared ones. */
+  /** Servers that the stack starts itself. The others are shared, if there are shared ones. */
   own: Server[];
 }
 
