@@ -183,14 +183,17 @@ test("a machine gets another key only when its own is revoked", async () => {
 });
 
 test("a key for any number of workers acts for all workers of its tenant", async () => {
-  await boxOf("bound", await makeKey());
+  const bound = await boxOf("bound", await makeKey());
   const { key } = await makeKey({});
   const any = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "bound");
   expect((await any.heartbeat()).status).toBe("idle");
   expect((await any.register()).status).toBe(201);
-  // A key for one worker still registers its own machine.
-  const mine = await boxOf("mine", await makeKey());
-  expect((await mine.heartbeat()).status).toBe("idle");
+  // The worker's own key still acts for it, and no other key for one worker does.
+  expect((await bound.heartbeat()).status).toBe("idle");
+  expect((await bound.register()).status).toBe(201);
+  const other = await makeKey();
+  const stranger = new TestWorker(new ApiClient(forge.stack.apiUrl, other.key), "bound");
+  expect((await stranger.register()).status).toBe(409);
 });
 
 test.each([
