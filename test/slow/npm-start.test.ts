@@ -84,7 +84,7 @@ test("two stacks run side by side, a third one with the home of one of them is r
 
   const third = start(homeA);
   expect(await third.exited).toBe(1);
-  expect(third.output).toContain("already runs");
+  expect(third.output).toContain("a stack is already running in");
   expect((await ping(fileA.api_url, fileA.user_api_key)).status).toBe(200);
 
   expect(await a.stop()).toBe(0);

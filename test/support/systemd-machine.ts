@@ -86,6 +86,8 @@ export class SystemdMachine {
       const child = execFile("nsenter", args, (error, stdout, stderr) =>
         resolve([Number(error?.code ?? 0), stdout + stderr]),
       );
+      // A command that reads no input may end before this is written.
+      child.stdin?.on("error", () => undefined);
       child.stdin?.end(stdin);
     });
   }
