@@ -14,6 +14,7 @@ export const IN_JEST: Record<string, string[]> = {
  */
 export const SLOW = [
   "test/slow/",
+  "test/faults/awaited-attempts",
   "test/faults/handlers",
   "test/faults/lost-workflows",
   "test/faults/measuring",

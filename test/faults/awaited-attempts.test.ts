@@ -1,0 +1,93 @@
+import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../platform/postgres/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { withLock } from "../support/locks";
+import { oneFormOf } from "../support/slow";
+import type { TestWorker } from "../support/test-worker";
+
+/**
+ * The Temporal worker is killed after it took activity `awaitAttempt`, and before it answered that
+ * the attempt's outcome completes the activity later. No other process notices: Temporal sees a
+ * started activity, whose time-out is an hour. The outcome must end it nevertheless.
+ */
+let forge: Forge;
+let worker: TestWorker;
+
+/** Far less than the time-out of the activity. */
+const SOON_MS = 20_000;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_WORKFLOW_START_S: "0.2" }, { split: true });
+  worker = await forge.worker("w");
+});
+
+afterEach(async () => {
+  await forge.endTest();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+
+/** Temporal's PENDING_ACTIVITY_STATE_STARTED. */
+const STARTED = 2;
+
+async function isTaken(jobId: string): Promise<boolean> {
+  const { raw } = await workflowOf(jobId).describe();
+  const awaited = raw.pendingActivities?.find(
+    ({ activityId }) => activityId === attemptActivityId(1),
+  );
+  return awaited?.state === STARTED;
+}
+
+/** The activity's own statement. Until it has an answer, the process can't answer Temporal. */
+const ITS_READ = `select from pg_stat_activity where datname = current_database()
+  and wait_event_type = 'Lock' and query like '%as attempt_exists%'`;
+
+/** Starts a job, and kills the Temporal workers in the middle of its activity. */
+async function killedInActivity() {
+  const temporalWorkers = forge.servers().filter(({ name }) => name.startsWith("temporal-worker"));
+  // The workflow must not read the attempt before the lock is held, and the relay not after.
+  for (const each of temporalWorkers) each.signal("SIGSTOP");
+  const { job_id: id } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  await waitFor("the workflow's start to be delivered", async () => {
+    return (await all(forge.ctx.pool, "select from outbox where job_id = $1", [id])).length === 0;
+  });
+  await withLock(forge, "lock table attempts in access exclusive mode", [], async () => {
+    for (const each of temporalWorkers) each.signal("SIGCONT");
+    await waitFor("the activity to be taken", () => isTaken(id));
+    await waitFor("it to read the attempt", async () => {
+      return (await all(forge.ctx.pool, ITS_READ)).length > 0;
+    });
+    for (const each of temporalWorkers) await each.kill();
+  });
+  return { id, job };
+}
+
+test.each(
+  oneFormOf([
+    ["after another one has started", true],
+    ["while none runs", false],
+  ]),
+)(
+  "a Temporal worker killed while it begins to wait for an attempt: a result that comes %s ends the job",
+  async (_, isRestartedBefore) => {
+    const { id, job } = await killedInActivity();
+    const restart = () => forge.stack.startTemporalWorker();
+    if (isRestartedBefore) await restart();
+    // Nothing has told Temporal of the death.
+    expect(await isTaken(id)).toBe(true);
+    expect((await worker.complete(job)).status).toBe(200);
+    if (!isRestartedBefore) await restart();
+    expect(await untilEnded(forge.user, id, SOON_MS)).toMatchObject({
+      status: "completed",
+      attempts: 1,
+    });
+  },
+  60_000,
+);
