@@ -30,6 +30,15 @@ interface Detail {
 /** How long a bootstrap waits for its agent, which needs some seconds on a busy machine. */
 export const READY_S = 20;
 
+/** The settings that pip needs on this machine. */
+export function variablesOfPip(): Record<string, string> {
+  const given = Object.entries(process.env).flatMap(([name, value = ""]) =>
+    /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name) ? [[name, value] as const] : [],
+  );
+  // Compiling the installed packages takes longer than everything else.
+  return { ...Object.fromEntries(given), PIP_NO_COMPILE: "1" };
+}
+
 /**
  * A machine that becomes a worker over real SSH. Script, git, venv, pip and agent are real; the
  * package manager is a stand-in. Includes the Forge that sets it up.
@@ -41,7 +50,7 @@ export class Machine {
   readonly repository = join(this.directory, "repository");
   readonly remoteDir = join(this.directory, "workers", this.id);
   /** Its sessions find no container runtime. */
-  readonly sshd = new Sshd(join(this.directory, "sshd"), ["docker", "podman"]);
+  readonly sshd = new Sshd(join(this.directory, "sshd"), { without: ["docker", "podman"] });
   forge!: Forge;
 
   /**
@@ -78,15 +87,10 @@ export class Machine {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** The settings that pip needs on this machine, and a secret. */
+  /** The settings of pip, and a secret. */
   private environment(): Record<string, string> {
-    const ofPip = Object.entries(process.env).filter(([name]) =>
-      /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name),
-    );
     return {
-      ...(Object.fromEntries(ofPip) as Record<string, string>),
-      // Compiling the installed packages takes longer than everything else.
-      PIP_NO_COMPILE: "1",
+      ...variablesOfPip(),
       HEARTBEAT_INTERVAL: "0.5",
       TEAM_TOKEN: "not-for-the-log",
     };

@@ -14,20 +14,27 @@ import { join } from "node:path";
 import { ManagedProcess } from "../../dev/stack/process";
 import { freePorts, waitFor } from "../../dev/stack/wait";
 
+interface SshdOptions {
+  /** Commands of this machine that its sessions do not find. */
+  without?: string[];
+  /** Where sessions begin; default: this user's home. */
+  home?: string;
+  /** Variables of its sessions. */
+  variables?: Record<string, string>;
+}
+
 /** A real OpenSSH server on a loopback port, for this user, with keys and commands of the test. */
 export class Sshd {
   port = 0;
   readonly user = userInfo().username;
   private server: ManagedProcess | undefined;
 
-  /**
-   * @param directory holds all of its files.
-   * @param without commands of this machine that its sessions do not find.
-   */
+  /** @param directory holds all of its files. */
   constructor(
     private readonly directory: string,
-    without: string[] = [],
+    private readonly options: SshdOptions = {},
   ) {
+    const { without = [] } = options;
     for (const folder of ["bin", "tools"]) mkdirSync(join(directory, folder), { recursive: true });
     writeFileSync(this.authorizedKeys, "");
     for (const folder of (process.env.PATH ?? "").split(":").filter(existsSync)) {
@@ -94,7 +101,8 @@ export class Sshd {
         "UsePAM no",
         "PasswordAuthentication no",
         "PermitRootLogin prohibit-password",
-        `SetEnv PATH=${join(this.directory, "bin")}:${join(this.directory, "tools")}`,
+        `SetEnv ${this.variables()}`,
+        ...this.homeSettings(),
       ].join("\n"),
     );
     const server = ManagedProcess.start({
@@ -105,6 +113,19 @@ export class Sshd {
     });
     this.server = server;
     await waitFor("sshd", () => answers(this.port), { process: server });
+  }
+
+  private variables(): string {
+    const PATH = `${join(this.directory, "bin")}:${join(this.directory, "tools")}`;
+    const all = Object.entries({ ...this.options.variables, PATH });
+    return all.map(([name, value]) => `"${name}=${value}"`).join(" ");
+  }
+
+  /** SetEnv can't change where a session begins. */
+  private homeSettings(): string[] {
+    const { home } = this.options;
+    if (home === undefined) return [];
+    return [`ForceCommand cd ${home} && HOME=${home} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`];
   }
 
   async stop(): Promise<void> {
