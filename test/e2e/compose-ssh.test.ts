@@ -1,14 +1,16 @@
 /** Whether a server with the variables of docker-compose.yml sets up machines over SSH. */
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { type Forge, startForge } from "../support/forge";
+import { Sshd } from "../support/sshd";
 
 let forge: Forge | undefined;
 
 afterEach(async () => {
   await forge?.stop();
+  forge = undefined;
 });
 
 /** The variables of Forge's container, except those for its own address and its database. */
@@ -26,13 +28,13 @@ function composeVariables(given: Record<string, string>): Record<string, string>
   return { FORGE_PUBLIC_URL: "", ...Object.fromEntries(variables) };
 }
 
-const register = async ({ user }: Forge): Promise<unknown> =>
+const register = async ({ user }: Forge, more: object = {}): Promise<unknown> =>
   await user.call("POST", "/api/workers/register", {
     ssh_host: "203.0.113.7",
     ssh_user: "root",
     gpu_count: 0,
     gpu_type: "cpu",
-    ssh_key_path: "none",
+    ...more,
   });
 
 const setsUpMachines = async ({ user }: Forge): Promise<boolean> =>
@@ -52,12 +54,31 @@ test("by default it does not, and the error names the missing setting", async ()
   expect(await setsUpMachines(forge)).toBe(false);
 });
 
-test("with a public address it does, from its own files", async () => {
-  forge = await startForge(composeVariables({ FORGE_PUBLIC_URL: "https://forge.example.org" }));
-  // Setting up a machine needs no repository, only a key for the machine.
+test("with a public address it does, from its own files, with the keys in its data directory", async () => {
+  const url = "https://forge.example.org";
+  forge = await startForge(composeVariables({ FORGE_PUBLIC_URL: url }));
+  expect(await setsUpMachines(forge)).toBe(true);
   expect(await register(forge)).toMatchObject({
     status: 400,
     body: { error: { param: "ssh_key_path", message: expect.stringContaining("no key file") } },
   });
-  expect(await setsUpMachines(forge)).toBe(true);
+  const keys = join(forge.stack.storeDir, "..", "ssh", "local");
+  mkdirSync(keys, { recursive: true });
+  Sshd.makeKey(join(keys, "id_ed25519"));
+  expect(await register(forge, { plan: true })).toMatchObject({
+    status: 200,
+    body: {
+      files: {
+        settings: expect.stringContaining('REPOSITORY=""'),
+        environment: expect.stringContaining(`SERVICE_API_URL="${url}"`),
+      },
+    },
+  });
+});
+
+test("docker-compose.yml and docs/operating.md say that it needs the public address", () => {
+  for (const file of ["docker-compose.yml", join("docs", "operating.md")]) {
+    const text = readFileSync(join(checkoutRoot(), file), "utf8");
+    expect(text).toMatch(/Without (it|`?FORGE_PUBLIC_URL`?), Forge can't set up machines over SSH/);
+  }
 });
