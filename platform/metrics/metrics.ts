@@ -56,6 +56,14 @@ export class Metrics {
     name: "forge_attempts_assigned_total",
     help: "Attempts assigned to workers",
   });
+  readonly assignSeconds = this.histogram(
+    {
+      name: "forge_assign_wait_seconds",
+      help: "Time from a job's submission to its first assignment",
+    },
+    WAIT_S,
+    ["job_type"],
+  );
   readonly dispatchSeconds = this.histogram(
     { name: "forge_handout_wait_seconds", help: "Time from queueing an attempt to its dispatch" },
     WAIT_S,

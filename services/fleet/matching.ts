@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { RankedTenants } from "../../core/fleet/matching";
-import { JOB_TYPES } from "../../core/jobs/job-types";
+import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { requirementGroupRange } from "../accounts/quotas";
@@ -118,6 +118,18 @@ interface PassSql {
 }
 
 /**
+ * SQL: the type of job `p.job_id`, and the seconds from its submission to its assignment by this statement; null if it
+ * was assigned before. An assignment that its worker did not fetch leaves no trace in the attempt, but an event. The
+ * limit keeps the planner from reading whole tables.
+ */
+const FIRST_WAIT = `(
+  select j.job_type, case when a.attempt = 1 and not exists (
+      select from job_events e where e.job_id = j.job_id and e.status = 'assigned')
+    then greatest(0, extract(epoch from now() - a.queued_at))::float8 end as waited_s
+  from jobs j join attempts a using (job_id)
+  where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
+
+/**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
  *
  * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
@@ -224,10 +236,11 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select job_id, attempt, worker_id,
-       null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared from locked
+select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
+       null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared
+from locked p cross join lateral ${FIRST_WAIT} first
 union all
-select null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
+select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
 
 const MATCH_AFTER = match({ heads: headsAfter("$2::text") });
 const MATCH_THESE = match({
@@ -252,6 +265,8 @@ export const BEGIN = `set local synchronous_commit = off;
 
 interface Pass {
   pairs: MatchedPair[];
+  /** The jobs among them that were not assigned before. */
+  firsts: FirstAssignment[];
   /** The requirement group after which to continue if this pass assigned nothing; undefined if it read all. */
   next: string | undefined;
   sawAll: boolean;
@@ -261,7 +276,15 @@ interface Pass {
   isShared: boolean;
 }
 
-type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
+interface FirstAssignment {
+  job_type: JobType;
+  /** Seconds since the job's submission. */
+  waited_s: number;
+}
+
+type Assigned = MatchedPair & FirstAssignment;
+
+type PassRow = { [K in keyof Assigned]: Assigned[K] | null } & {
   next: string | null;
   saw_all: boolean | null;
   was_blocked: boolean | null;
@@ -313,9 +336,13 @@ export async function matchOnce(
       ? []
       : [{ job_id, attempt, worker_id }],
   );
+  const firsts = rows.flatMap(({ job_type, waited_s }) =>
+    job_type === null || waited_s === null ? [] : [{ job_type, waited_s }],
+  );
   const { next, saw_all: sawAll, was_blocked: wasBlocked, is_shared: isShared } = rows.at(-1) ?? {};
   return {
     pairs,
+    firsts,
     next: next ?? undefined,
     sawAll: sawAll ?? false,
     wasBlocked: wasBlocked ?? false,

@@ -158,6 +158,9 @@ export class Scheduler extends LoopComponent {
         continue;
       }
       this.ctx.metrics.assigned.inc(pass.pairs.length);
+      for (const { job_type, waited_s } of pass.firsts) {
+        this.ctx.metrics.assignSeconds.observe({ job_type }, waited_s);
+      }
       const elsewhere = this.longPolls.wake(pass.pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
       if (pass.sawAll) return true;

@@ -8,6 +8,7 @@ import { all } from "../../platform/postgres/pool";
 import { deploy, servingWorker, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { readMetrics, sampleOf } from "../support/metrics";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 
 let forge: Forge;
@@ -15,26 +16,7 @@ let forge: Forge;
 let api: string;
 let worker: string;
 
-const read = async (base: string): Promise<string> => {
-  const answer = await fetch(`${base}/metrics`, {
-    headers: { authorization: `Bearer ${forge.stack.keys.adminKey}` },
-  });
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
-  return await answer.text();
-};
-
-/** The value of the series with exactly these labels. */
-function sampleOf(
-  text: string,
-  of: string,
-  labels: Record<string, string> = {},
-): number | undefined {
-  const parts = Object.entries(labels).map(([key, value]) => `${key}="${value}"`);
-  const series = parts.length > 0 ? `${of}{${parts.join(",")}}` : of;
-  const line = text.split("\n").find((each) => each.startsWith(`${series} `));
-  return line === undefined ? undefined : Number(line.slice(series.length));
-}
+const read = (base: string): Promise<string> => readMetrics(base, forge.stack.keys.adminKey);
 
 const until = (base: string, of: string, labels: Record<string, string>, value: number) =>
   waitFor(
