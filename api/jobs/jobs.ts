@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
-import { MAX_ATTEMPTS } from "../../core/constants";
+import { MAX_ATTEMPTS } from "../../core/jobs/retry";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { ERROR_CODES, JOB_STATUSES } from "../../core/jobs/states";

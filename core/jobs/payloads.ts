@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { MAX_ATTEMPTS } from "../constants";
 import { InvalidRequest } from "../errors";
 import { label, labels } from "../label";
 import { declarationOf, type JobType, mapByType } from "./job-types";
+import { MAX_ATTEMPTS } from "./retry";
 import type { PayloadDefaults } from "./types/declaration";
 
 const resourcesSchema = z

@@ -1,5 +1,8 @@
 import type { AttemptEnd } from "./states";
 
+/** Maximum attempts of any job (contract.md, Constants). A job may set a lower `max_attempts`. */
+export const MAX_ATTEMPTS = 3;
+
 type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
 
 /** True if this outcome allows another attempt, regardless of how many are left. */
