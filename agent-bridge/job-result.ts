@@ -8,7 +8,7 @@ import {
   MINTED_ID,
   storeUri,
 } from "../core/artifacts/artifacts";
-import { MAX_BILL_USD, priceJob } from "../core/billing/pricing";
+import { MAX_BILL_USD, priceJob } from "../core/billing/bill";
 import { NO_USAGE, type ReportedUsage, readUsage, readUsageLeniently } from "../core/billing/usage";
 import { canonicalJson } from "../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";

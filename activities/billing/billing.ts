@@ -10,7 +10,7 @@ import {
   NOTHING_COUNTED,
 } from "../../core/billing/metering";
 import { boundsOf, readsRows } from "../../core/billing/plausible";
-import { priceJob } from "../../core/billing/pricing";
+import { priceJob } from "../../core/billing/bill";
 import {
   type Metrics,
   metricsOf,

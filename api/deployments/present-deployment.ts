@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { priceJob } from "../../core/billing/pricing";
+import { priceJob } from "../../core/billing/bill";
 import { portionsOf } from "../../core/billing/record";
 import {
   DEPLOYMENT_STATUSES,

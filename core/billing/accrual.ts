@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
 import type { JobType } from "../jobs/job-types";
-import { type Portion, priceJob } from "./pricing";
+import { type Portion, priceJob } from "./bill";
 import type { RateCard } from "./rate-card";
 
 /** A deployment's age at the end of a month, or at its own end. */

@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { splitByMonth } from "./accrual";
-import type { Portion } from "./pricing";
+import type { Portion } from "./bill";
 import type { RateCard } from "./rate-card";
 
 /** One month of a deployment's bill. */

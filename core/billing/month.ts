@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { type LivedUntil, type MonthShare, monthAfter, splitByMonth } from "./accrual";
-import { type Portion, priceJob } from "./pricing";
+import { type Portion, priceJob } from "./bill";
 import type { RateCard } from "./rate-card";
 
 /** The bill of a live deployment. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { JOB_TYPES } from "../jobs/job-types";
 import { meterAttempt } from "./metering";
 import { boundsOf } from "./plausible";
-import { priceJob } from "./pricing";
+import { priceJob } from "./bill";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD } from "./rate-card";
 import { compareRecord } from "./recompute";
 import { metricsOf, portionsOf } from "./record";

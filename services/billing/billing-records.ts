@@ -4,7 +4,7 @@ import type { MonthShare } from "../../core/billing/accrual";
 import type { WorkDetails } from "../../core/billing/details";
 import type { LineUsage } from "../../core/billing/line";
 import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
-import type { Bill } from "../../core/billing/pricing";
+import type { Bill } from "../../core/billing/bill";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";

@@ -7,7 +7,7 @@ import {
   projectJobs,
   stillToAccrue,
 } from "../../core/billing/month";
-import { priceStorage, roundUsd } from "../../core/billing/pricing";
+import { priceStorage, roundUsd } from "../../core/billing/bill";
 import type { RateCard } from "../../core/billing/rate-card";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";

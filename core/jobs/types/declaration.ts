@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ArtifactForm } from "../../artifacts/artifact-form";
-import type { PriceRuleName } from "../../billing/price-rules";
+import type { PriceFormulaName } from "../../billing/price-formulas";
 import type { Countable } from "../../billing/usage";
 
 /**
@@ -24,8 +24,8 @@ export interface JobTypeDeclaration<Type extends string = string> {
   results: Record<string, ReferenceKind>;
   /** For types that evaluate or serve a checkpoint: manifests name its base model and dataset. */
   describesCheckpoint?: boolean;
-  /** The rule that prices a job on a rate card that prices work. */
-  price: PriceRuleName;
+  /** The formula that prices a job on a rate card that prices work (price-formulas.ts). */
+  price: PriceFormulaName;
   usage: UsageDeclaration;
   /** Fields of its billing record that are not priced. */
   details?: readonly DetailName[];

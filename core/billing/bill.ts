@@ -1,9 +1,9 @@
 import { Decimal } from "decimal.js";
 import { declarationOf, type JobType } from "../jobs/job-types";
-import { gpuHours, millions, type Portion, PRICE_RULES, per, type Term } from "./price-rules";
+import { gpuHours, millions, type Portion, PRICE_FORMULAS, per, type Term } from "./price-formulas";
 import { gpuHourPrice, type MeteredCard, type RateCard } from "./rate-card";
 
-export type { Portion } from "./price-rules";
+export type { Portion } from "./price-formulas";
 
 /** Amounts are decimal strings, so that they reach NUMERIC columns without another rounding. */
 export interface Bill {
@@ -24,13 +24,14 @@ export const roundUsd = (amount: Decimal): Decimal =>
   amount.toDecimalPlaces(MONEY_DECIMALS, Decimal.ROUND_HALF_UP);
 
 /**
- * Prices a job by its type's formula (spec.md 2.5), or by usage if the rate card is metered.
+ * Prices a job by its type's formula (price-formulas.ts), or by usage if the rate card is metered.
+ * Each term is a formula's result; a line of the bill is the rounded sum of its terms.
  * @param portions usage of each billed attempt; at least one.
  */
 export function priceJob(type: JobType, portions: readonly Portion[], card: RateCard): Bill {
-  const rule = ruleOf(type);
+  const formulas = formulasOf(type);
   const terms = portions.flatMap((portion) =>
-    card.basis === "metered" ? termsOfUsage(type, portion, card) : [rule.onWork(portion, card)],
+    card.basis === "metered" ? termsOfUsage(type, portion, card) : [formulas.onWork(portion, card)],
   );
   const lines = Object.fromEntries(LINES.map((line) => [line, new Decimal(0)]));
   for (const { line, amount } of terms) lines[line] = amount.plus(lines[line] ?? 0);
@@ -47,12 +48,12 @@ export function priceJob(type: JobType, portions: readonly Portion[], card: Rate
 /** Lines that every bill has. */
 const LINES = ["gpu", "generation", "audit", "eval", "deploy"];
 
-const ruleOf = (type: JobType) => PRICE_RULES[declarationOf(type).price];
+const formulasOf = (type: JobType) => PRICE_FORMULAS[declarationOf(type).price];
 
 /** GPU time and tokens of an attempt, and the monthly fee of a deployment. */
 function termsOfUsage(type: JobType, portion: Portion, card: MeteredCard): Term[] {
   const { usage, gpu_tokens: gpu } = portion;
-  const extra = ruleOf(type).onMetered?.(portion, card);
+  const extra = formulasOf(type).onMetered?.(portion, card);
   return [
     gpuHours(usage, gpuHourPrice(card, gpu)),
     millions("input_tokens", "input tokens", usage.input_tokens, card.inputPer1mTokens),
@@ -77,7 +78,7 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   }
   return {
     ...shared,
-    generation_per_1m_tokens: ruleOf(type).generationPrice?.(card) ?? card.generationPer1mTokens,
+    generation_per_1m_tokens: formulasOf(type).generationPrice?.(card) ?? card.generationPer1mTokens,
     audit_per_1k_rows: card.auditPer1kRows,
     eval_per_100_samples: card.evalPer100Samples,
   };

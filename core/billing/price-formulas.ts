@@ -16,7 +16,7 @@ export interface Term {
   text: string;
 }
 
-interface PriceRule {
+interface PriceFormulas {
   /** The cost formula on a rate card that prices work (spec.md 2.5). */
   onWork(portion: Portion, card: WorkCard): Term;
   /** What a metered rate card charges in addition to GPU time and tokens. */
@@ -25,8 +25,8 @@ interface PriceRule {
   generationPrice?(card: WorkCard): string;
 }
 
-/** A job type names one of these rules. Each reads only fields that every rate card has. */
-const RULES = {
+/** A job type's declaration names one of these. Each reads only fields that every rate card has. */
+const FORMULAS = {
   generated_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),
   },
@@ -52,11 +52,11 @@ const RULES = {
     onWork: ({ usage, gpu_tokens: gpu }, card) => gpuHours(usage, gpuHourPrice(card, gpu)),
   },
   monthly: { onWork: lifetime, onMetered: lifetime },
-} as const satisfies Record<string, PriceRule>;
+} as const satisfies Record<string, PriceFormulas>;
 
-export type PriceRuleName = keyof typeof RULES;
+export type PriceFormulaName = keyof typeof FORMULAS;
 
-export const PRICE_RULES: Record<PriceRuleName, PriceRule> = RULES;
+export const PRICE_FORMULAS: Record<PriceFormulaName, PriceFormulas> = FORMULAS;
 
 function distillPrice(card: WorkCard): string {
   return card.distillPer1mTokens ?? card.generationPer1mTokens;
