@@ -5,7 +5,7 @@ import { timestamp } from "../../core/timestamp";
 import { attachmentOf } from "../../platform/http/attachment";
 import { sendObject } from "../../platform/http/byte-range";
 import { type Route, route } from "../../platform/http/route";
-import { keyDigest } from "../../services/accounts/key-text";
+import { keyDigest } from "../../services/accounts/key-format";
 import { findTicket, insertTicket } from "../../services/artifacts/download-tickets";
 import type { Context } from "../../services/context";
 import { tenantQuery } from "../accounts/tenant-filter";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { mintKey } from "../../services/accounts/key-text";
+import { mintKey } from "../../services/accounts/key-format";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 

@@ -10,7 +10,7 @@ import { routeOf } from "../../platform/http/routing";
 import { addressGroup } from "../../platform/net/address-group";
 import type { Context } from "../context";
 import { authenticate } from "./authenticate";
-import { KeyLookup } from "./key-lookup";
+import { KeyCache } from "./key-cache";
 import { requireBelow } from "./quota-exceeded";
 import { RateLimiter } from "./rate-limit";
 
@@ -35,7 +35,7 @@ const GUESSING_ERRORS = ["invalid_api_key", "invalid_ticket"];
 
 /** Runs before every route handler: checks the key, the tenant's limits and the tenant's fair share. */
 export class AdmissionControl {
-  private readonly keys: KeyLookup;
+  private readonly keys: KeyCache;
   private readonly limiter: RateLimiter;
   private readonly tenantRefusals: Throttle;
   private readonly anonymousRefusals: Throttle;
@@ -43,7 +43,7 @@ export class AdmissionControl {
   private readonly largeBodies = new FairQueue();
 
   constructor(private readonly ctx: Context) {
-    this.keys = new KeyLookup(ctx.pool, ctx.signals, ctx.clock.nowMs);
+    this.keys = new KeyCache(ctx.pool, ctx.signals, ctx.clock.nowMs);
     this.limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
     this.tenantRefusals = new Throttle(TENANT_REFUSALS, ctx.clock.nowMs);
     this.anonymousRefusals = new Throttle(ANONYMOUS_REFUSALS, ctx.clock.nowMs);

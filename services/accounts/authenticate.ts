@@ -2,18 +2,19 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidKey, type Principal } from "../../core/accounts/principal";
 import type { Queryable } from "../../platform/postgres/pool";
-import type { KeyLookup } from "./key-lookup";
-import { isWellFormedKey, keyDigest } from "./key-text";
+import type { KeyCache } from "./key-cache";
+import { isWellFormedKey, keyDigest } from "./key-format";
 import { touchKeys } from "./keys";
 
 /**
- * Resolves the request's API key, from either header, to a principal.
+ * Resolves the request's API key, from either header, to a principal: checks its form and hashes it (key-format.ts),
+ * then looks up the digest (key-cache.ts, and keys.ts for the SQL).
  *
  * @param canWait the lookup may wait to be batched with others.
  * @throws 403 if there is no valid key.
  */
 export async function authenticate(
-  { db, keys }: { db: Queryable; keys: KeyLookup },
+  { db, keys }: { db: Queryable; keys: KeyCache },
   message: IncomingMessage,
   canWait = false,
 ): Promise<Principal> {

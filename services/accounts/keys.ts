@@ -2,7 +2,7 @@ import type { Scope, TenantScope } from "../../core/accounts/principal";
 import { newId } from "../../platform/ids";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { keyDigest, mintKey } from "./key-text";
+import { keyDigest, mintKey } from "./key-format";
 
 export interface AuthenticatingRow {
   key_id: string;

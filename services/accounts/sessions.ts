@@ -1,7 +1,7 @@
 import type { Scope } from "../../core/accounts/principal";
 import { newId } from "../../platform/ids";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { keyDigest, mintKey } from "./key-text";
+import { keyDigest, mintKey } from "./key-format";
 import { IS_LIVE, type KeyRow, SHOWN_KEY } from "./keys";
 
 /** How long a session lasts, unless its key expires earlier. */

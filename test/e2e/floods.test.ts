@@ -6,7 +6,7 @@
 import { connect, type Socket } from "node:net";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { mintKey } from "../../services/accounts/key-text";
+import { mintKey } from "../../services/accounts/key-format";
 import { type Forge, startForge } from "../support/forge";
 
 let forge: Forge;

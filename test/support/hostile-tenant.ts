@@ -10,7 +10,7 @@ import { connect } from "node:net";
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
-import { mintKey } from "../../services/accounts/key-text";
+import { mintKey } from "../../services/accounts/key-format";
 import { CONTENT_TYPES } from "./content-types";
 import { HOSTILE_FILES } from "./hostile-files";
 

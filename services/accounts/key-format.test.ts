@@ -1,5 +1,5 @@
 import { SCOPES } from "../../core/accounts/principal";
-import { isWellFormedKey, mintKey } from "./key-text";
+import { isWellFormedKey, mintKey } from "./key-format";
 
 test.each(SCOPES)("a %s key contains its scope and passes its checksum", (scope) => {
   const key = mintKey(scope);

@@ -17,7 +17,7 @@ type Found = AuthenticatingRow | undefined;
  * lookup runs at a time, so that a flood of requests takes one connection; lookups that can wait are batched for longer.
  * A revocation by this process, or a notification of one, clears the cache at once.
  */
-export class KeyLookup {
+export class KeyCache {
   private readonly immediate: Coalesced<Buffer, Found>;
   private readonly batched: Batcher<Buffer, Found>;
   /** By digest, in hex. */
