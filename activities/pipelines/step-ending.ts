@@ -1,4 +1,4 @@
-import { explain, judge } from "../../core/pipelines/gate";
+import { explain, evaluateCondition } from "../../core/pipelines/gate";
 import type { StepRow, StepWork } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { StepEnding } from "../../services/pipelines/step-changes";
@@ -32,7 +32,7 @@ export function endingOf(
 
 function judged({ gate }: StepRow, work: StepWork | undefined): StepEnding {
   if (gate === null || !work) return { status: "completed" };
-  const verdict = judge(gate, factsOf(work));
+  const verdict = evaluateCondition(gate, factsOf(work));
   const stored = { ...verdict, condition: gate };
   if (verdict.passed) return { status: "completed", verdict: stored };
   const error = `the gate did not pass: ${explain(gate, verdict)}`;

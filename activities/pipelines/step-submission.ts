@@ -4,7 +4,7 @@ import { sourceIdsOf } from "../../core/artifacts/references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";
-import { explain, type GateFacts, judge, measure, valueAt } from "../../core/pipelines/gate";
+import { explain, type GateFacts, evaluateCondition, measure, valueAt } from "../../core/pipelines/gate";
 import type { StepReference } from "../../core/pipelines/references";
 import { isReusable, workOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";
@@ -43,7 +43,7 @@ export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["
       continue;
     }
     const facts = factsOf(candidate);
-    const verdict = where === undefined ? undefined : judge(where, facts);
+    const verdict = where === undefined ? undefined : evaluateCondition(where, facts);
     const value = measure(by, facts);
     if (where !== undefined && verdict && !verdict.passed) {
       rejected.push(`${name}: ${explain(where, verdict)}`);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { InvalidRequest } from "../errors";
-import { checkCondition, explain, type GateFacts, judge } from "./gate";
+import { checkCondition, explain, type GateFacts, evaluateCondition } from "./gate";
 
 const facts: GateFacts = {
   result: { name: "a", ready: true, "odd name": 3 },
@@ -21,24 +21,24 @@ test.each([
   ['result["odd name"] != 4', true],
 ])("%s is %s", (text, passed) => {
   checkCondition(text);
-  expect(judge(text, facts)).toMatchObject({ passed });
+  expect(evaluateCondition(text, facts)).toMatchObject({ passed });
 });
 
 test("a condition that can't be evaluated does not pass and says why", () => {
-  const unknown = judge("quality.clarity_mean > 0.5", facts);
+  const unknown = evaluateCondition("quality.clarity_mean > 0.5", facts);
   expect(unknown).toEqual({
     passed: false,
     values: { "quality.clarity_mean": null },
     error: "there is no quality.clarity_mean in its result",
   });
-  expect(judge('result.name > 3 || scores.overall > "x"', facts).error).toMatch(/is not a number/);
-  expect(judge("metrics.loss / 0 > 1", facts)).toMatchObject({
+  expect(evaluateCondition('result.name > 3 || scores.overall > "x"', facts).error).toMatch(/is not a number/);
+  expect(evaluateCondition("metrics.loss / 0 > 1", facts)).toMatchObject({
     passed: false,
     error: "Infinity is not a number",
   });
-  expect(judge("!(metrics.loss / 0 - metrics.loss / 0 > 1)", facts).passed).toBe(false);
-  expect(judge("result.name && result.ready", facts).error).toMatch(/is not true or false/);
-  expect(explain("scores.overall >= 0.7", judge("scores.overall >= 0.7", facts))).toBe(
+  expect(evaluateCondition("!(metrics.loss / 0 - metrics.loss / 0 > 1)", facts).passed).toBe(false);
+  expect(evaluateCondition("result.name && result.ready", facts).error).toMatch(/is not true or false/);
+  expect(explain("scores.overall >= 0.7", evaluateCondition("scores.overall >= 0.7", facts))).toBe(
     "scores.overall >= 0.7 does not hold: scores.overall is 0.62",
   );
 });
@@ -83,13 +83,13 @@ test("any text is either rejected or evaluated, and never executed as code", () 
         if (!(error instanceof InvalidRequest)) throw error;
         return;
       }
-      expect(typeof judge(text, facts).passed).toBe("boolean");
+      expect(typeof evaluateCondition(text, facts).passed).toBe("boolean");
     }),
     { numRuns: 2_000 },
   );
 });
 
 test("inherited properties are not values of an object", () => {
-  expect(judge("result.constructor == 1", facts).values).toEqual({ "result.constructor": null });
-  expect(judge("scores.__proto__.x == 1", facts).values).toEqual({ "scores.__proto__.x": null });
+  expect(evaluateCondition("result.constructor == 1", facts).values).toEqual({ "result.constructor": null });
+  expect(evaluateCondition("scores.__proto__.x == 1", facts).values).toEqual({ "scores.__proto__.x": null });
 });

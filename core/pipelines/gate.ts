@@ -64,7 +64,7 @@ export function checkCondition(text: string): void {
 }
 
 /** @param text a condition that passed `checkCondition`. */
-export function judge(text: string, facts: GateFacts): Verdict {
+export function evaluateCondition(text: string, facts: GateFacts): Verdict {
   const tree = parse(text);
   const values: Record<string, Value> = {};
   for (const path of pathsIn(tree)) values[path.join(".")] = shown(plain(valueAt(facts, path)));
