@@ -8,7 +8,7 @@ import type { Context } from "../../services/context";
 import { attemptEndOf, findAttemptState, queueAttempt } from "../../services/jobs/attempts";
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { failJob } from "../../services/jobs/jobs";
-import { removeEntriesOfJob } from "../../services/jobs/outbox";
+import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
 import { billFailedJob, syncRecordFile } from "../billing/billing";
 import { type AttemptInput, activityLogger, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";

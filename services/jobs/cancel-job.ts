@@ -9,7 +9,7 @@ import { lockWorker, releaseUnfetched } from "../fleet/workers";
 import { attemptEndOf, lockLatestAttempt } from "./attempts";
 import { endAttempt } from "./end-attempt";
 import { failJob, lockJob, requestCancel } from "./jobs";
-import { insertOutcomeEntry } from "./outbox";
+import { insertOutcomeEntry } from "./outbox-entries";
 
 type Cancelling =
   /** The job has ended. `entry` is the outbox entry of the attempt that was waiting, if there was one. */

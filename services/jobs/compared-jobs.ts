@@ -1,7 +1,7 @@
 import type { JobStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import type { ComparedRows } from "../temporal/compared-rows";
-import type { StartableJob } from "./outbox";
+import type { StartableJob } from "./outbox-entries";
 
 /** The fields of a job that the reconciler needs to compare it with its workflow and to start the workflow again. */
 interface ComparedJob extends StartableJob {

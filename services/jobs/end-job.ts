@@ -9,7 +9,7 @@ import { dropBill, findBillingRecord, insertUnbilledLine } from "../billing/bill
 import type { Context } from "../context";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
-import { removeEntriesOfJob } from "./outbox";
+import { removeEntriesOfJob } from "./outbox-entries";
 
 export type EndJobOutcome = "ended" | "unknown" | "already ended" | "not finalising";
 

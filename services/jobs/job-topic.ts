@@ -11,7 +11,7 @@ import {
   type JobEntry,
   postponeJobEntry,
   removeJobEntries,
-} from "./outbox";
+} from "./outbox-entries";
 
 /** The relay: starts the workflows of jobs and delivers the outcomes of attempts to them. */
 export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({

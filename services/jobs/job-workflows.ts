@@ -22,7 +22,7 @@ import { deleteStuckWrites } from "../temporal/stuck-writes";
 import { isOpen, readWorkflow } from "../temporal/workflow-state";
 import { attemptEndOf, findAttempt } from "./attempts";
 import { findComparedJob, JOBS } from "./compared-jobs";
-import type { StartableJob } from "./outbox";
+import type { StartableJob } from "./outbox-entries";
 
 export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],

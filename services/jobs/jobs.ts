@@ -4,7 +4,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { START_NUMBER } from "./outbox";
+import { START_NUMBER } from "./outbox-entries";
 
 /** A warning about an accepted submission. */
 export interface JobWarning {
