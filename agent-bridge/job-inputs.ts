@@ -5,7 +5,7 @@ import { sendObject } from "../platform/http/byte-range";
 import { type Route, route } from "../platform/http/route";
 import type { Context } from "../services/context";
 import { findCheckpointBefore, type Lease } from "../services/jobs/leases";
-import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./require-lease";
 import { type InputFile, type JobReferences, resolveInputs } from "./resolve-inputs";
 
 const fileSchema = z.object({

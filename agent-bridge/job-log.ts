@@ -7,7 +7,7 @@ import { readSentRange, sentBytes } from "../platform/http/sent-body";
 import type { ByteRange } from "../platform/store/object-store";
 import type { Context } from "../services/context";
 import { recordLog } from "../services/jobs/leases";
-import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./require-lease";
 
 export function jobLogRoute(ctx: Context): Route {
   return route({

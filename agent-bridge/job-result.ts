@@ -24,7 +24,7 @@ import { type AttemptRow, lockAttemptOf } from "../services/jobs/attempts";
 import { type AttemptEndDetails, endAttempt } from "../services/jobs/end-attempt";
 import { type JobRow, lockJob } from "../services/jobs/jobs";
 import { notRegistered } from "./heartbeat";
-import { staleLease } from "./job-lease";
+import { staleLease } from "./require-lease";
 
 const common = {
   worker_id: z.string().min(1).max(128),

@@ -12,7 +12,7 @@ import {
   recordUpload,
 } from "../services/jobs/attempt-files";
 import { type Lease, recordCheckpoint } from "../services/jobs/leases";
-import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./require-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
 
