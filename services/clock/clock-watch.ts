@@ -25,7 +25,7 @@ import {
 } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type TransactionOptions, transaction } from "../../platform/postgres/transaction";
-import { untilEarlierTransactionsEnd } from "./earlier-transactions";
+import { waitForOpenTransactions } from "./wait-for-open-transactions";
 import { PRECISE_MS, recordStep } from "./record-step";
 
 /**
@@ -185,7 +185,7 @@ export class ClockWatch {
   private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
     // Transactions that started before the step write times of the old clock, and recordStep moves only committed rows.
-    await untilEarlierTransactionsEnd(this.pool, MAX_TRANSACTION_MS);
+    await waitForOpenTransactions(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
       return byMs !== 0 && (await this.wasSuspended(db, before, now, byMs)) ? 0 : byMs;

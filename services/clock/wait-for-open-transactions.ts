@@ -18,7 +18,7 @@ async function listTransactions(db: Queryable): Promise<Set<string>> {
  * Waits until all currently open transactions of servers have ended, for `timeoutMs` at most. Takes no locks. Don't call
  * it inside a transaction: there, Postgres returns the same snapshot of pg_stat_activity each time.
  */
-export async function untilEarlierTransactionsEnd(db: Queryable, timeoutMs: number): Promise<void> {
+export async function waitForOpenTransactions(db: Queryable, timeoutMs: number): Promise<void> {
   const giveUpMs = performance.now() + timeoutMs;
   let earlier = await listTransactions(db);
   while (earlier.size > 0 && performance.now() < giveUpMs) {
