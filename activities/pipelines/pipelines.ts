@@ -1,6 +1,6 @@
 import { ApplicationFailure } from "@temporalio/common";
 import { ForgeError } from "../../core/errors";
-import { dueOf } from "../../core/pipelines/due";
+import { dueOf } from "../../core/pipelines/due-work";
 import { judgeRun } from "../../core/pipelines/run-end";
 import { isOver, type PipelineStatus } from "../../core/pipelines/step";
 import type {

@@ -1,4 +1,4 @@
-import { isReady } from "../../core/pipelines/due";
+import { isReady } from "../../core/pipelines/due-work";
 import { hasEnded } from "../../core/pipelines/workflow";
 import type { Queryable } from "../../platform/postgres/pool";
 import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";

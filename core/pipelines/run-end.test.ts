@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { isReady } from "./due";
+import { isReady } from "./due-work";
 import { judgeRun, type RunEnd } from "./run-end";
 import type { StepStatus } from "./step";
 

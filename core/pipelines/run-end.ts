@@ -1,4 +1,4 @@
-import { dueOf } from "./due";
+import { dueOf } from "./due-work";
 import type { PipelineStatus } from "./step";
 import type { PlannedStep } from "./workflow";
 

@@ -2,7 +2,7 @@ import type { Context } from "../context";
 import type { Topic } from "../outbox/topic";
 import { temporalReceiver } from "../temporal/temporal-receiver";
 import { wakeDeployment } from "./deployment-workflows";
-import { claimDueWakes, type DeploymentWake } from "./due-wakes";
+import { claimDueWakes, type DeploymentWake } from "./workflow-wakes";
 
 /** Starts and wakes the workflows of deployments. The reconciler finds workflows that are missing. */
 export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => {

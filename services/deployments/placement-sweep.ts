@@ -1,7 +1,7 @@
 import { runEach } from "../../platform/concurrency/run-each";
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
-import { isAnyDeployed } from "./due-wakes";
+import { isAnyDeployed } from "./workflow-wakes";
 import { requestGrowth } from "./growing-deployments";
 import { endOverdueStops } from "./placements";
 

@@ -3,7 +3,7 @@ import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { cancelJob } from "../jobs/cancel-job";
-import { requestWorkflowWake } from "./due-wakes";
+import { requestWorkflowWake } from "./workflow-wakes";
 import { listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
 
 /**

@@ -1,7 +1,7 @@
 import type { Context } from "../context";
 import type { Topic } from "../outbox/topic";
 import { temporalReceiver } from "../temporal/temporal-receiver";
-import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./due-wakes";
+import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 import { wakePipeline } from "./pipeline-workflows";
 
 /** Short even after a refusal, because nothing else retries the wake once the cause is fixed. */

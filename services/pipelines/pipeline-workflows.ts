@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { dueOf } from "../../core/pipelines/due";
+import { dueOf } from "../../core/pipelines/due-work";
 import { isOver } from "../../core/pipelines/step";
 import { PIPELINE_WORKFLOW } from "../../core/pipelines/workflow";
 import {
@@ -20,7 +20,7 @@ import {
   type WorkflowState,
 } from "../temporal/workflow-state";
 import { type ComparedPipeline, findComparedPipeline, PIPELINES } from "./compared-pipelines";
-import { type PipelineWake, recordWake } from "./due-wakes";
+import { type PipelineWake, recordWake } from "./workflow-wakes";
 
 export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
   types: [PIPELINE_WORKFLOW],

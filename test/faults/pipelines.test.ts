@@ -2,7 +2,7 @@ import { jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { requestWorkflowWake } from "../../services/pipelines/due-wakes";
+import { requestWorkflowWake } from "../../services/pipelines/workflow-wakes";
 import { closeRun, lockPipeline, openRun } from "../../services/pipelines/pipelines";
 import { reevaluateGate, replaceGate } from "../../services/pipelines/step-changes";
 import { stopAll } from "../support/deployments";

@@ -1,4 +1,4 @@
-import { dueOf, isReady } from "./due";
+import { dueOf, isReady } from "./due-work";
 import type { PlannedStep } from "./workflow";
 
 type Step = Parameters<typeof dueOf>[0][number];
