@@ -1,6 +1,6 @@
 import { commitRows } from "./commits";
 import { paceJobs, runJobs } from "./jobs";
-import { holdFleet, parkPolls } from "./parked";
+import { holdFleet, holdPolls } from "./waiting-polls";
 import { sendRequests } from "./requests";
 import { paceWorkflows, runWorkflows } from "./workflows";
 
@@ -9,7 +9,7 @@ const loads = {
   holdFleet,
   paceJobs,
   paceWorkflows,
-  parkPolls,
+  holdPolls,
   runJobs,
   runWorkflows,
   sendRequests,

@@ -5,7 +5,7 @@ import { checkoutRoot } from "../../stack/paths";
 import { sayOnStderr as say } from "../../stack/say";
 import { currentLoad, factsOf } from "./machine";
 import { measureCost } from "./measure-cost";
-import { measureFleet, measureParkedPolls } from "./measure-fleet";
+import { measureFleet, measureWaitingPolls } from "./measure-fleet";
 import { measureGrowth } from "./measure-growth";
 import { measureCallsAlone, measureDispatch } from "./measure-latency";
 import { measureHeartbeats, measureReads } from "./measure-requests";
@@ -25,7 +25,7 @@ const MEASURES: Record<string, Measure> = {
   P4: measureReads,
   P5: measureCallsAlone,
   P6: measureFleet,
-  P7: measureParkedPolls,
+  P7: measureWaitingPolls,
   P8: measureCost,
   P9: measureBurst,
   P10: measureStart,

@@ -93,9 +93,9 @@ async function compareCpu(
 }
 
 /** P7: what a waiting poll costs. Without heartbeats, which P3 measures. */
-export async function measureParkedPolls(stage: Stage, scale: Scale): Promise<Row[]> {
+export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
-  const { parkedPolls: workers, fleetRounds: rounds, holdSeconds: seconds } = scale;
+  const { waitingPolls: workers, fleetRounds: rounds, holdSeconds: seconds } = scale;
   const kib: number[] = [];
   const shares: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -104,8 +104,8 @@ export async function measureParkedPolls(stage: Stage, scale: Scale): Promise<Ro
       await insertWorkers(forge.databaseUrl, workers);
       const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
       // Compiles the code and fills the caches, whose memory does not grow with the polls.
-      await generator.run("parkPolls", { ...options, workers: Math.ceil(workers / 10) });
-      const { kibPerPoll, addedCpuShare } = await generator.run("parkPolls", options);
+      await generator.run("holdPolls", { ...options, workers: Math.ceil(workers / 10) });
+      const { kibPerPoll, addedCpuShare } = await generator.run("holdPolls", options);
       kib.push(kibPerPoll);
       shares.push(100 * addedCpuShare);
     } finally {

@@ -19,7 +19,7 @@ export interface Scale {
   fleetRounds: number;
   /** P6 and P7: duration in which CPU time is measured. */
   holdSeconds: number;
-  parkedPolls: number;
+  waitingPolls: number;
   /** P5: calls per round. */
   calls: number;
   /** P8: number of jobs. */
@@ -52,7 +52,7 @@ export const FULL: Scale = {
   fleetJobs: 300,
   fleetRounds: 3,
   holdSeconds: 15,
-  parkedPolls: 5_000,
+  waitingPolls: 5_000,
   manyQueued: 100_000,
   manyOwners: 1_000,
   growthRounds: 3,
@@ -80,7 +80,7 @@ export const QUICK: Scale = {
   fleetJobs: 40,
   fleetRounds: 1,
   holdSeconds: 2,
-  parkedPolls: 500,
+  waitingPolls: 500,
   manyQueued: 5_000,
   manyOwners: 200,
   growthRounds: 1,

@@ -3,7 +3,7 @@ import { cpuShares, residentKib } from "../../stack/cpu-time";
 import { Fleet } from "./fleet";
 import { encode, HttpConnection } from "./http-connection";
 
-export interface ParkedOptions {
+export interface HoldOptions {
   url: string;
   workerKey: string;
   workers: number;
@@ -22,7 +22,7 @@ const WAIT_S = 50;
  * Lets a fleet poll and send heartbeats, without jobs. Returns the share of a core that the server
  * uses.
  */
-export async function holdFleet(options: ParkedOptions): Promise<number> {
+export async function holdFleet(options: HoldOptions): Promise<number> {
   const fleet = await Fleet.start({ ...options, isRegistered: true });
   try {
     await sleep(SETTLE_MS);
@@ -32,7 +32,7 @@ export async function holdFleet(options: ParkedOptions): Promise<number> {
   }
 }
 
-export interface ParkedPolls {
+export interface PollCost {
   /** Growth of the server's resident memory per waiting poll, in KiB. */
   kibPerPoll: number;
   /** Share of a core that the server uses with the polls, less its share without them. */
@@ -40,7 +40,7 @@ export interface ParkedPolls {
 }
 
 /** One waiting poll per worker and nothing else. */
-export async function parkPolls(options: ParkedOptions): Promise<ParkedPolls> {
+export async function holdPolls(options: HoldOptions): Promise<PollCost> {
   const { url, workerKey, workers, pid } = options;
   const idleShare = await cpuShare(options);
   const before = residentKib(pid);
@@ -64,7 +64,7 @@ export async function parkPolls(options: ParkedOptions): Promise<ParkedPolls> {
   }
 }
 
-async function cpuShare({ pid, seconds }: ParkedOptions): Promise<number> {
+async function cpuShare({ pid, seconds }: HoldOptions): Promise<number> {
   const [share = Number.NaN] = await cpuShares([pid], seconds * 1000);
   return share;
 }
