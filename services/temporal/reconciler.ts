@@ -47,7 +47,7 @@ export class Reconciler extends LoopComponent {
   /** Ids whose last comparison failed. */
   private readonly failed = new Set<string>();
   /** Terminated runs that were compared after their row had finished. */
-  private settled = new Set<string>();
+  private comparedRuns = new Set<string>();
 
   constructor(ctx: Context) {
     super(ctx, "reconciler", Math.min(MAX_INTERVAL_MS, (ctx.config.reconcileAfterS * 1000) / 4));
@@ -67,12 +67,12 @@ export class Reconciler extends LoopComponent {
     let isDown = false;
     const compareKind = async (kind: WorkflowKind): Promise<void> => {
       const ids = await this.listDifferent(kind, open.get(kind) ?? new Set());
-      const runs = await this.listUnsettled(kind, terminated.get(kind) ?? new Map());
+      const runs = await this.listRunsOfFinishedRows(kind, terminated.get(kind) ?? new Map());
       const compared = new Set<string>();
       if (!(await this.compareAll(kind, [...new Set([...ids, ...runs.values()])], compared))) {
         isDown = true;
       }
-      for (const [runId, id] of runs) if (compared.has(id)) this.settled.add(runId);
+      for (const [runId, id] of runs) if (compared.has(id)) this.comparedRuns.add(runId);
     };
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
@@ -105,11 +105,11 @@ export class Reconciler extends LoopComponent {
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
     const terminated = new Map(kinds.map((kind) => [kind, new Map() as TerminatedRuns]));
-    const settled = new Set<string>();
+    const stillListed = new Set<string>();
     const since = new Date(Date.now() - TERMINATED_WITHIN_MS).toISOString();
     const which = `ExecutionStatus = 'Terminated' AND CloseTime > '${since}'`;
     for await (const { workflowId, runId } of this.listWorkflows(kinds, which)) {
-      if (this.settled.has(runId)) settled.add(runId);
+      if (this.comparedRuns.has(runId)) stillListed.add(runId);
       else {
         for (const [kind, runs] of terminated) {
           const id = kind.idOf(workflowId);
@@ -118,7 +118,7 @@ export class Reconciler extends LoopComponent {
       }
     }
     // Forgets the runs that are no longer listed.
-    this.settled = settled;
+    this.comparedRuns = stillListed;
     return terminated;
   }
 
@@ -134,7 +134,7 @@ export class Reconciler extends LoopComponent {
   }
 
   /** Of these runs, returns those whose row has finished. The workflow of another row is missing among the open ones. */
-  private async listUnsettled(kind: WorkflowKind, runs: TerminatedRuns): Promise<TerminatedRuns> {
+  private async listRunsOfFinishedRows(kind: WorkflowKind, runs: TerminatedRuns): Promise<TerminatedRuns> {
     const find = (page: string[]) => listFinished(this.ctx.pool, kind.rows, page);
     const finished = new Set(await inPages(new Set(runs.values()), find));
     return new Map([...runs].filter(([, id]) => finished.has(id)));
