@@ -12,9 +12,15 @@ import {
   recordUpload,
 } from "../services/jobs/attempt-files";
 import { type Lease, recordCheckpoint } from "../services/jobs/leases";
-import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./require-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
+import {
+  LEASE_REFUSALS,
+  leaseHeaders,
+  leaseQuery,
+  requireLease,
+  staleLease,
+} from "./require-lease";
 
 /** Declarations that both kinds of upload share. */
 const UPLOAD = {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { billingRecordKey } from "../../core/artifacts/artifacts";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
+import { priceJob } from "../../core/billing/bill";
 import { detailsOf, type WorkDetails } from "../../core/billing/details";
 import { unbilledHours, usageOfLine } from "../../core/billing/line";
 import {
@@ -10,7 +11,6 @@ import {
   NOTHING_COUNTED,
 } from "../../core/billing/metering";
 import { boundsOf, readsRows } from "../../core/billing/plausible";
-import { priceJob } from "../../core/billing/bill";
 import {
   type Metrics,
   metricsOf,

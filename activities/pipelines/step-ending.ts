@@ -1,4 +1,4 @@
-import { explain, evaluateCondition } from "../../core/pipelines/gate";
+import { evaluateCondition, explain } from "../../core/pipelines/gate";
 import type { StepRow, StepWork } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { StepEnding } from "../../services/pipelines/step-changes";

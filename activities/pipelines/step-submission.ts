@@ -4,7 +4,13 @@ import { sourceIdsOf } from "../../core/artifacts/references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";
-import { explain, type GateFacts, evaluateCondition, measure, valueAt } from "../../core/pipelines/gate";
+import {
+  evaluateCondition,
+  explain,
+  type GateFacts,
+  measure,
+  valueAt,
+} from "../../core/pipelines/gate";
 import type { StepReference } from "../../core/pipelines/references";
 import { isReusable, workOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";

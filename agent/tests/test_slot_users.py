@@ -26,7 +26,7 @@ from forge_agent.lease import Lease
 from forge_agent.masking import Mask
 from forge_agent.remove_tree import remove_tree
 from forge_agent.slot_user import RunAs, SlotUser
-from forge_agent.supervised import Ending, SupervisedProcess
+from forge_agent.supervised_process import Ending, SupervisedProcess
 from forge_agent.user_processes import processes_of
 
 __all__ = ["open_path"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forge_agent import supervisor
-from forge_agent.supervised import Ending, SupervisedProcess
+from forge_agent.supervised_process import Ending, SupervisedProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and subreapers are Linux's")
 
@@ -134,7 +134,7 @@ def test_no_process_survives_a_kill_of(victim: str, tmp_path: Path) -> None:
     code = f"""
     import os, sys, time
     from pathlib import Path
-    from forge_agent.supervised import SupervisedProcess
+    from forge_agent.supervised_process import SupervisedProcess
     tree = {TREE!r} + "time.sleep(600)"
     env = {{**os.environ, "FORGE_JOB_FILE": {str(tmp_path)!r}}}
     supervised = SupervisedProcess([sys.executable, "-c", tree], Path("."), env)

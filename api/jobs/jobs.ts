@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
-import { MAX_ATTEMPTS } from "../../core/jobs/retry";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
+import { MAX_ATTEMPTS } from "../../core/jobs/retry";
 import { ERROR_CODES, JOB_STATUSES } from "../../core/jobs/states";
 import { givenTime } from "../../core/timestamp";
 import { sendIfChanged } from "../../platform/http/conditional";

@@ -78,7 +78,8 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   }
   return {
     ...shared,
-    generation_per_1m_tokens: formulasOf(type).generationPrice?.(card) ?? card.generationPer1mTokens,
+    generation_per_1m_tokens:
+      formulasOf(type).generationPrice?.(card) ?? card.generationPer1mTokens,
     audit_per_1k_rows: card.auditPer1kRows,
     eval_per_100_samples: card.evalPer100Samples,
   };

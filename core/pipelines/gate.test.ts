@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { InvalidRequest } from "../errors";
-import { checkCondition, explain, type GateFacts, evaluateCondition } from "./gate";
+import { checkCondition, evaluateCondition, explain, type GateFacts } from "./gate";
 
 const facts: GateFacts = {
   result: { name: "a", ready: true, "odd name": 3 },
@@ -31,13 +31,17 @@ test("a condition that can't be evaluated does not pass and says why", () => {
     values: { "quality.clarity_mean": null },
     error: "there is no quality.clarity_mean in its result",
   });
-  expect(evaluateCondition('result.name > 3 || scores.overall > "x"', facts).error).toMatch(/is not a number/);
+  expect(evaluateCondition('result.name > 3 || scores.overall > "x"', facts).error).toMatch(
+    /is not a number/,
+  );
   expect(evaluateCondition("metrics.loss / 0 > 1", facts)).toMatchObject({
     passed: false,
     error: "Infinity is not a number",
   });
   expect(evaluateCondition("!(metrics.loss / 0 - metrics.loss / 0 > 1)", facts).passed).toBe(false);
-  expect(evaluateCondition("result.name && result.ready", facts).error).toMatch(/is not true or false/);
+  expect(evaluateCondition("result.name && result.ready", facts).error).toMatch(
+    /is not true or false/,
+  );
   expect(explain("scores.overall >= 0.7", evaluateCondition("scores.overall >= 0.7", facts))).toBe(
     "scores.overall >= 0.7 does not hold: scores.overall is 0.62",
   );
@@ -90,6 +94,10 @@ test("any text is either rejected or evaluated, and never executed as code", () 
 });
 
 test("inherited properties are not values of an object", () => {
-  expect(evaluateCondition("result.constructor == 1", facts).values).toEqual({ "result.constructor": null });
-  expect(evaluateCondition("scores.__proto__.x == 1", facts).values).toEqual({ "scores.__proto__.x": null });
+  expect(evaluateCondition("result.constructor == 1", facts).values).toEqual({
+    "result.constructor": null,
+  });
+  expect(evaluateCondition("scores.__proto__.x == 1", facts).values).toEqual({
+    "scores.__proto__.x": null,
+  });
 });

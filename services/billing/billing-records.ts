@@ -1,10 +1,10 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import type { MonthShare } from "../../core/billing/accrual";
+import type { Bill } from "../../core/billing/bill";
 import type { WorkDetails } from "../../core/billing/details";
 import type { LineUsage } from "../../core/billing/line";
 import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
-import type { Bill } from "../../core/billing/bill";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";

@@ -1,6 +1,6 @@
 import { splitByMonth } from "../../core/billing/accrual";
-import { usageOfLine } from "../../core/billing/line";
 import { priceStorage } from "../../core/billing/bill";
+import { usageOfLine } from "../../core/billing/line";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { Context } from "../context";

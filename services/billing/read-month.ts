@@ -1,4 +1,5 @@
 import { Decimal } from "decimal.js";
+import { priceStorage, roundUsd } from "../../core/billing/bill";
 import {
   type Accruing,
   accruedAfter,
@@ -7,7 +8,6 @@ import {
   projectJobs,
   stillToAccrue,
 } from "../../core/billing/month";
-import { priceStorage, roundUsd } from "../../core/billing/bill";
 import type { RateCard } from "../../core/billing/rate-card";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";

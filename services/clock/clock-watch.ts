@@ -25,8 +25,8 @@ import {
 } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type TransactionOptions, transaction } from "../../platform/postgres/transaction";
-import { waitForOpenTransactions } from "./wait-for-open-transactions";
 import { PRECISE_MS, recordStep } from "./record-step";
+import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
  * The recording of a step waits for transactions up to this long, more than the default statement timeout. It does not

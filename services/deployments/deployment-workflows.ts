@@ -5,7 +5,12 @@ import type { WorkflowKind } from "../temporal/compared-rows";
 import { deleteStuckWrites } from "../temporal/stuck-writes";
 import { wakeWorkflow } from "../temporal/wake-workflow";
 import { isIdle, isOpen, readWorkflow } from "../temporal/workflow-state";
-import { DEPLOYMENTS, type DeploymentWake, findComparedDeployment, recordWake } from "./workflow-wakes";
+import {
+  DEPLOYMENTS,
+  type DeploymentWake,
+  findComparedDeployment,
+  recordWake,
+} from "./workflow-wakes";
 
 export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
   types: [DEPLOYMENT_WORKFLOW],

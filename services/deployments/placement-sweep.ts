@@ -1,9 +1,9 @@
 import { runEach } from "../../platform/concurrency/run-each";
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
-import { isAnyDeployed } from "./workflow-wakes";
 import { requestGrowth } from "./growing-deployments";
 import { endOverdueStops } from "./placements";
+import { isAnyDeployed } from "./workflow-wakes";
 
 const SWEEP_MS = 1_000;
 

@@ -3,8 +3,8 @@ import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { cancelJob } from "../jobs/cancel-job";
-import { requestWorkflowWake } from "./workflow-wakes";
 import { listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
+import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
  * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops before it has

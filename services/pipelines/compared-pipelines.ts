@@ -1,8 +1,8 @@
 import type { PlannedStep } from "../../core/pipelines/workflow";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { type ComparedRows, NOTHING_PENDING } from "../temporal/compared-rows";
-import type { PipelineWake } from "./workflow-wakes";
 import type { PipelineRow } from "./pipelines";
+import type { PipelineWake } from "./workflow-wakes";
 
 /** The fields of a pipeline that the reconciler compares with its workflow. */
 export interface ComparedPipeline

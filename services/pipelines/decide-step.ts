@@ -5,10 +5,10 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { type AuditEntry, recordAudit } from "../accounts/audit";
 import type { Context } from "../context";
-import { requestWorkflowWake } from "./workflow-wakes";
 import { listSteps } from "./pipeline-steps";
 import { lockPipeline } from "./pipelines";
 import { type Decision, decideStep as decide } from "./step-changes";
+import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
  * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an error.

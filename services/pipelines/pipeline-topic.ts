@@ -1,8 +1,8 @@
 import type { Context } from "../context";
 import type { Topic } from "../outbox/topic";
 import { temporalReceiver } from "../temporal/temporal-receiver";
-import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 import { wakePipeline } from "./pipeline-workflows";
+import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 
 /** Short even after a refusal, because nothing else retries the wake once the cause is fixed. */
 const MAX_BACKOFF_S = 10;

@@ -6,10 +6,10 @@ import { stepsToRepeat } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
 import { SWEEP } from "../../core/pipelines/templates";
 import type { Queryable } from "../../platform/postgres/pool";
-import { requestWorkflowWake } from "./workflow-wakes";
 import { listSteps, type StepView } from "./pipeline-steps";
 import { lockPipeline, openRun, type PipelineRow } from "./pipelines";
 import { reevaluateGate, replaceChoiceCondition, replaceGate, resetSteps } from "./step-changes";
+import { requestWorkflowWake } from "./workflow-wakes";
 
 export interface Resumption {
   /** Repeat this step and all steps after it, even completed ones. */

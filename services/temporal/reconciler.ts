@@ -134,7 +134,10 @@ export class Reconciler extends LoopComponent {
   }
 
   /** Of these runs, returns those whose row has finished. The workflow of another row is missing among the open ones. */
-  private async listRunsOfFinishedRows(kind: WorkflowKind, runs: TerminatedRuns): Promise<TerminatedRuns> {
+  private async listRunsOfFinishedRows(
+    kind: WorkflowKind,
+    runs: TerminatedRuns,
+  ): Promise<TerminatedRuns> {
     const find = (page: string[]) => listFinished(this.ctx.pool, kind.rows, page);
     const finished = new Set(await inPages(new Set(runs.values()), find));
     return new Map([...runs].filter(([, id]) => finished.has(id)));

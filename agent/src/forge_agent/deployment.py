@@ -27,7 +27,7 @@ from .log_file import LogFile
 from .masking import Mask
 from .private_file import open_private
 from .slot_user import RunAs
-from .supervised import SupervisedProcess
+from .supervised_process import SupervisedProcess
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from .masking import Mask
 from .remove_tree import remove_tree
 from .slot_user import RunAs
 from .storage import Storage
-from .supervised import Ending
+from .supervised_process import Ending
 
 logger = logging.getLogger(__name__)
 

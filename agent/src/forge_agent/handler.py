@@ -16,7 +16,7 @@ from .job_files import read_small
 from .job_report import Reports
 from .sendable import require_sendable, sendable_text
 from .slot_user import SlotUser
-from .supervised import Ending, SupervisedProcess
+from .supervised_process import Ending, SupervisedProcess
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that a retry may fix (EX_TEMPFAIL)."""

@@ -15,7 +15,7 @@ from .environment import agent_variables
 from .job_types import handler_for, job_types_of, reference_handler
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
-from .supervised import SupervisedProcess
+from .supervised_process import SupervisedProcess
 from .user_processes import end_processes_of
 from .user_range import claim_user_range
 

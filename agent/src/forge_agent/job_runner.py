@@ -30,7 +30,7 @@ from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
-from .supervised import Ending
+from .supervised_process import Ending
 from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)

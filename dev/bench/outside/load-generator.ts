@@ -1,7 +1,7 @@
 import { commitRows } from "./commits";
 import { paceJobs, runJobs } from "./jobs";
-import { holdFleet, holdPolls } from "./waiting-polls";
 import { sendRequests } from "./requests";
+import { holdFleet, holdPolls } from "./waiting-polls";
 import { paceWorkflows, runWorkflows } from "./workflows";
 
 const loads = {
