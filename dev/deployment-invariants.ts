@@ -10,7 +10,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * How far a later time may lie before an earlier one: the sum of all backward steps of the clock.
+ * SQL: by how much the recorded time of a later event may precede that of an earlier one: the sum
+ * of all backward steps of the clock.
  */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
@@ -19,8 +20,8 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * The clock may have passed these times twice: it was set back over them, and recorded within a
- * minute.
+ * SQL: a backward step of the clock may have made it pass these times twice. The step was recorded
+ * within a minute.
  */
 const isPassedTwice = (times: string): string => `exists (
   select from clock_steps where by_s < 0

@@ -189,7 +189,7 @@ function runBuilt(script) {
     cwd: root,
     stdio: "inherit",
   });
-  process.on("SIGINT", () => {}); // a terminal sends it to both
+  process.on("SIGINT", () => {}); // a terminal sends it to the child, too
   process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.once("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 }

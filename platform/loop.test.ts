@@ -4,8 +4,8 @@ import { Loop } from "./loop";
 import { Metrics } from "./metrics/metrics";
 import { createPool } from "./postgres/pool";
 
-/** The pool is never used to connect. */
 const logger = createLogger("silent");
+/** Nothing connects to it. */
 const pool = createPool({ connectionString: "postgres://nowhere", max: 1, timeoutMs: 1 }, logger);
 
 test("a failed run is counted as a failure, and the loop continues", async () => {

@@ -34,7 +34,10 @@ def wait_for(path):
 
 
 class Received:
-    """The files and the log that the control plane received. Files by the end of their path."""
+    """The files and the log that the control plane received.
+
+    `files` is keyed by the path below the job's URL.
+    """
 
     def __init__(self, server: ScriptedServer) -> None:
         self.files: dict[str, bytes] = {}

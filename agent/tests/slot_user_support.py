@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(
 )
 
 FIRST_UID = (claim_user_range(61_000) if os.geteuid() == 0 else None) or 61_000
-"""Reserved: other agents and other runs of these tests kill the processes of their users."""
+"""Claimed like an agent claims its users, because an agent kills all processes of its users."""
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def test_a_container_has_only_its_slots_gpu(
     assert _values(_command(folder), "--gpus") == ["all"]
     command = _command(folder, CUDA_VISIBLE_DEVICES="2")
     assert _values(command, "--gpus") == ['"device=2"']
-    # In the container, the GPU has number 0: the variable would hide it.
+    # Inside the container, the GPU has number 0. The host's number would hide it.
     assert "CUDA_VISIBLE_DEVICES" not in command
     assert "--gpus" not in _command(folder, CUDA_VISIBLE_DEVICES="")
 

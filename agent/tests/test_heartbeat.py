@@ -1,4 +1,4 @@
-"""A heartbeat that crosses a change of the worker's state."""
+"""Heartbeats: what they report, and what happens if the worker's state changes meanwhile."""
 
 from collections.abc import Iterator
 from typing import Any, cast

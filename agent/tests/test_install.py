@@ -54,7 +54,10 @@ def test_values_are_escaped_for_systemd() -> None:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_systemd_reads_back_the_original_values(tmp_path: Path) -> None:
-    """Reads its debug output. A backslash at the end of a line would join the next one, `User=`."""
+    """Reads the debug output of systemd-analyze.
+
+    A backslash at the end of a line would join it with the next line, `User=`.
+    """
     odd = '100% "a"\\x $A ${B} [1]*?'
     service = Service("w", "jobs", Path(f"/etc/{odd}\\"), Path(f"/srv/{odd}"))
     flags = {"--config": Path(f"/etc/{odd}"), "--one": ";", "--two": "'q' #"}
@@ -71,7 +74,7 @@ def test_systemd_reads_back_the_original_values(tmp_path: Path) -> None:
     assert f"Environment: FORGE_AGENT_STATE=/srv/{odd}" in lines
     assert f"Environment: HOME=/srv/{odd}" in lines
     assert f"ReadWritePaths: /srv/{odd}" in lines
-    # The value is a glob pattern, in which a backslash escapes a character.
+    # This value is a glob pattern, in which a backslash escapes the next character.
     (line,) = (line for line in lines if line.startswith("EnvironmentFile: -"))
     pattern = line.removeprefix("EnvironmentFile: -")
     assert re.sub(r"\\(.)", r"\1", pattern) == f"/etc/{odd}\\"
@@ -160,7 +163,7 @@ def test_an_account_that_cannot_run_the_agent_is_refused(
 
 @needs_root
 def test_the_account_gets_the_state_of_an_earlier_agent(tmp_path: Path) -> None:
-    """Except the targets of links, which may belong to root, and files of others."""
+    """Files of other users, and targets of links, which may be root's, keep their owner."""
     (tmp_path / "key").touch()
     state = tmp_path / "state"
     (state / "w" / "slot-0").mkdir(parents=True)

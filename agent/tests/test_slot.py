@@ -41,7 +41,7 @@ def slot(control_plane: ControlPlane, tmp_path: Path) -> Slot:
 def test_only_commands_about_the_current_attempt_stop_a_job(
     slot: Slot, command: dict[str, object], why: str | None
 ) -> None:
-    """The response to a heartbeat may arrive after the job's next attempt."""
+    """The response to a heartbeat may arrive when the job's next attempt already runs."""
     slot._lease = lease = Lease.of(dispatched_job(attempt=2), "w")
     slot._run_command(command)
     assert lease.why_stopped == why
@@ -90,7 +90,7 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is about the earlier deployment, which the job replaces anyway."""
+    """The command is about the deployment that runs now, which the job replaces anyway."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(
@@ -103,7 +103,7 @@ def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
 
 
 def test_a_draining_slot_sends_leaving_with_its_result(slot: Slot, server: ScriptedServer) -> None:
-    """Without it, the scheduler would immediately assign the next job to this slot."""
+    """Without `leaving`, the scheduler would immediately assign the next job to this slot."""
     server.script = lambda _: Answer()
     result = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {}}
     slot._deliver(result)
@@ -116,7 +116,7 @@ def test_a_draining_slot_sends_leaving_with_its_result(slot: Slot, server: Scrip
 def test_pauses_after_a_poll_that_returns_nothing_immediately(
     server: ScriptedServer, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """A control plane that does not know `wait_seconds` would get polls without a pause."""
+    """A control plane that ignores `wait_seconds` must not get polls without a pause."""
     config = AgentConfig("http://127.0.0.1:9", "k", poll_interval_s=0.4, wait_s=30)
     slot = Slot(config, control_plane, "w", Nvml(), CPU, {}, tmp_path, lambda: None)
     server.script = lambda _: as_json({"job_id": None})
@@ -151,7 +151,7 @@ def test_accepts_no_job_while_processes_of_an_earlier_one_remain(
     monkeypatch.setattr(slot, "_register_until_accepted", lambda: 1.0)
     left = subprocess.Popen(["/bin/sleep", "600"], user=uid, group=uid, extra_groups=[])
     try:
-        # Simulates a process that waits for a device.
+        # Simulates a process that waits for a device, so that no signal ends it.
         monkeypatch.setattr(user_processes, "_end", lambda *_: None)
         monkeypatch.setattr(user_processes, "TIMEOUT_S", 0.1)
         assert not slot._is_fit()

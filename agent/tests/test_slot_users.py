@@ -174,7 +174,7 @@ def test_a_job_that_uses_up_all_processes_is_reported_and_its_folder_removed(
     open_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In that case the agent can't start a process either. Simulated after the handler's start."""
+    """The agent can't start a process either. The test simulates that after the handler's start."""
 
     def use_up_all(name: str) -> None:
         def fails(*_: object, **__: object) -> None:
@@ -254,7 +254,7 @@ def test_the_owner_of_files_with_several_hard_links_is_not_changed(tmp_path: Pat
 
 
 def test_the_owner_of_folders_of_any_depth_is_changed(deep_path: Path) -> None:
-    """Deeper than the limits on recursion, open descriptors and path length."""
+    """The folder is deeper than the limits on recursion, open descriptors and path length."""
     (deep_path / "root").mkdir()
     folder = os.open(deep_path / "root", os.O_RDONLY)
     for name in ("d", "last") * 2_500:

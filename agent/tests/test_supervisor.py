@@ -1,4 +1,4 @@
-"""Supervised commands: starts real processes and checks that none remains."""
+"""Supervised commands. The tests start real processes and check that none remains."""
 
 import contextlib
 import inspect
@@ -199,7 +199,7 @@ def _sleeping(group: int) -> bool:
 
 
 def _marked(marker: str) -> list[str]:
-    """Processes of the job, in any group."""
+    """The job's processes in any group, found by their environment."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -8,7 +8,9 @@ import type { RateCard } from "./rate-card";
 export interface Accruing {
   portions: Portion[];
   card: RateCard;
-  /** Its age at the end of each of its months so far; the last entry is now. */
+  /**
+   * The deployment's age at the end of each of its months so far. The last entry is its age now.
+   */
   lived: LivedUntil[];
   /** Monthly shares that are written already. */
   written: MonthShare[];

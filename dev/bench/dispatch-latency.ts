@@ -49,7 +49,7 @@ export async function measureDispatchLatency(
         status: "completed",
         result: {},
         metrics: { rows_processed: 1 },
-        // Otherwise it would get the first job of the next measurement.
+        // Without `leaving`, this worker would get the first job of the next measurement.
         leaving: n === jobs - 1,
       });
     }

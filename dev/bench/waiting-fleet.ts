@@ -38,8 +38,8 @@ const SETTLE_MS = 1_000;
 const IDLE_WINDOW_MS = 2_000;
 
 /**
- * The median share of a core without requests. A new process collects the garbage of its start
- * once.
+ * The share of a core without requests. The median, because a new process collects the garbage of
+ * its start in one of the windows.
  */
 async function idleShares(pids: number[], count: number): Promise<number[]> {
   const windows: number[][] = [];

@@ -138,15 +138,17 @@ class SchemaComparison {
     if (one.items && other.items) {
       this.walk(`${where}[]`, one.items as Json, other.items as Json, compare);
     }
-    const [forms, otherForms] = [formsOf(one), formsOf(other)];
-    if (otherForms.length < forms.length) this.say(where, "has fewer forms");
-    const names = otherForms.map((form) => constantsOf(resolve(this.now, form)));
-    forms.forEach((form, at) => {
-      const name = constantsOf(resolve(this.old, form));
-      // A form that names itself, e.g. by its job type, may have another place now.
-      const same = otherForms[name === "" ? at : names.indexOf(name)];
+    const [alternatives, otherAlternatives] = [alternativesOf(one), alternativesOf(other)];
+    if (otherAlternatives.length < alternatives.length) this.say(where, "has fewer forms");
+    const names = otherAlternatives.map((alternative) =>
+      constantsOf(resolve(this.now, alternative)),
+    );
+    alternatives.forEach((alternative, at) => {
+      const name = constantsOf(resolve(this.old, alternative));
+      // An alternative with constants, e.g. its job type, is found by them: its position may change.
+      const same = otherAlternatives[name === "" ? at : names.indexOf(name)];
       if (!same && name !== "") this.say(where, `the form with ${name} is gone`);
-      if (same) this.walk(`${where}(${at + 1})`, form, same, compare);
+      if (same) this.walk(`${where}(${at + 1})`, alternative, same, compare);
     });
   }
 
@@ -178,12 +180,12 @@ function resolve(document: OpenApiDocument, schema: Json): Json {
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const recordOf = (value: unknown): Record<string, Json> => (value ?? {}) as Record<string, Json>;
 
-/** The fields of a form that have one value only, e.g. `job_type: "audit"`; empty where it has none. */
-const constantsOf = (form: Json): string =>
-  Object.entries(recordOf(form.properties))
+/** The constant fields of one alternative of `anyOf`, as text: `job_type: "audit"`. Empty if there are none. */
+const constantsOf = (alternative: Json): string =>
+  Object.entries(recordOf(alternative.properties))
     .flatMap(([name, field]) =>
       "const" in field ? [`${name}: ${JSON.stringify(field.const)}`] : [],
     )
     .join(", ");
 
-const formsOf = (schema: Json): Json[] => listOf(schema.anyOf ?? schema.oneOf) as Json[];
+const alternativesOf = (schema: Json): Json[] => listOf(schema.anyOf ?? schema.oneOf) as Json[];

@@ -59,7 +59,7 @@ function addType(): void {
   writeFileSync(join(copy, "core/jobs/types/index.ts"), `${imported}\n${changed}`);
 }
 
-/** Also checks the types of all server code. */
+/** Runs the generators on the copy. Their compilation also checks the types of all server code. */
 function generate(): void {
   const project = {
     extends: "./tsconfig.json",

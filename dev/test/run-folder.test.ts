@@ -38,7 +38,7 @@ test("end() waits for a process that takes a while to end", async () => {
 });
 
 test("the next run ends processes of a killed run", async () => {
-  // Larger than any process id.
+  // The folder of a run that has ended: its process id is larger than any that exists.
   const left = join(tmpdir(), "forge-run-99999999");
   mkdirSync(left);
   const pid = startIdler(left);

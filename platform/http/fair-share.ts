@@ -8,7 +8,10 @@ const TICK_MS = 10;
  * low, because the next requests may be much more work than the last ones.
  */
 const MAX_AT_ONCE = 8;
-/** With more work of other tenants, about 15 requests a second, one request passes per tick. */
+/**
+ * If the other tenants do more work than this (about 15 requests a second), one request of the largest tenant passes
+ * per tick.
+ */
 const OTHERS_FEW = 20;
 /** Or this share of a long queue, so that it drains faster than requests join it. */
 const SHARE_AT_ONCE = 0.02;

@@ -1,7 +1,7 @@
 import type { ColumnKind } from "./column-type";
 
 const MAX_TEXT = 2_000;
-/** Lists and structs with longer JSON are shown as text and cut. */
+/** If the JSON of a list or struct is longer than this, it is shown as text and cut. */
 const MAX_JSON = 20_000;
 const CUT = "… [cut]";
 

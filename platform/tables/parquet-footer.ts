@@ -3,7 +3,7 @@ import { NotATable } from "./table";
 /** The last bytes of a file: the footer's length and the magic bytes. */
 export const PARQUET_TAIL_BYTES = 8;
 export const PARQUET_MAGIC = "PAR1";
-/** Magic bytes and tail. */
+/** The size of the smallest file: the magic bytes at the start, and the tail. */
 export const MIN_PARQUET_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
 /** The footer is held in memory. Usual footers are far smaller. */
 const MAX_FOOTER_BYTES = 64 * 1024 * 1024;

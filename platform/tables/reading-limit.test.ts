@@ -1,6 +1,9 @@
 import { ReadingLimit, TICK_MS } from "./reading-limit";
 
-/** Advances the clock by `stepMs` per call until there is a verdict; returns it and when, in ms. */
+/**
+ * Advances the clock by `stepMs` per call until there is a verdict. Returns the verdict and the
+ * time in ms.
+ */
 function verdictOn(
   timeoutMs: number,
   stepMs: (call: number) => number,

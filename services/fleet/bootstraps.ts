@@ -120,8 +120,9 @@ export interface DueBootstrap {
 }
 
 /**
- * Claims workers whose workflow has not started the current run (for one second), or must be checked, because it may be
- * gone (every `afterS` seconds).
+ * Claims workers whose bootstrap workflow is to be started or checked. If the workflow has not started the current run,
+ * the claim lasts one second. Otherwise it lasts `afterS` seconds, after which the workflow is checked again: it may be
+ * gone.
  */
 export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(

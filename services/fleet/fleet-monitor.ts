@@ -58,7 +58,8 @@ export class FleetMonitor extends LoopComponent {
     );
     this.recordTraffic(heartbeats, nowMs);
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
-      // With a single worker, silence and a broken network look the same. A mistake costs one job, so mark it dead.
+      // With a single worker, silence can't be distinguished from a broken network. Mark it dead anyway: a mistake
+      // costs only one job.
       if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }

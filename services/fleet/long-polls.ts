@@ -6,7 +6,10 @@ interface WaitingPoll {
   leave(): void;
 }
 
-/** The polls that wait in this process, one per worker. A worker's second poll ends its first. */
+/**
+ * The polls that wait in this process, one per worker. A worker's second poll ends its first. The scheduler
+ * (scheduler.ts) wakes the polls of workers that got a job.
+ */
 export class LongPolls {
   private readonly waiting = new Map<string, (why: WakeReason) => void>();
 

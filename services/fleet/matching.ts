@@ -58,8 +58,9 @@ const headsIn = (groups: string, name: string): string => `${name} as materializ
 const HEADS = headsIn("groups", "heads");
 
 /**
- * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit need not wait for
- * the disk: an assignment that a crash loses is made again, and the commit of its dispatch does wait.
+ * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit does not wait
+ * for the disk: if a crash loses an assignment, a later pass assigns the job again. Dispatching the job is a later
+ * commit, which does wait.
  */
 const TURN = `turn as materialized (
   select pg_try_advisory_xact_lock(${MATCHER_LOCK}) as is_own
@@ -81,11 +82,11 @@ const IS_OWN_TURN = "(select is_own from turn)";
 const headsAfter = (after: string, condition = "true"): string =>
   `${stepThrough("groups", after, GROUPS, condition, IS_OWN_TURN)}, ${HEADS}`;
 
-/** SQL: those of these requirement groups that have queued jobs, and what the jobs of each need. */
+/** SQL: those of `groups` that have queued jobs, and what the jobs of each need. */
 const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
 ${HEADS}`;
 
-/** SQL: those of these requirement groups that have queued jobs, with one job of each. */
+/** SQL: those of `groups` that have queued jobs, with one job of each. */
 function firstOf(groups: string, name: string): string {
   return `${name} as materialized (
   select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
@@ -269,6 +270,7 @@ interface Pass {
   firsts: FirstAssignment[];
   /** The requirement group after which to continue if this pass assigned nothing; undefined if it read all. */
   next: string | undefined;
+  /** Whether another pass right now would assign nothing: see SAW_ALL. */
   sawAll: boolean;
   /** Whether it chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;

@@ -84,7 +84,7 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
 }
 
 /**
- * SQL: worker `w` is out of service because of strikes, and too few of them are left. Includes dead workers, because a
- * heartbeat would otherwise return them to `error`.
+ * SQL: worker `w` was taken out of service for its strikes, and fewer than STRIKES_OUT remain: it can return to
+ * service. Includes dead workers, because a heartbeat would otherwise set them to `error` again.
  */
 const IS_BENCHED = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -11,7 +11,9 @@ interface ComparedJob extends StartableJob {
   is_unbilled: boolean;
 }
 
-/** SQL: see `is_unbilled`. If an attempt completed, an operator ended job `j`, and records its hours. */
+/**
+ * SQL: see `is_unbilled`. Excludes jobs with a completed attempt: an operator ended them, and that records their hours.
+ */
 const IS_UNBILLED = `j.status = 'failed'
   and exists (select from attempts a where a.job_id = j.job_id and a.started_at is not null)
   and not exists (select from attempts a where a.job_id = j.job_id and a.outcome = 'completed')

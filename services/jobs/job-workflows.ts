@@ -117,14 +117,15 @@ export async function deliverOutcome(
 
 /**
  * Compares a job's workflow with Postgres and repairs differences:
- * - The workflow is missing or closed, but the job has not ended, or has ended otherwise, or is not billed: starts it
- *   again. A workflow may fail without a bill if Postgres lost what it knew, and the job is then cancelled.
+ * - The workflow is missing or closed, but the job has not ended, or has another status, or is not billed: starts the
+ *   workflow again. A job can be unbilled if Postgres lost commits: its workflow failed without a bill, and the job was
+ *   then cancelled.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
  * - After a restore of Postgres, the workflow waits for a job or attempt that is missing there: terminates it, and
  *   starts it again if the job exists.
  *
- * @returns whether job and workflow have ended with the same status and the job's usage is recorded: nothing is left to
- *   do.
+ * @returns whether nothing is left to do: job and workflow have ended with the same status, and the job's usage is
+ *   recorded.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
   const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));

@@ -63,8 +63,8 @@ export async function recordLog(
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // These updates are not one transaction. The attempt comes second, because the caller skips both once it has a
-  // `logs_uri`.
+  // Two statements, not one transaction. Update the attempt last: the caller skips both statements once the attempt has
+  // a `logs_uri`.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a

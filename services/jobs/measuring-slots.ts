@@ -1,7 +1,7 @@
 /**
- * Jobs whose files are measured in this process. Each holds an activity slot, possibly for hours, and other jobs'
- * activities need slots, too. So there is a limit for a tenant and one for all; a tenant's first job is admitted above
- * the latter.
+ * Limits how many jobs' files are measured at once in this process. Each measurement holds an activity slot, possibly
+ * for hours, and the activities of other jobs need slots, too. There is a limit per tenant, a limit for all tenants,
+ * and a higher limit for all up to which a tenant's first job is still admitted.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

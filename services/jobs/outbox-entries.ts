@@ -82,8 +82,9 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
 }
 
 /**
- * Adds the entry of an outcome again, because its job has ended since and its workflow has to bill it. If the entry is
- * still there, it counts as tried, so that a removal after its earlier delivery leaves it.
+ * Adds the entry of an outcome again, because its job has ended since and its workflow has to bill it. If the entry
+ * still exists, increments its tries: `removeJobEntries` then does not remove it after a delivery that is already under
+ * way.
  */
 export async function insertOutcomeEntry(
   db: Queryable,

@@ -18,7 +18,10 @@ import { deleteOldStuckWrites } from "./stuck-writes";
 /** Page size of rows and of workflows. */
 const PAGE = 1_000;
 const CONCURRENCY = 8;
-/** The largest share of the time that sweeps may take, unless the rest would exceed its limit: repairs must not wait. */
+/**
+ * The largest share of the time that sweeps may take. A rest of MAX_REST_MS is always enough, because repairs must not
+ * wait longer.
+ */
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
@@ -27,7 +30,10 @@ const MAX_REST_MS = 10_000;
  * the one that finds it.
  */
 const MAX_INTERVAL_MS = 15_000;
-/** With so many failures Temporal is down. The sweep ends, because each comparison would wait for its deadline. */
+/**
+ * After this many failures in a row, Temporal counts as down and the sweep ends: every further comparison would only
+ * wait for its deadline.
+ */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
 /** How far back terminated workflows are looked for: an activity may go on after its workflow was terminated. */
@@ -133,7 +139,10 @@ export class Reconciler extends LoopComponent {
     return this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
   }
 
-  /** Of these runs, returns those whose row has finished. The workflow of another row is missing among the open ones. */
+  /**
+   * Returns the terminated runs whose row has finished. If a row has not finished, its workflow is missing among the
+   * open ones and is found there.
+   */
   private async listRunsOfFinishedRows(
     kind: WorkflowKind,
     runs: TerminatedRuns,

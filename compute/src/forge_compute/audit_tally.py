@@ -68,7 +68,10 @@ class Tally:
         return not self._whole_rows.is_full
 
     def add(self, row: Row, signature: MinHash | None) -> Finding:
-        """signature: of the whole row's text."""
+        """Adds a row to the totals and returns its finding.
+
+        `signature`: of the whole row's text. None if `compares` is false.
+        """
         scores = score(row.instruction, row.response)
         self._count_fields(row)
         self.clarity += scores.clarity
@@ -89,7 +92,10 @@ class Tally:
         return finding
 
     def add_split(self, split: str, signature: MinHash) -> None:
-        """signature: of the instruction alone."""
+        """Adds a row's value of the column `split`.
+
+        `signature`: of the instruction alone.
+        """
         self.has_splits = True
         if not self._instructions.is_full:
             self.across_splits += bool(self._instructions.add(signature, split) - {split})

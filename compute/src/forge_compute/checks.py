@@ -35,8 +35,6 @@ _TO_BASE: dict[str, tuple[str, Fraction]] = {
 
 @dataclass(frozen=True, slots=True)
 class CorrectAnswer:
-    """A correct answer."""
-
     answer: str
     """The bare value: 42, 1.5, 2024-03-01."""
     worked: str

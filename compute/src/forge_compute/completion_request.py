@@ -27,11 +27,11 @@ class CompletionRequest:
     is_chat: bool
     is_streamed: bool
     sends_usage: bool
-    """In a stream, as a separate last event."""
+    """Whether a stream ends with a separate event that has the usage."""
 
 
 def read_request(body: bytes, is_chat: bool, name: str, model: LanguageModel) -> CompletionRequest:
-    """Raises BadRequest. Ignores unknown fields."""
+    """Parses and validates the body. Raises BadRequest. Ignores unknown fields."""
     content = _parse(body)
     # The model's name is optional, because there is only one.
     if content.get("model", name) != name:

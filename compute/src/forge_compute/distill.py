@@ -45,7 +45,7 @@ CanRead = Callable[[str, str], bool]
 class SelectedRow:
     row: Row
     index: int
-    """Of the row in its dataset, from 0."""
+    """Index of the row in its dataset, from 0."""
     score: float
 
 
@@ -166,10 +166,13 @@ async def _distill(job: Job) -> dict[str, Any]:
 
 
 def _reader(student: str | None) -> CanRead:
-    """The student tokenizes like `train`. Raises FatalError for an unknown model."""
+    """Returns a function that tells whether a row fits into the student's context.
+
+    Without a student, all rows fit. Raises FatalError for an unknown model.
+    """
     if student is None:
         return lambda *_: True
-    # Imported here, because they need PyTorch.
+    # Import here, because these modules need PyTorch.
     from .examples import fitting
     from .language_model import create_model
 

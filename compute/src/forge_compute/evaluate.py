@@ -98,7 +98,7 @@ class Tally:
         self.answers: list[dict[str, Any]] = []
         self.read = 0
         self.written = 0
-        """Tokens."""
+        """`read` and `written`: tokens of all prompts, and of all answers."""
 
     def add(self, rows: list[Row]) -> None:
         examples = [encode(self._model, row) for row in rows]

@@ -120,7 +120,11 @@ def _is_network_error(error: BaseException) -> bool:
 
 
 def _hub_name(name: str) -> str:
-    """Refuses other names: they could be paths, and jobs must not read files of this machine."""
+    """Returns a name that has the form of a name on the hub.
+
+    Raises FatalError for any other name: it could be a path, and jobs must not read files of this
+    machine.
+    """
     if not _HUB_NAME.fullmatch(name):
         raise FatalError(f"{name!r} is neither a hub model nor below FORGE_MODELS_DIR")
     return name

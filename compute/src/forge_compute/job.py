@@ -28,7 +28,7 @@ class Job:
     output_dir: Path
     """Its content becomes the job's artifact if the handler exits with 0."""
     checkpoint_dir: Path
-    """The agent uploads each file that is renamed to here, for a later attempt."""
+    """The agent uploads each file that a rename moves into this folder, for a later attempt."""
     output_ids: dict[str, str]
     artifacts_uri: str
     """The future URI of output_dir, with a trailing slash."""

@@ -18,7 +18,7 @@ class Verdicts:
     """Number of rows for which the teacher's answer was not a verdict."""
     read: int
     written: int
-    """Tokens."""
+    """`read` and `written`: tokens of all prompts, and of all answers."""
 
 
 def judge(teacher: Teacher, rows: list[Row]) -> Verdicts:

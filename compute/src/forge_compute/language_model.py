@@ -18,7 +18,7 @@ that core, the threads wait for each other: a slowdown of 30 times was measured.
 
 class LanguageModel(Protocol):
     name: str
-    """The name in jobs."""
+    """The model's name, as jobs give it."""
     architecture: str
     context: int
     """Maximum length of a sequence, in tokens."""

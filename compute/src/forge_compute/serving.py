@@ -114,7 +114,10 @@ def _first_stop(text: str, stops: list[str]) -> int | None:
 
 
 def _final_length(text: str, stops: list[str]) -> int:
-    """Length of the text that later tokens can't change: no partial character or stop text."""
+    """Length of the start of the text that later tokens can't change.
+
+    Excludes a partial character, and the beginning of a stop text, at the end.
+    """
     end = len(text.rstrip("\ufffd"))
     for stop in stops:
         for length in range(min(len(stop) - 1, end), 0, -1):

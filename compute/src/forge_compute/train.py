@@ -69,7 +69,7 @@ def train(job: Job) -> dict[str, Any]:
         print(f"before: {state.before}")
 
     def metrics() -> dict[str, Any]:
-        # One GPU, since the handler's start. An earlier attempt reports its own time.
+        # The handler uses one GPU from its start. An earlier attempt reported its own time.
         seconds = time.monotonic() - started
         hours = seconds / 3600 if kind == "cuda" else 0.0
         return {

@@ -51,7 +51,7 @@ def train_model(
     """Runs the steps from `state` to the plan's last one, and updates `state`.
 
     Deterministic: the same seed and examples give the same steps, even after an interruption.
-    report: called at most twice per second.
+    `report` is called at most twice per second.
     """
     model.module.train()
     batches = _Batches(examples, plan)

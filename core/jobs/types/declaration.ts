@@ -87,7 +87,7 @@ interface UsageDeclaration {
   growsWith?: string;
 }
 
-/** Details of a billing record. details.ts reads each of them. */
+/** Names of a billing record's details. core/billing/details.ts has a function for each. */
 export type DetailName = "teacher_model" | "num_pairs" | "gpu_type" | "num_steps" | "dataset_size";
 
 export const TEMPLATE_NAMES = ["byo-data", "synthetic"] as const;

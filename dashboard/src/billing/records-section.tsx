@@ -22,7 +22,7 @@ interface Props {
 
 const SORT_NAMES: Record<RecordSort, string> = { time: "Newest first", cost: "Dearest first" };
 
-/** The billing records of the month. A record opens with its formula. */
+/** The billing records of the month. Selecting a record shows its formula. */
 export function RecordsSection({ period, isNow, search, onChange }: Props) {
   const list = useRecords(period, isNow, search);
   const types = search.job_type ?? [];

@@ -2,7 +2,7 @@
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   saveLink(url, name);
-  // By then the browser has read the blob.
+  // Revoke the URL later, because the browser may still read the blob until then.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 

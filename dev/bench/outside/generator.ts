@@ -25,7 +25,7 @@ export class Generator {
     const ended = once(this.child, "exit", { signal }).then(() => {
       throw new Error("the load generator ended");
     });
-    // Both reject when the race is over. Handle that rejection.
+    // After the race, both promises reject with the abort. Ignore that.
     for (const one of [replied, ended]) one.catch(() => undefined);
     this.child.send({ name, options });
     const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [

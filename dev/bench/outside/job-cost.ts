@@ -111,9 +111,9 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * How often each label occurs in the cheapest job: load on the machine only adds, for example a key
- * that is looked up again after its second in the cache. For labels that also occur on an idle
- * server, the minimum of all jobs, because the rest may come from background loops.
+ * How often each label occurs in the cheapest job. Load on the machine only adds statements and
+ * calls: for example, a cached key expires and is looked up again. For a label that also occurs on
+ * an idle server, the minimum over all jobs, because background loops may have added the others.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
   const countIn = (job: string[], label: string): number =>

@@ -102,7 +102,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   const late = sleep(ms, undefined, { signal: timeout.signal }).then(() => {
     throw new Error(`a job did not end within ${ms / 1000} s`);
   });
-  // Rejects when aborted, after the race is over.
+  // After the race, this promise rejects with the abort. Ignore that.
   late.catch(() => undefined);
   await Promise.race([work, late]);
   timeout.abort();

@@ -16,7 +16,7 @@ export interface Facts {
   loadBefore: number;
 }
 
-/** @param versions of the servers. */
+/** Describes this machine and the checkout. @param versions of the servers. */
 export function factsOf(versions: Pick<Facts, "postgres" | "temporal">): Omit<Facts, "loadBefore"> {
   const git = (...args: string[]): string =>
     execFileSync("git", args, { cwd: checkoutRoot(), encoding: "utf8" }).trim();

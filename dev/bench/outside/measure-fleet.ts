@@ -7,7 +7,10 @@ import { insertWorkers } from "./seeded-rows";
 import type { Stage } from "./stage";
 
 const PER_SECOND = 20;
-/** The workers send no heartbeats while others are measured, or at all. */
+/**
+ * No worker is marked dead: not all workers send heartbeats all the time, and those of P7 send
+ * none.
+ */
 const NEVER_SILENT = { FORGE_HEARTBEAT_TIMEOUT_S: "600" };
 
 /**
@@ -92,7 +95,7 @@ async function compareCpu(
   );
 }
 
-/** P7: what a waiting poll costs. Without heartbeats, which P3 measures. */
+/** P7: what a waiting poll costs. Heartbeats cost extra, and P3 measures them. */
 export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
   const { waitingPolls: workers, fleetRounds: rounds, holdSeconds: seconds } = scale;

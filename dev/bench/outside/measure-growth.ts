@@ -13,8 +13,8 @@ const PARTS = ["forge-server", "Postgres", "Temporal"];
 const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
 
 /**
- * P11: CPU time of a job, with everything that it takes in Forge, Postgres and Temporal, while
- * others' jobs are queued that no worker fits. Forge with 100 of them is the peer.
+ * P11: CPU time of a job in Forge, Postgres and Temporal together, while many jobs of other tenants
+ * are queued that no worker fits. The peer is Forge with 100 such jobs.
  */
 export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;

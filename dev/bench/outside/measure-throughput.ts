@@ -5,7 +5,10 @@ import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
-/** Job queues are this much faster, and a round must take at least a second. */
+/**
+ * Job queues get this many times more jobs: they are faster, and a round must take at least a
+ * second.
+ */
 const QUEUE_FACTOR = 8;
 
 /**

@@ -134,7 +134,7 @@ export class Stage {
       say: saySilently,
       env: { ...UNLIMITED, FORGE_TASK_QUEUE: name, ...env },
       given: { databaseUrl: this.databaseUrl(name), temporalAddress },
-      // As in the image.
+      // Without source maps, like the server in the container image.
       nodeOptions: [],
     });
     this.forges.add(stack);

@@ -7,13 +7,13 @@ export interface HoldOptions {
   url: string;
   workerKey: string;
   workers: number;
-  /** Of the measured server. */
+  /** Process id of the measured server. */
   pid: number;
   /** Duration of each measured period. */
   seconds: number;
 }
 
-/** Until the load of opening connections is over. */
+/** How long to wait until the load of opening connections is over. */
 const SETTLE_MS = 6_000;
 /** Longer than the measured periods, so that no poll is answered meanwhile. */
 const WAIT_S = 50;
@@ -39,7 +39,7 @@ export interface PollCost {
   addedCpuShare: number;
 }
 
-/** One waiting poll per worker and nothing else. */
+/** Holds one waiting poll per worker and nothing else, and measures what the polls cost. */
 export async function holdPolls(options: HoldOptions): Promise<PollCost> {
   const { url, workerKey, workers, pid } = options;
   const idleShare = await cpuShare(options);

@@ -55,7 +55,10 @@ export const quoted = (value: string): string => JSON.stringify(value);
 export const indent = (text: string, by: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(by));
 
-/** @param others columns of the line that other text takes. */
+/**
+ * The text in one line if it fits, else in several lines. @param others columns of the line that
+ * other text takes.
+ */
 export const oneLineOr = (oneLine: string, lines: string, others: number): string =>
   others + oneLine.length <= MAX_COLUMNS ? oneLine : lines;
 

@@ -25,7 +25,7 @@ def document() -> Json:
 
 
 def operations() -> dict[str, tuple[str, str, Json]]:
-    """By id: method, path and description."""
+    """The operations by id: method, path and description."""
     return {
         operation["operationId"]: (method.upper(), path, operation)
         for path, methods in document()["paths"].items()

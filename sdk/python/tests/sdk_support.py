@@ -39,7 +39,7 @@ class Cut(Exception):
 
 
 Script = Callable[[Request], Answer | None]
-"""None: the default response for the artifact."""
+"""Returns the response to a request, or None for the default response for the artifact."""
 
 
 class Server(ThreadingHTTPServer):
@@ -101,7 +101,7 @@ class FakeForge:
                 self.connection.close()
 
             def log_message(self, *_: object) -> None:
-                """Quiet."""
+                """Logs nothing."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

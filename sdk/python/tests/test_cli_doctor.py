@@ -15,7 +15,7 @@ __all__ = ["bare", "home", "run"]
 
 @pytest.fixture
 def headers(server: FakeForge) -> dict[str, str]:
-    """A healthy Forge. Tests may change its headers."""
+    """Scripts a healthy Forge. Returns the headers of its responses, which tests may change."""
     headers: dict[str, str] = {}
     answers = {
         "/healthz": {"ok": True},

@@ -255,7 +255,7 @@ def test_operation(
             with Forge(KEY, server.url) as client:
                 take(CALLS[name](client))
     except ForgeHTTPError as error:
-        # A generated manifest does not match the server's files.
+        # The sample of a manifest is generated, so the server's files do not match it.
         assert name == "getFile", error
     asked = [
         openapi.operation_of(request.method, urlsplit(request.path).path)

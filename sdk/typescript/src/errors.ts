@@ -114,7 +114,10 @@ const BY_STATUS: Record<number, typeof ForgeAPIError> = {
   429: RateLimitError,
 };
 
-/** The awaited job has failed. The message comes from the worker. */
+/**
+ * The awaited job has failed. The message is the job's error, which comes from the worker or from
+ * Forge.
+ */
 export class JobFailedError extends ForgeError {
   readonly job: Job;
 

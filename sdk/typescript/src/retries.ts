@@ -6,7 +6,10 @@ const TRANSIENT_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** The client does not wait longer, whatever Retry-After says. It stops, or retries earlier. */
+/**
+ * Limit for Retry-After. If it is longer, the client gives up, or retries earlier if it must not
+ * give up yet.
+ */
 const MAX_ASKED_MS = 60_000;
 
 /** A failure that a retry may fix. Without a retry, `final` is thrown. */

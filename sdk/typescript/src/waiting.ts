@@ -33,7 +33,10 @@ export class Watch {
   #silentConnections = 0;
   /** Whether an event said that the job has ended. */
   hasEnded = false;
-  /** Whether that event has already caused an immediate poll. Later polls wait. */
+  /**
+   * Whether the wait has already polled immediately after the job's end. Later polls wait for the
+   * interval.
+   */
   #hasPolledAtEnd = false;
 
   constructor(eventsPath: string, deadline: Deadline) {

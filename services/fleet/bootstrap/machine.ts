@@ -114,7 +114,7 @@ export const commandOf = (
 const directoryOf = (ctx: Context, worker: DescribedWorker): string =>
   `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
-/** A file of variables. In double quotes, unlike single quotes, a POSIX shell and systemd read values alike. */
+/** A file of variables, in double quotes: a POSIX shell and systemd read these alike, but not single quotes. */
 const variableFile = (variables: Record<string, string>): string =>
   Object.entries(variables)
     .map(([name, value]) => `${name}="${value.replaceAll(/["\\$`]/g, "\\$&")}"\n`)

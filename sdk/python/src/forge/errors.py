@@ -145,7 +145,10 @@ def error_type(status: int) -> type[ForgeAPIError]:
 
 
 class JobFailedError(ForgeError):
-    """The awaited job has failed. The message comes from the worker."""
+    """The awaited job has failed. The message is the job's error.
+
+    The error text comes from the worker or from Forge.
+    """
 
     def __init__(self, job: BaseJob) -> None:
         super().__init__(job.error or f"{job.job_id} has failed")

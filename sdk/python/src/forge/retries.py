@@ -20,7 +20,7 @@ _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
-"""The client does not wait longer, whatever Retry-After says. It stops, or retries earlier."""
+"""Limit for Retry-After. If it is longer, the client gives up, or retries earlier."""
 
 
 def parse_json(content: bytes | str) -> object:
@@ -98,7 +98,8 @@ class RetryPolicy:
             self._since_s = now_s
         asked_s = failure.retry_after_s or 0.0
         is_over = now_s - self._since_s >= self._at_least_s
-        # With a minimum time, retry earlier than a long Retry-After says instead of stopping.
+        # With a minimum time, a long Retry-After does not end the retries: the client retries
+        # earlier than the server asked.
         is_too_long = asked_s > _MAX_ASKED_S and self._at_least_s == 0
         if (self._failures >= self._max_retries and is_over) or is_too_long:
             raise failure.final from failure.__cause__
