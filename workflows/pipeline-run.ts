@@ -115,7 +115,7 @@ export class PipelineRun {
     return end;
   }
 
-  /** Waits for an approval or rejection; undefined if the run stops before. */
+  /** Waits without a time limit for an approval or rejection; undefined if the run stops first. */
   private async awaitApproval(of: StepInput): Promise<boolean | undefined> {
     const decided = await localFirst((activities) => activities.askApproval(of));
     if (decided !== null) return decided;

@@ -1,4 +1,7 @@
-"""Runs one job's handler as a process group or a container, in its own folder."""
+"""Builds the command of one job's handler, as a process or a container, and reads its result.
+
+supervised_process.py starts the command and ends its process group.
+"""
 
 import contextlib
 import json

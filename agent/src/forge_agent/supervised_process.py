@@ -1,4 +1,7 @@
-"""The agent's side of a supervised command: start, signal and wait."""
+"""Starts a command below a supervisor process, signals its process group, and waits for its end.
+
+supervisor.py is the program of the supervisor process.
+"""
 
 import contextlib
 import json
