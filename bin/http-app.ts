@@ -165,7 +165,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }
     await admission.admit(request, reply);
-    // Its client may have gone while it waited.
+    // The client may have disconnected while the request waited.
     if (request.raw.socket.destroyed) {
       cutOff(request, reply);
       return;

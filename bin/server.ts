@@ -58,7 +58,10 @@ export async function createServer(
 const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
-/** In every role: any process may start the first workflow. Temporal may start later. */
+/**
+ * Returns the work of a loop, which registers the search attributes once Temporal is up. Runs in
+ * every role, because any process may start the first workflow.
+ */
 function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;
   return async () => {

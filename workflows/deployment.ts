@@ -75,7 +75,8 @@ async function runPlacementJob({ placement, userId, ...input }: PlacementJob): P
   try {
     await regularActivities.awaitJobEnd({ jobId: input.jobId });
   } catch (error) {
-    // The job is not in the database: it was restored to an earlier state. Look at that one.
+    // The job is not in the database, which was restored to an earlier state. Continue with that
+    // state.
     if (!(error instanceof ActivityFailure)) throw error;
   }
 }

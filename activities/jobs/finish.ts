@@ -126,8 +126,9 @@ async function syncManifestFile(
 }
 
 /**
- * How a concurrent run, an operator or a cancel has ended the job. Bills a failed job: the database
- * may have lost the result that its workflow finishes, and the job was cancelled after that.
+ * How a concurrent run, an operator or a cancel has ended the job. Bills a failed job, because the workflow then ends
+ * without calling `failJob`. That happens if the database lost the result that the workflow is finishing, and the job
+ * was cancelled after that.
  *
  * @throws if the job has not ended.
  */
@@ -165,8 +166,8 @@ const findMeasured = async (ctx: Context, { jobId, attempt }: AttemptInput) =>
 /**
  * Returns the measurement of an earlier try that wrote the bill; else measures the output.
  *
- * Large files take long to measure, and wait for each other. If many jobs of a tenant are at it,
- * further ones try again later: each holds an activity slot, which other jobs' activities need.
+ * Large files take long to measure, and wait for each other. If many jobs of a tenant are being measured, further ones
+ * try again later: each holds an activity slot, which other jobs' activities need.
  */
 async function measureInTurn(
   ctx: Context,
@@ -175,7 +176,7 @@ async function measureInTurn(
 ): Promise<MeasuredOutput> {
   if (facts.measured) return facts.measured;
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
-  // A local activity ends after five seconds, and has other slots.
+  // A local activity ends after five seconds, and does not take one of these slots.
   if (ActivityContext.current().info.isLocal) return await work();
   const measured = await ctx.measuringSlots.run(facts.user_id, work);
   if (!measured) throw notYet("other jobs' files are measured first");

@@ -31,7 +31,8 @@ export class EventFeed {
   async open(tenantScope: TenantScope, signal: AbortSignal): Promise<EventReader> {
     const reader = new EventReader(tenantScope, signal, () => {
       this.readers.delete(reader);
-      // Otherwise the next stream would start with all events committed in between.
+      // Without readers, no events are read. The next stream must not start with the events
+      // committed in between.
       if (this.readers.size === 0) this.gaps = undefined;
     });
     this.readers.add(reader);

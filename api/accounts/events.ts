@@ -45,7 +45,10 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
   });
 }
 
-/** @param lastId the last event that the client received; NaN: send new events only. */
+/**
+ * Yields the events of a tenant scope: those that the client missed, then new ones.
+ * @param lastId the last event that the client received; NaN: send new events only.
+ */
 async function* follow(
   ctx: Context,
   feed: EventFeed,

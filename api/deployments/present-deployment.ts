@@ -65,7 +65,10 @@ export const deploymentDetailSchema = z
   })
   .meta({ id: "DeploymentDetail" });
 
-/** @param placements all placements of this deployment, or only the live ones. */
+/**
+ * A deployment as in the API, with its cost so far.
+ * @param placements all placements of this deployment, or only the live ones.
+ */
 export function presentDeployment(row: ShownDeploymentRow, placements: PlacementRow[]) {
   const live = placements.filter(({ state }) => state !== "ended");
   const serving = live.filter(({ state }) => state === "serving");

@@ -18,7 +18,10 @@ import { listQueued, readFleet, readQueue } from "../../services/jobs/queue-view
 import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
-/** Fleet and queue are cached for VIEW_FACTOR times what explaining jobs took, within these ms. */
+/**
+ * Fleet and queue are cached for VIEW_FACTOR times as long as explaining jobs took, but at least
+ * and at most for these ms.
+ */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
 /** After this time, explaining jobs pauses for as long as it ran, so that other work can run. */

@@ -55,7 +55,10 @@ export function splitByMonth(
   return [...shares, share(month, last.days)];
 }
 
-/** @param start the first moment of a month, UTC. */
+/**
+ * The start of the next month.
+ * @param start the first moment of a month, UTC.
+ */
 export function monthAfter(start: Date): Date {
   const next = new Date(start);
   next.setUTCMonth(next.getUTCMonth() + 1);

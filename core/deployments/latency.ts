@@ -1,5 +1,5 @@
-/** Each bucket is 20 % wider than the one before, so that a quantile is off by at most 10 %. */
 const MIN_MS = 1;
+/** Each bucket is 20 % wider than the one before, so that a quantile is off by at most 10 %. */
 const GROWTH = 1.2;
 /** The last bucket counts everything over about 12 minutes. */
 const BUCKETS = 75;

@@ -42,7 +42,10 @@ export interface DueWork {
   isOver: boolean;
 }
 
-/** @param isCancelled the pipeline is cancelled, so no further step begins. */
+/**
+ * What the workflow of a pipeline with these steps should be doing.
+ * @param isCancelled the pipeline is cancelled, so no further step begins.
+ */
 export function dueOf(steps: Step[], isCancelled: boolean): DueWork {
   const ends = endsOf(steps);
   const isStopping =

@@ -63,7 +63,7 @@ export function checkCondition(text: string): void {
   if (!isComparison) throw invalid(text, "it must be a comparison, such as scores.overall >= 0.7");
 }
 
-/** @param text a condition that passed `checkCondition`. */
+/** Evaluates a condition that passed `checkCondition`, for a gate or for the filter of a choice. */
 export function evaluateCondition(text: string, facts: GateFacts): Verdict {
   const tree = parse(text);
   const values: Record<string, Value> = {};

@@ -13,7 +13,7 @@ const MAX_AT_ONCE = 8;
  * per tick.
  */
 const OTHERS_FEW = 20;
-/** Or this share of a long queue, so that it drains faster than requests join it. */
+/** If it is more, this share of a queue passes per tick, so that a long queue drains faster than requests join it. */
 const SHARE_AT_ONCE = 0.02;
 /** Below this much work of all other tenants, a tenant counts as alone. */
 const OTHERS_IDLE = 0.05;

@@ -3,7 +3,10 @@ import type { ColumnType } from "./column-type";
 /** Bit flags for the types seen in a column of a text format. No flag: the column has no values. */
 export const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct: 32 };
 
-/** @param mixed the type of a column with several types, other than integers and decimals. */
+/**
+ * The type of a column in which these types were seen.
+ * @param mixed the type of a column with several types, other than integers and decimals.
+ */
 export const seenType = (bits: number, mixed: ColumnType): ColumnType => TYPES[bits] ?? mixed;
 
 const TYPES: Record<number, ColumnType> = {

@@ -172,7 +172,10 @@ export class Tables implements Component {
     );
   }
 
-  /** @param needs whether a parquet file is needed as a whole or only its footer. */
+  /**
+   * Runs `read` with a local copy of the file.
+   * @param needs whether a parquet file is needed as a whole or only its footer.
+   */
   private async withFile(
     table: StoredTable,
     read: (path: string) => Promise<string>,

@@ -14,7 +14,10 @@ import { KeyCache } from "./key-cache";
 import { requireBelow } from "./quota-exceeded";
 import { RateLimiter } from "./rate-limit";
 
-/** Faster refusals are delayed, up to a number that may wait: per tenant or, without a key, per address. */
+/**
+ * Rate of refused requests, per tenant or, without a key, per address. Responses to faster ones are delayed. If too
+ * many wait, the connection is closed.
+ */
 const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
 const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
@@ -23,7 +26,7 @@ const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
 /** Work is measured in small requests. This many characters of a response, or bytes of a body, count as one. */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
-/** For bodies that are forwarded or stored, but not parsed. */
+/** The same for bodies that are forwarded or stored, but not parsed. */
 const STREAMED_BYTES_OF_A_REQUEST = 400_000;
 /** A request with a larger body, in bytes, always waits for its tenant's share. */
 const LARGE_BODY = 16_384;

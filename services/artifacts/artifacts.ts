@@ -41,8 +41,8 @@ export const COLUMNS = `coalesce(given_id, artifact_id) as artifact_id, artifact
 export const ARTIFACTS = `(select ${COLUMNS} from artifacts)`;
 
 /**
- * SQL: whether an artifact has one of these ids, as either of its two. URIs in our store contain the storage id, so both
- * are accepted. This is unambiguous: no two artifacts of a tenant share an id of either kind.
+ * SQL: whether an artifact has one of these ids as its artifact id or as its storage id. URIs in our store contain the
+ * storage id, so both are accepted. This is unambiguous: no two artifacts of a tenant share an id of either kind.
  */
 export const hasId = (ids: string): string =>
   `(artifact_id = any(${ids}) or storage_id = any(${ids}))`;

@@ -5,8 +5,8 @@ import type { DueLine } from "./usage-exporter";
 /**
  * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
  * `export_tries`. Later updates carry that number, so updates by an earlier claimer have no effect. Until the claimer
- * records the result, it is unknown whether the receiver has the line. Call only while the clock is known, because lines
- * are given up by the ages returned here.
+ * records the result, it is unknown whether the receiver has the line. Call only while it is known whether the clock
+ * was set, because the caller gives up lines by the ages returned here.
  */
 export async function claimLines(
   db: Queryable,

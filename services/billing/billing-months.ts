@@ -35,7 +35,8 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
 }
 
 /**
- * Writes a tenant's storage line of a month once, after the month is closed. Call only while the clock is known.
+ * Writes a tenant's storage line of a month once, after the month is closed. Call only while it is known whether the
+ * clock was set.
  *
  * @param month its first day.
  * @param card the one in force at the month's end.

@@ -83,7 +83,10 @@ export async function findFailedBillable(db: Queryable, jobId: string) {
   );
 }
 
-/** SQL: waits for an operator's transaction that ends the job (it must see any bill), then checks the row again. */
+/**
+ * SQL: waits for an operator's transaction that ends the job, because that transaction must see any bill. After the
+ * wait, Postgres checks the row's conditions again.
+ */
 const WAIT_FOR_OPERATOR = "for share of j";
 
 export interface NewRecord {

@@ -29,8 +29,8 @@ import { PRECISE_MS, recordStep } from "./record-step";
 import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
- * The recording of a step waits for transactions up to this long, more than the default statement timeout. It does not
- * move times that a longer transaction writes, for example in a frozen process.
+ * The recording of a step waits up to this long for open transactions, longer than the default statement timeout. If a
+ * transaction takes longer, for example in a frozen process, the times that it writes are not moved.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
@@ -61,8 +61,8 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
  * sees a step records it.
  *
  * If the clock is set while all processes are down, the next process to start sees only whether the clock is behind the
- * last check of any process. If a machine's monotonic time stops while it is suspended, it sees a step forward. It does
- * not record that step if another process kept running and saw none.
+ * last check of any process. If a machine is suspended and its monotonic time stops, its processes see a step forward
+ * afterwards. They do not record that step if a process elsewhere kept running and saw none.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
@@ -110,9 +110,10 @@ export class ClockWatch {
   }
 
   /**
-   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet, checks
-   * the clock and starts the transaction again. The last try runs even if that is unknown, because bills must be written.
-   * Deletions by age pass `requireKnownClock`: then the last try throws, and the caller's loop retries later.
+   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet,
+   * checks the clock and starts the transaction again. The last try runs even if it is still unknown whether the clock
+   * was set, because bills must be written. Deletions by age pass `requireKnownClock`: then the last try throws, and
+   * the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,
@@ -127,7 +128,8 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // The recording of a step did not wait for a transaction this long, and may have moved its rows.
+            // The recording of a step does not wait for a transaction this long, so it may have moved rows that the
+            // transaction uses.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }

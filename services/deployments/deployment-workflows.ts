@@ -44,7 +44,8 @@ async function compareDeployment(ctx: Context, deploymentId: string): Promise<vo
   const { pool, logger, metrics } = ctx;
   const workflowId = deploymentWorkflowId(deploymentId);
   const workflow = await readWorkflow(ctx, workflowId);
-  // Read after Temporal: a row is written before its workflow starts, and is `stopped` before its workflow closes.
+  // Read Postgres after Temporal, so that the row is at least as new as the workflow: a row is written before its
+  // workflow starts, and is `stopped` before its workflow closes.
   const row = await findComparedDeployment(pool, deploymentId);
   const isOver = row === undefined || row.status === "stopped";
   if (isOpen(workflow) !== isOver) {

@@ -18,7 +18,10 @@ export interface PlacementRow {
   healthy: boolean;
 }
 
-/** Ordered by deployment and number. While a placement is starting, `worker_id` is its job's worker. */
+/**
+ * Placements of these deployments, ordered by deployment and number. While a placement is starting, `worker_id` is its
+ * job's worker.
+ */
 export async function listPlacements(db: Queryable, deploymentIds: string[], liveOnly = false) {
   return await all<PlacementRow>(
     db,
@@ -113,7 +116,7 @@ const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended'
   outcome = case when p.state = 'serving' then null else 'stopped' end,
   ended_at = case when p.state = 'serving' then null else now() end`;
 
-/** Stops all placements of a deployment but `keep`. Prefers to keep serving ones, then older ones. */
+/** Stops all placements of a deployment except `keep` of them. Prefers to keep serving ones, then older ones. */
 export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
   return await execute(
     db,
@@ -151,7 +154,10 @@ export interface PlacementReport {
 /** A placement that fails within this time after it began to serve delays the next one, as a failed start does. */
 const EARLY_END = "interval '5 minutes'";
 
-/** A heartbeat that arrives this soon after a stop may have been sent before the server ran. */
+/**
+ * A heartbeat that arrives this soon after a stop does not prove that the server has ended: it may have been sent
+ * before the server started.
+ */
 const STALE_REPORT = "interval '1 second'";
 
 /**

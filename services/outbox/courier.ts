@@ -134,7 +134,7 @@ export class Courier<Entry, Key = never> implements Component {
   private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
     const { tries = 0 } = this.topic.factsOf(entry);
-    // A repeated delivery of an accepted entry is only a question.
+    // The delivery of an accepted entry is repeated until its work is done. Count only the first one.
     if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }

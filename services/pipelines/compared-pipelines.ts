@@ -33,8 +33,8 @@ export const PIPELINES: ComparedRows = {
   id: "pipeline_id",
   isLive: "status in ('running', 'waiting_approval')",
   isUnchanged: NOTHING_PENDING,
-  // It was cancelled, no step is active, a running step's job has ended or is missing, or a pending step has all that
-  // it needs. Usually this lasts only a moment.
+  // A pipeline is due if it was cancelled, if no step is active, if a running step's job has ended or is missing, or if
+  // a pending step has all that it needs. Usually this lasts only a moment.
   isDue: `cancel_requested_at is not null
     or not exists (select from pipeline_steps s where s.pipeline_id = pipelines.pipeline_id
                    and s.status in ('running', 'waiting_approval'))

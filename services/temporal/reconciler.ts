@@ -107,7 +107,10 @@ export class Reconciler extends LoopComponent {
     return open;
   }
 
-  /** Terminated workflows that must end as their row. Their activities may have finished the row after that. */
+  /**
+   * Lists terminated workflows whose status must be that of their row. An activity may have finished the row after its
+   * workflow was terminated.
+   */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
     const terminated = new Map(kinds.map((kind) => [kind, new Map() as TerminatedRuns]));
@@ -169,6 +172,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
+   * Compares these ids, several at a time.
+   *
    * @param compared gets the ids whose comparison succeeded.
    * @returns false if it ended early because Temporal is down.
    */
@@ -177,7 +182,7 @@ export class Reconciler extends LoopComponent {
     ids: string[],
     compared: Set<string>,
   ): Promise<boolean> {
-    // Those that failed before come last: they may always fail, and must not keep others waiting.
+    // Ids that failed before come last: they may always fail, and must not keep others waiting.
     const hasFailed = (id: string): number => Number(this.failed.has(id));
     const queue = ids.sort((a, b) => hasFailed(a) - hasFailed(b)).values();
     let failedInARow = 0;

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Agent:
-    """Raises ConfigError if the configuration can't work on this machine."""
+    """All slots of this machine. Raises ConfigError if the configuration can't work on it."""
 
     def __init__(self, config: AgentConfig) -> None:
         require_runtime(config.handlers)

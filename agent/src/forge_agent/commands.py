@@ -23,11 +23,11 @@ def run_command(
         drain()
     elif kind == "stop_deployment":
         deployment_id = str(command.get("deployment_id"))
-        # While the slot deploys it, the command means its predecessor with the same id.
+        # While the slot deploys this id, the command means the earlier deployment with the same id.
         if not _is_deploying(lease, deployment_id):
             threading.Thread(target=deployments.stop, args=[deployment_id], daemon=True).start()
     elif kind in ("cancel_job", "job_lost"):
-        # The response to a heartbeat may arrive after the job's next attempt.
+        # The response to a heartbeat may arrive when the job's next attempt already runs.
         attempt = command.get("attempt", lease.attempt if lease else None)
         if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
             logger.warning("%s: stopping job %s", kind, lease.job_id)

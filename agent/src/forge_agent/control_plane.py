@@ -62,7 +62,7 @@ class LogLength:
 
 
 class ControlPlane:
-    """Thread-safe."""
+    """Sends the agent's requests. Thread-safe."""
 
     def __init__(self, api_url: str, api_key: str) -> None:
         self._client = httpx2.Client(

@@ -44,7 +44,7 @@ class Isolation:
         return self._run_as(2 * slot)
 
     def of_deployments(self, slot: int) -> RunAs:
-        """Not the jobs' user: a model runs on after its job, next to jobs of other tenants."""
+        """The user of deployed models. Other than the jobs' user: models run next to later jobs."""
         return self._run_as(2 * slot + 1)
 
     def _run_as(self, offset: int) -> RunAs:

@@ -31,7 +31,7 @@ function amountOf(text: string): number | undefined {
   return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
 }
 
-/** The request's field. Null: never warn. No field: warn at the default share of the cap. */
+/** The request's `warning`. null: never warn. Absent: warn at the default share of the cap. */
 const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
   warns ? (from === undefined ? {} : { warning: from }) : { warning: null };
 

@@ -1,11 +1,11 @@
-/** Billing months are in UTC, whatever the reader's time zone. */
+/** A billing month, YYYY-MM. Billing months are in UTC, regardless of the reader's time zone. */
 const PERIOD = /^[12]\d{3}-(0[1-9]|1[0-2])$/;
 
 export const isPeriod = (text: string): boolean => PERIOD.test(text);
 
 export const periodAt = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-/** @param by the number of months to add; negative goes back. */
+/** Adds months to a period. @param by the number of months; negative goes back. */
 export function shiftPeriod(period: string, by: number): string {
   const [year = 0, month = 1] = period.split("-").map(Number);
   return new Date(Date.UTC(year, month - 1 + by, 15)).toISOString().slice(0, 7);

@@ -6,7 +6,7 @@ import { Tag } from "../ui/tag";
 import { ageColumn } from "../ui/time";
 import styles from "./record-columns.module.css";
 
-/** @param open shows the record of this job id. */
+/** The columns of the records' table. @param open shows the record of this job id. */
 export const recordColumns = (open: (jobId: string) => void): readonly Column<BillingRecord>[] => [
   { id: "type", title: "Type", width: "88px", cell: ({ job_type }) => job_type },
   {

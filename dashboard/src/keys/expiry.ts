@@ -11,7 +11,7 @@ export const EXPIRIES: readonly { value: Expiry; text: string }[] = [
 
 const DAY_MS = 86_400_000;
 
-/** @param day YYYY-MM-DD: the key works until the end of this local day. */
+/** When the key expires. @param day YYYY-MM-DD: the key works until the end of this local day. */
 export function expiryDate(expiry: Expiry, day: string): Date | undefined | "invalid" {
   if (expiry === "never") return undefined;
   if (expiry !== "day") return new Date(Date.now() + Number(expiry) * DAY_MS);

@@ -1,6 +1,7 @@
 import { platform } from "#platform";
 
 /** Computes the SHA-256 of a file in chunks, because a dataset may be larger than memory. */
+
 const page = globalThis as unknown as {
   onmessage: (event: MessageEvent<Blob>) => void;
   postMessage(message: HashMessage): void;

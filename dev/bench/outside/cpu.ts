@@ -13,7 +13,10 @@ export class CostNotes {
     private readonly perRound: number,
   ) {}
 
-  /** @param what name of the unit of work; `run` runs `perRound` of them. */
+  /**
+   * Runs one round and records its CPU time per job or workflow.
+   * @param what name of the unit of work; `run` runs `perRound` of them.
+   */
   async note<T>(what: string, run: () => Promise<T>): Promise<T> {
     const before = cpuOf(this.stage, this.forge);
     const result = await run();

@@ -133,7 +133,7 @@ test("wait polls if no events arrive", async () => {
   expect(pauses).toHaveLength(30);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
   expect(Math.min(...pauses)).toBeGreaterThan(1000);
-  // Two event connections, then only now and then.
+  // The first two rounds open an event connection. After that, only every 12th round does.
   expect(server.asked.filter(isEvents)).toHaveLength(4);
 });
 

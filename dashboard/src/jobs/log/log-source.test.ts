@@ -2,6 +2,7 @@ import { LogSource } from "./log-source";
 import type { LogState } from "./protocol";
 
 /** The requests for a log: the end first, which also returns the total length. */
+
 const URL = "http://forge/logs";
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, n) => `line ${n + 1}\n`).join("");

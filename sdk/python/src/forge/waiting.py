@@ -40,7 +40,7 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._has_polled_at_end = False
-        """Whether that event has already caused an immediate poll. Later polls wait."""
+        """Whether the wait has already polled immediately after the job's end. Later polls wait."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
@@ -88,7 +88,7 @@ class Watch:
 
 
 def job_event(event: ServerSentEvent) -> JobEvent:
-    """Raises ForgeHTTPError."""
+    """Parses a job event. Raises ForgeHTTPError if it is invalid."""
     try:
         return JobEvent.model_validate({**event.json(), "event": event.event})
     except ValidationError:
