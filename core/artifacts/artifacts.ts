@@ -21,7 +21,7 @@ export const storeUri = (key: string): string => `forge://${key}`;
 export const artifactPrefix = (type: JobType, storageId: string): string =>
   `${ARTIFACT_FORMS[type].directory}/${storageId}/`;
 
-/** The folder of a registered artifact, whatever location its worker reported. */
+/** The folder of a registered artifact. The location that its worker reported has no effect. */
 export function prefixOfKind(kind: string, storageId: string): string {
   const form = Object.values(ARTIFACT_FORMS).find((known) => known.kind === kind);
   if (!form) throw new Error(`no artifact is of kind ${kind}`);

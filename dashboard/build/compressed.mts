@@ -6,7 +6,7 @@ import type { Plugin } from "vite";
 /** Fonts are compressed already. */
 const TEXT = /\.(js|css|html|svg|json)$/;
 
-/** Writes a .br and a .gz beside each text file, so that the server compresses nothing. */
+/** Writes a .br and a .gz file for each text file, so that the server compresses nothing. */
 export function compressed(): Plugin {
   let folder = "";
   return {

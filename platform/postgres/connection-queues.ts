@@ -62,7 +62,10 @@ export interface ConnectionQueues {
   worker: ConnectionQueue;
 }
 
-/** @param timeoutMs longest time of a statement. */
+/**
+ * Divides the pool's connections between the queues.
+ * @param timeoutMs longest time of a statement.
+ */
 export function createConnectionQueues(poolSize: number, timeoutMs: number): ConnectionQueues {
   const atOnce = Math.max(2, Math.floor((poolSize - RESERVED) / 2));
   const perTenant = Math.max(1, Math.floor(atOnce * 0.75));

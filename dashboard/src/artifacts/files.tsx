@@ -61,7 +61,9 @@ export function Files({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** Downloads by a link that is valid for a minute. The browser saves the file, whatever its size. */
+/**
+ * Downloads by a link that is valid for a minute. The browser saves the file, so any size works.
+ */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();
   const download = useMutation({

@@ -1,4 +1,4 @@
-"""A wait keeps its time-out, whatever the server does."""
+"""A wait ends at its time-out, even if the server does not respond."""
 
 import asyncio
 import socket
