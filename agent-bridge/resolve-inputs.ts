@@ -138,8 +138,8 @@ function contentOf(
 }
 
 /**
- * A URI in a bucket for which the tenant gave Forge credentials; empty for any other bucket. Errors
- * of the bucket fail the attempt: a worker must not wait for a bucket that Forge can't repair.
+ * Resolves a URI in a bucket for which the tenant gave Forge credentials; returns `{}` for any other
+ * bucket. Errors of the bucket fail the attempt: a worker must not wait for a bucket that Forge can't repair.
  */
 async function fromTenantStore(ctx: Context, userId: string, uri: string): Promise<Partial<Input>> {
   try {

@@ -1,22 +1,10 @@
-import { isDeepStrictEqual } from "node:util";
 import { Context as ActivityContext } from "@temporalio/activity";
-import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
-import {
-  describeArtifact,
-  type ManifestFacts,
-  type MeasuredOutput,
-} from "../../core/artifacts/manifest";
-import type { Manifest } from "../../core/artifacts/manifest-schema";
-import { sourceIdsOf } from "../../core/artifacts/references";
-import { NO_USAGE } from "../../core/billing/usage";
+import { ARTIFACT_FORMS, artifactPrefix } from "../../core/artifacts/artifacts";
+import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { declarationOf } from "../../core/jobs/job-types";
 import { type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { transaction } from "../../platform/postgres/transaction";
-import { putJson } from "../../platform/store/object-store";
-import { ownStoreOf } from "../../platform/store/open-store";
 import { measureArtifact } from "../../platform/tables/stored-table";
-import { findManifest, findSources } from "../../services/artifacts/artifacts";
-import type { BillingRow } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
 import {
   type CompletionFacts,
@@ -26,7 +14,6 @@ import {
   findCompletionFacts,
 } from "../../services/jobs/completion";
 import { findJob } from "../../services/jobs/jobs";
-import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
 import {
   billFailedJob,
   billJob,
@@ -43,6 +30,7 @@ import {
   requireJob,
   withHeartbeats,
 } from "../context";
+import { makeManifest, syncManifestFile, writeManifestFile } from "./job-manifest";
 import { measureFiles, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
@@ -80,10 +68,9 @@ export async function finishCompleted(
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
   const output = isNew ? measured : ((await findMeasured(ctx, input)) ?? measured);
-  const describing = describe(ctx, facts, bill, output);
-  const manifest = await metrics.finishing("manifest", describing);
+  const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
   const stored = Promise.all([
-    putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
+    writeManifestFile(ctx, prefix, manifest),
     writeRecordFile(ctx, bill),
   ]);
   await metrics.finishing("store", stored);
@@ -103,26 +90,6 @@ export async function finishCompleted(
   const { total_cost_usd } = bill;
   activityLogger(ctx, input).info({ artifact_id, total_cost_usd }, "job completed");
   return { status: "completed" };
-}
-
-/**
- * A concurrent run completed the job, so the manifest file just written may be older than the
- * registry's version, or of a deleted artifact. Rewrites it until it agrees with the registry.
- */
-async function syncManifestFile(
-  { pool, store }: Pick<Context, "pool" | "store">,
-  storageId: string,
-  prefix: string,
-): Promise<void> {
-  const key = `${prefix}${MANIFEST_FILE}`;
-  for (let written: Manifest | undefined; ; ) {
-    const registered = await findManifest(pool, storageId);
-    if (!registered) return;
-    if (registered.deleted_at !== null) return await store.remove(key);
-    if (isDeepStrictEqual(registered.manifest, written)) return;
-    await putJson(store, key, registered.manifest);
-    written = registered.manifest;
-  }
 }
 
 /**
@@ -200,50 +167,4 @@ async function measureOutput(
   if (type !== "dataset") return { files, table: null };
   const stored = { tenant: facts.user_id, prefix, files };
   return { files, table: await measureArtifact(ctx.tables, stored, signal) };
-}
-
-async function describe(
-  ctx: Context,
-  facts: CompletionFacts,
-  bill: BillingRow,
-  { files, table }: MeasuredOutput,
-): Promise<Manifest> {
-  const sources = sourceIdsOf(facts.payload, facts.params, ownStoreOf(ctx.config.store));
-  return describeArtifact({
-    artifactId: facts.artifact_id,
-    storageId: facts.storage_id,
-    jobType: facts.job_type,
-    jobId: facts.job_id,
-    userId: facts.user_id,
-    createdBy: facts.created_by,
-    createdAt: facts.ended_at.toISOString(),
-    attempt: facts.attempt,
-    workerId: facts.worker_id,
-    payload: facts.payload,
-    params: facts.params,
-    result: facts.result,
-    metrics: { ...facts.worker_metrics, ...billedNumbers(bill) },
-    notes: facts.notes,
-    costUsd: bill.total_cost_usd,
-    sourceArtifacts: await findSources(ctx.pool, facts.user_id, sources),
-    files: files.map(({ path, sizeBytes, sha256 }) => ({ path, size_bytes: sizeBytes, sha256 })),
-    pipeline: await placeInPipeline(ctx, facts),
-    table,
-  });
-}
-
-/** Billed usage, with the field names that workers use. */
-const billedNumbers = ({ metrics }: BillingRow): Record<string, number> =>
-  Object.fromEntries(
-    Object.keys(NO_USAGE).map((field) => [field, metrics[field as keyof typeof NO_USAGE]]),
-  );
-
-/** The job's pipeline step, and the earlier steps that reused an artifact. */
-async function placeInPipeline(
-  { pool }: Context,
-  { pipeline_id: pipelineId, pipeline_step: step }: CompletionFacts,
-): Promise<ManifestFacts["pipeline"]> {
-  if (pipelineId === null || step === null) return null;
-  const reused = await listReusedBefore(pool, pipelineId, step);
-  return { pipeline_id: pipelineId, step, reused };
 }

@@ -59,7 +59,7 @@ export async function prepare(
   return { ...beginning, jobId: newId("job"), reused: false, expectedCostUsd };
 }
 
-/** @throws notYet if the tenant's queue is full. */
+/** Throws an error that Temporal retries if the tenant's queue is full. */
 function admit(ctx: Context, userId: string, requirementGroup: string): void {
   try {
     ctx.queueQuota.admit(userId, requirementGroup);

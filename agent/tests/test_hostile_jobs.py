@@ -8,7 +8,7 @@ import pytest
 from agent_support import ScriptedServer
 from hostile_support import Received, run_hostile
 
-from forge_agent import checkpoints, handler_folder
+from forge_agent import checkpoint_uploads, handler_folder
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.job_files import UnsafeFile, open_file
@@ -138,7 +138,7 @@ def test_a_checkpoint_that_is_a_link_is_not_sent(
     outside: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(checkpoint_uploads, "_INTERVAL_S", 0.01)
     os.utime(outside / "a", (4e9, 4e9))  # newer than any other
     received.on_file = lambda _: (tmp_path / "go").touch()
     code = """
@@ -307,7 +307,7 @@ def test_deep_folders_in_the_checkpoint_folder_do_not_prevent_uploads(
     deep_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(checkpoint_uploads, "_INTERVAL_S", 0.01)
     received.on_file = lambda _: (deep_path / "go").touch()
     code = """
     os.chdir(checkpoints)
@@ -329,8 +329,8 @@ def test_too_many_checkpoints_are_logged_once_and_the_job_continues(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_INTERVAL_S", 0.01)
-    monkeypatch.setattr(checkpoints, "_MAX_ENTRIES", 50, raising=False)
+    monkeypatch.setattr(checkpoint_uploads, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(checkpoint_uploads, "_MAX_ENTRIES", 50, raising=False)
     code = """
     for n in range(51): (checkpoints / f".{n}").touch()
     time.sleep(0.5)

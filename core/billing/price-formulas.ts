@@ -25,7 +25,7 @@ interface PriceFormulas {
   generationPrice?(card: WorkCard): string;
 }
 
-/** A job type's declaration names one of these. Each reads only fields that every rate card has. */
+/** By the name that a job type's declaration gives as its `price`. */
 const FORMULAS = {
   generated_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),

@@ -31,7 +31,7 @@ export interface LockedPackage {
   version: string;
   /** Environment marker of the platforms that install it; empty: all. */
   marker: string;
-  /** Number of accepted files. */
+  /** Number of `--hash` entries, one for each file that pip accepts. */
   hashes: number;
 }
 

@@ -30,8 +30,8 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       `--maxWorkers=${lanes}`,
       `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
-      // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's
-      // own.
+      // Absolute: jest matches a pattern anywhere in a path, and the path of the checkout may itself
+      // contain "dev/".
       ...Object.values(suites)
         .flat()
         .map((path) => escaped(join(checkoutRoot(), path))),

@@ -58,7 +58,7 @@ export interface PreviewedTable extends StoredTable {
 export class Tables implements Component {
   readonly name = "tables";
   private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
-  /** After an interruption, the other files of a table are not read again. */
+  /** Facts of single files. After an interruption, only the files of a table without facts are read again. */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
   /** By the artifact's folder. */
   private readonly interruptions = new Map<string, number>();

@@ -87,7 +87,7 @@ export async function listEventsSince(
   );
 }
 
-/** No client resumes a stream after a week. Events of jobs are kept as long as their jobs. */
+/** A week, because no client resumes an older stream. `job_events` are kept as long as their jobs. */
 const RETENTION = { table: "change_events", time: "created_at", age: "interval '7 days'" };
 
 export const deleteOldChangeEvents = (db: Queryable, limit: number): Promise<number> =>

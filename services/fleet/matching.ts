@@ -259,7 +259,7 @@ const MATCH_OWN = match({
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
 
-/** Waits for the lock of passes. */
+/** Begins a pass. Waits for the lock, so that one pass runs at a time over all processes. */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;

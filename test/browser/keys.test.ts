@@ -163,7 +163,7 @@ inBrowser("actions", () => {
     await focused(page, button("Keep it"));
     await page.keyboard.press("Escape");
     await focused(page, button("Cancel"));
-    // Otherwise the focus returns to where it was.
+    // If another element had the focus, closing the dialog returns the focus to it.
     await tabTo(page, button("Retry"));
     await page.keyboard.press("c");
     await focused(page, button("Keep it"));

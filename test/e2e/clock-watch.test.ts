@@ -52,8 +52,8 @@ test("a transaction that paused while a step was recorded is retried before its 
       await execute(db, "create table written (try integer)");
       await execute(db, "insert into written values ($1)", [tries]);
       if (tries > 1) return;
-      // Record the step like another process, which waits at most 5 s (MAX_TRANSACTION_MS) for
-      // earlier transactions.
+      // Record a step as another process would. That waits at most MAX_TRANSACTION_MS (5 s) for open
+      // transactions, so keep this one open for longer.
       await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
       await sleep(5_100);
     },

@@ -77,7 +77,7 @@ test("a line in doubt is not given up by a step that is not recorded yet", async
     `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, export_asked_at, export_due_at)
      values ('later', 'local', '2026-11-01', 1, 1.5, now() - interval '1 hour', now() + interval '1 hour')`,
   );
-  // The step makes the line due.
+  // Set the clock past the line's `export_due_at`.
   await setClock(2 * DAY_S);
   await untilExported(forge, "later");
   await setAndRecord(0);

@@ -48,7 +48,7 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
       const wakesBefore = wakes;
       const end = await new PipelineRun(input, () => wakes).toItsEnd();
       await condition(allHandlersFinished);
-      // The pipeline may have been resumed since its last write.
+      // The pipeline may have been resumed since `toItsEnd` last wrote to it.
       if (wakes === wakesBefore) return end;
     }
   });

@@ -8,7 +8,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** The application name of such commands. Distinguishes their connections from the servers'. */
+/** The `application_name` of connections of `runForgeServer`. The servers' connections have others. */
 export const OPERATOR = "operator";
 
 /** Runs a command of `forge-server` on a test's stack, like its operator. */

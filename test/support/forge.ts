@@ -59,7 +59,7 @@ const DEFAULTS = {
   // A test's worker that sends no heartbeats must not die on a busy machine before its file has
   // ended.
   FORGE_HEARTBEAT_TIMEOUT_S: "600",
-  // Tests exceed deadlines right after the server has started.
+  // By default no job times out in a server's first minute. Tests need time-outs at once.
   FORGE_DEADLINE_GRACE_S: "1",
   // In a file with several workers, each job goes to the worker that the test lets poll.
   FORGE_OFFER_S: "0",

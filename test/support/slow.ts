@@ -1,6 +1,6 @@
 /**
- * For scenarios that only `npm run test:slow` runs, because `npm test` covers a similar one. Their
- * file is listed in dev/test/suites.ts.
+ * For scenarios that only `npm run test:slow` runs, because `npm test` covers a similar one. Add
+ * their file to SLOW in dev/test/suites.ts.
  */
 export const slowTest = process.env.TEST_SLOW ? test : test.skip;
 export const slowDescribe = process.env.TEST_SLOW ? describe : describe.skip;

@@ -15,8 +15,8 @@ _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 def commit_of(handler: HandlerConfig, of_reference: str | None) -> str | None:
     """The commit of the git checkout with the handler's program, plus `-dirty` if files differ.
 
-    None if the program is not in a checkout, or runs in a container. `of_reference`: the
-    configured commit of the reference handlers, for an installation outside of a checkout.
+    For the reference handlers outside of a checkout: `of_reference`, their configured commit. None
+    for another program outside of a checkout, and for a container.
     """
     if handler.image:
         return None

@@ -1,6 +1,3 @@
-"""The exception for a failed handler."""
-
-
 class HandlerFailed(Exception):
     """The handler failed. `transient`: whether a retry may succeed."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checkpoints import FOLDER as CHECKPOINTS
+from .checkpoint_uploads import FOLDER as CHECKPOINTS
 from .chown_tree import chown_tree
 from .handler_failed import HandlerFailed
 from .job_files import UnsafeFile

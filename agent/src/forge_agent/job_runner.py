@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .checkpoints import CheckpointSender, move_newest_checkpoint
+from .checkpoint_uploads import CheckpointSender, move_newest_checkpoint
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt

@@ -7,8 +7,8 @@ it become signals to the whole process group. If the pipe closes, because the ag
 group is killed. When the command ends, all its remaining processes are ended. Imports nothing of
 the agent: this process must be small, and work even if the agent does not.
 
-The user is `-` for the agent's, else `uid:group,group…` for the command only. The supervisor itself
-stays root, so that it can signal the command, and the command can't signal the supervisor.
+`<user>` is who the command runs as: `-` for the agent's user, else `uid:group,group…`. The
+supervisor itself stays root, so that it can signal the command, and the command can't signal it.
 
 Writes lines of JSON to the status descriptor: first {"pid"}, then {"code", "signal", "reason"}.
 """

@@ -24,7 +24,7 @@ export interface JobTypeDeclaration<Type extends string = string> {
   results: Record<string, ReferenceKind>;
   /** For types that evaluate or serve a checkpoint: manifests name its base model and dataset. */
   describesCheckpoint?: boolean;
-  /** The formula that prices a job on a rate card that prices work (price-formulas.ts). */
+  /** What a job costs on a rate card that prices work; see price-formulas.ts. */
   price: PriceFormulaName;
   usage: UsageDeclaration;
   /** Fields of its billing record that are not priced. */

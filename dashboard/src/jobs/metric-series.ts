@@ -5,7 +5,7 @@ import { formatDuration } from "../ui/format";
 /** Shown first, in this order. The others follow by name. */
 const FIRST = ["loss", "progress"];
 
-/** The reported series over seconds since the first point. Constant series come last. */
+/** The reported series over seconds since the first point: FIRST, then by name, then constant ones. */
 export function seriesOf({ at, series }: Pick<JobMetrics, "at" | "series">): Series[] {
   const times = at.map((each) => Date.parse(each));
   const startMs = times[0] ?? 0;

@@ -9,7 +9,10 @@ import { median } from "./rows";
 import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
-/** A loop with a longer interval runs during few jobs, so the median ignores it. */
+/**
+ * How long the idle server is watched, whose statements are subtracted. Loops with longer intervals
+ * run during few jobs, so the median leaves them out.
+ */
 const IDLE_MS = 2_500;
 
 export interface CountedForge {

@@ -70,7 +70,7 @@ export const QUICK: Scale = {
   pacedJobs: 10,
   seconds: 0.5,
   warmUpSeconds: 2,
-  // A server registers more workers only slowly.
+  // A server lets a tenant register more workers only slowly.
   fleet: 200,
   calls: 40,
   countedJobs: 7,

@@ -59,7 +59,7 @@ class JobLine:
 
     @property
     def waits(self) -> bool:
-        """Whether the job is pending. Its pending reason may change without an event."""
+        """Whether the job is pending. Poll then: its reason may change without an event."""
         return self._status in ("pending", "provisioning_worker")
 
     def __rich__(self) -> RenderableType:
