@@ -165,9 +165,10 @@ async function nextJob(
         woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
       const now = await inQueue(look);
       woken = true;
-      const wanted = now?.wanted ?? [];
-      if (wanted.length > 0) await scheduler.assignTo(workerId, wanted);
-      if (wanted.length > 0 || (!mayHold && now?.holds)) {
+      const { wanted = [] } = now ?? {};
+      const mayFit = wanted === null || wanted.length > 0;
+      if (mayFit) await scheduler.assignTo(workerId, wanted);
+      if (mayFit || (!mayHold && now?.holds)) {
         mayHold = true;
         continue;
       }

@@ -111,7 +111,7 @@ export function registerRoute(ctx: Context): Route {
         offer: await findOfferAndFit(ctx.pool, workerId, principal.userId),
       }));
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
-      if (offer && offer.wanted.length > 0) ctx.signals.queueChanged();
+      if (offer && offer.wanted?.length !== 0) ctx.signals.queueChanged();
       return {
         worker_id: workerId,
         status,

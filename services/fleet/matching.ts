@@ -10,7 +10,7 @@ import { OFFER, type Offer } from "./workers";
 /** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
 const MATCHER_LOCK = 7_263_002;
 
-/** The most workers that one pass assigns jobs to. The scheduler repeats passes until one saw everything. */
+/** The most workers that one pass assigns jobs to. The scheduler repeats passes until no job fits. */
 const BATCH = 50;
 
 /**
@@ -100,13 +100,12 @@ const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from gr
 const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked)";
 
 /**
- * SQL: whether another pass right now would assign nothing. True if this pass considered all workers, kinds and
- * groups, and could lock every pair that it chose.
+ * SQL: whether another pass over the same groups right now would assign nothing. True if this pass considered all
+ * workers and kinds, and could lock every pair that it chose.
  */
 const SAW_ALL = `(select count(*) from useful) < (select workers from size)
   and not ${WAS_BLOCKED}
-  and (select count(*) from kinds) = (select count(*) from all_kinds)
-  and (select count(*) from groups) < ${GROUPS}`;
+  and (select count(*) from kinds) = (select count(*) from all_kinds)`;
 
 /** The parts in which the passes differ. */
 interface PassSql {
@@ -264,13 +263,13 @@ export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;
 
-interface Pass {
+export interface Pass {
   pairs: MatchedPair[];
   /** The jobs among them that were not assigned before. */
   firsts: FirstAssignment[];
-  /** The requirement group after which to continue if this pass assigned nothing; undefined if it read all. */
+  /** The requirement group after which to continue; undefined if it read all. */
   next: string | undefined;
-  /** Whether another pass right now would assign nothing: see SAW_ALL. */
+  /** Whether another pass over the same groups right now would assign nothing: see SAW_ALL. */
   sawAll: boolean;
   /** Whether it chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
@@ -381,16 +380,18 @@ with recursive range as materialized (
   from workers where worker_id = $1),
 ${stepThrough("groups", "(select after from range)", GROUPS, "shape < (select before from range)")},
 ${HEADS}
-select ${OFFER}, array(select shape from heads q where ${FITS} limit ${FEW_GROUPS + 1}) as wanted
+select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
+         array(select shape from heads q where ${FITS} limit ${FEW_GROUPS + 1}) end as wanted
 from workers w where w.worker_id = $1`;
 
 /**
  * A worker's offer, and the requirement groups of queued jobs that could run on it: only these need a pass, which
- * costs far more. At most one group more than a pass over few workers takes.
+ * costs far more. At most one group more than a pass over few workers takes. Null if the queue has more groups than one
+ * statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
   const parameters = [workerId, ...requirementGroupRange(ownerId)];
-  return await maybeOne<Offer & { wanted: string[] }>(db, OFFER_AND_FIT, parameters);
+  return await maybeOne<Offer & { wanted: string[] | null }>(db, OFFER_AND_FIT, parameters);
 }
 
 /** Which of these workers have an assignment that they have not fetched. */

@@ -8,6 +8,7 @@ import {
   isAnythingQueued,
   listAssigned,
   matchOnce,
+  type Pass,
   type Scope,
 } from "./matching";
 import { markProvisioning } from "./provisioning";
@@ -15,6 +16,8 @@ import { markProvisioning } from "./provisioning";
 const SWEEP_MS = 2_000;
 /** After submissions of more tenants, one pass over everything costs less than one for each tenant. */
 const FEW_TENANTS = 5;
+/** A row that can never be assigned must not make a pass repeat for ever. */
+const MAX_TRIES = 3;
 
 /** What changed since the last pass. */
 class Changes {
@@ -40,6 +43,8 @@ export class Scheduler extends LoopComponent {
   private changes = new Changes();
   /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
+  /** The requirement group after which the next pass over all begins. */
+  private beginAfter = "";
 
   constructor(
     ctx: Context,
@@ -73,13 +78,13 @@ export class Scheduler extends LoopComponent {
   /**
    * Resolves after a pass that starts after this call.
    *
-   * @param wanted all requirement groups with jobs that the worker fits.
+   * @param wanted all requirement groups with jobs that the worker fits; null: unknown.
    */
-  async assignTo(workerId: string, wanted: string[]): Promise<void> {
+  async assignTo(workerId: string, wanted: string[] | null): Promise<void> {
     const { changes } = this;
     changes.workers.add(workerId);
-    for (const group of wanted) changes.wanted.add(group);
-    if (changes.wanted.size > FEW_GROUPS) changes.isAny = true;
+    for (const group of wanted ?? []) changes.wanted.add(group);
+    if (wanted === null || changes.wanted.size > FEW_GROUPS) changes.isAny = true;
     await this.wake();
   }
 
@@ -122,8 +127,8 @@ export class Scheduler extends LoopComponent {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
       for (const scope of await this.scopesOf(changes)) {
-        if (await this.match(scope)) continue;
-        await this.match("");
+        if (scope !== "" && (await this.matchPart(scope))) continue;
+        while (await this.matchRound());
         return;
       }
     } finally {
@@ -145,26 +150,64 @@ export class Scheduler extends LoopComponent {
     return scopes;
   }
 
-  /** Returns false if a pass over everything is needed instead. */
-  private async match(scope: Scope): Promise<boolean> {
-    const { rankedTenants } = this.ctx.config.fleet;
-    for (let at = scope; ; ) {
-      const pass = await matchOnce(this.ctx.pool, rankedTenants, at);
-      if (pass.isShared) return false;
-      if (pass.pairs.length === 0) {
-        if (pass.wasBlocked) this.changes.isAny = true;
-        if (pass.next === undefined) return true;
-        at = pass.next;
+  /** Returns false if passes over all requirement groups are needed instead. */
+  private async matchPart(scope: Scope): Promise<boolean> {
+    for (;;) {
+      const { pairs, next, sawAll, isShared } = await this.matchOnce(scope);
+      if (isShared) return false;
+      if (pairs.length === 0 || sawAll) return next === undefined;
+    }
+  }
+
+  /**
+   * Passes over all requirement groups. If they are too many for one pass, the round begins where the first pass of the
+   * last round that assigned something ended. Otherwise workers that become available one by one would only get jobs of
+   * the first groups.
+   *
+   * @returns whether another round may assign more.
+   */
+  private async matchRound(): Promise<boolean> {
+    const begin = this.beginAfter;
+    let hasAssigned = false;
+    let isMore = false;
+    let isSecondPart = begin === "";
+    for (let at = begin; ; ) {
+      const { pairs, next, sawAll } = await this.matchOnce(at);
+      if (pairs.length > 0) {
+        if (!hasAssigned) this.beginAfter = next ?? "";
+        hasAssigned = true;
+        if (!sawAll) isMore = true;
+      }
+      if (next !== undefined && !(isSecondPart && begin !== "" && next >= begin)) {
+        at = next;
         continue;
       }
-      this.ctx.metrics.assigned.inc(pass.pairs.length);
-      for (const { job_type, waited_s } of pass.firsts) {
-        this.ctx.metrics.assignSeconds.observe({ job_type }, waited_s);
-      }
-      const elsewhere = this.longPolls.wake(pass.pairs.map((pair) => pair.worker_id));
-      if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
-      if (pass.sawAll) return true;
+      if (isSecondPart) return isMore;
+      isSecondPart = true;
+      at = "";
     }
+  }
+
+  /** One pass, and again if other transactions, such as another process's pass, have changed all that it chose. */
+  private async matchOnce(scope: Scope): Promise<Pass> {
+    const { rankedTenants } = this.ctx.config.fleet;
+    for (let tried = 1; ; tried++) {
+      const pass = await matchOnce(this.ctx.pool, rankedTenants, scope);
+      const isLost = pass.wasBlocked && pass.pairs.length === 0;
+      if (isLost && tried < MAX_TRIES) continue;
+      if (isLost) this.changes.isAny = true;
+      this.noteAssigned(pass);
+      return pass;
+    }
+  }
+
+  private noteAssigned({ pairs, firsts }: Pass): void {
+    this.ctx.metrics.assigned.inc(pairs.length);
+    for (const { job_type, waited_s } of firsts) {
+      this.ctx.metrics.assignSeconds.observe({ job_type }, waited_s);
+    }
+    const elsewhere = this.longPolls.wake(pairs.map((pair) => pair.worker_id));
+    if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
   }
 
   protected async run(): Promise<void> {

@@ -146,8 +146,11 @@ export interface Offer {
   decommissioned: boolean;
   /** An attempt is assigned to it, or it runs one. */
   holds: boolean;
-  /** The requirement groups of queued jobs that could run on it. Only `findOfferAndFit` sets this. */
-  wanted?: string[];
+  /**
+   * The requirement groups of queued jobs that could run on it; null: unknown, because the queue has too many groups.
+   * Only `findOfferAndFit` sets this.
+   */
+  wanted?: string[] | null;
 }
 
 /** SQL: the offer of a worker `w`. */

@@ -20,6 +20,7 @@ import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 import { matchQueue, NO_NEEDS } from "../support/match-queue";
+import { queueJobs } from "../support/queued-jobs";
 import { slowTest } from "../support/slow";
 
 let forge: Database;
@@ -101,28 +102,7 @@ async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   await submit(queue);
 }
 
-/** Inserts jobs directly, each with its first attempt queued. */
-async function submit(queue: QueuedJob[]): Promise<void> {
-  const { pool } = forge.ctx;
-  const rows = queue.map((each) => ({ ...each, shape: requirementGroupOf(each.userId, each) }));
-  await execute(
-    pool,
-    `with q as (select * from jsonb_array_elements($1::jsonb) as each(q)),
-     j as (
-       insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
-                         priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
-                         req_memory_gb, req_tags, req_avoid, rate_card, request_id)
-       select q->>'jobId', q->>'userId', 'k', q->>'jobType', '{}', '{}', '{}', '{}', (q->>'priority')::int,
-              60, 3, (q->>'gpuCount')::int, array(select jsonb_array_elements_text(q->'gpuTokens')),
-              (q->>'memoryGb')::int, array(select jsonb_array_elements_text(q->'tags')),
-              array(select jsonb_array_elements_text(q->'avoid')), '{}', 'r'
-       from q)
-     insert into attempts (job_id, attempt, shape, priority, queued_at)
-     select q->>'jobId', 1, q->>'shape', (q->>'priority')::int,
-            timestamptz '2026-01-01' + (q->>'queuedAt')::int * interval '1 minute' from q`,
-    [JSON.stringify(rows)],
-  );
-}
+const submit = (queue: QueuedJob[]): Promise<void> => queueJobs(forge.ctx.pool, queue);
 
 /** Makes shared workers busy: assigns one job to each. */
 async function occupy(fleet: Fleet): Promise<Holding[]> {
@@ -185,7 +165,7 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
         const { workerId, userId } = each;
         const fitting = [...waiting.values()].filter((job) => mayRun(job, each));
         const groups = new Set(fitting.map((job) => requirementGroupOf(job.userId, job)));
-        const { wanted = [] } = (await findOfferAndFit(pool, workerId, userId)) ?? {};
+        const wanted = (await findOfferAndFit(pool, workerId, userId))?.wanted ?? [];
         expect(new Set(wanted)).toEqual(groups);
         const { pairs } = await matchOnce(pool, ranked, { workers: [workerId], groups: wanted });
         const [expected] = matchQueue([...waiting.values()], [each], held, ranked);
