@@ -1,10 +1,11 @@
+import pg from "pg";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded } from "../support/jobs";
+import { AUDIT, isOffered, untilEnded } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
-import { TestWorker } from "../support/test-worker";
+import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Postgres ends the transaction of a frozen matcher; without that, the pool's 30 s would apply. */
 const ASSIGNED_WITHIN_S = 10;
@@ -60,6 +61,69 @@ test("while the matcher's lock is held only matching waits for it, once in each 
   for (const { job_id } of waiting) await untilEnded(forge.user, job_id);
   await forge.proveInvariants();
 }, 90_000);
+
+/** Far less than two seconds a round, the interval of the sweep, which would assign the jobs in any case. */
+const ROUNDS = 5;
+const ALL_ROUNDS_WITHIN_MS = 3_000;
+
+test("a job that is submitted while another process holds the lock is assigned as soon as the lock is free", async () => {
+  const { stack } = forge;
+  const url = await stack.startAnotherServer();
+  const worker = new TestWorker(new ApiClient(url, stack.keys.workerKey), "prompt");
+  await worker.register();
+  let waitedMs = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const poll = worker.take();
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
+    await withLock(forge, HOLD_MATCHER, [], async () => {
+      await forge.user.submit("audit", AUDIT);
+      await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
+    });
+    const freed = performance.now();
+    const job = await poll;
+    waitedMs += performance.now() - freed;
+    await worker.complete(job);
+    await untilEnded(forge.user, job.job_id);
+  }
+  expect(waitedMs).toBeLessThan(ALL_ROUNDS_WITHIN_MS);
+  await forge.proveInvariants();
+}, 60_000);
+
+/** What a pass of another process writes, for its last statement before it commits. */
+const ASSIGN = `with job as (update jobs set status = 'assigned', worker_id = $2 where job_id = $1),
+  attempt as (update attempts set state = 'assigned', worker_id = $2, assigned_at = now() where job_id = $1)
+  update workers set status = 'busy' where worker_id = $2`;
+
+test("a pass that chose the same job as another process tries the next one at once", async () => {
+  const worker = await forge.worker("late");
+  const other = await forge.worker("early");
+  let waitedMs = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const { job_id: first } = await forge.user.submit("audit", AUDIT);
+    const { job_id: second } = await forge.user.submit("audit", AUDIT);
+    const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
+    await client.connect();
+    let poll: Promise<DispatchedJob>;
+    try {
+      await client.query("begin");
+      await client.query(ASSIGN, [first, other.id]);
+      poll = worker.take();
+      await untilServerWaits(forge);
+      await client.query("commit");
+    } finally {
+      await client.end();
+    }
+    const freed = performance.now();
+    const job = await poll;
+    waitedMs += performance.now() - freed;
+    expect(job.job_id).toBe(second);
+    await worker.complete(job);
+    await other.complete(await other.take());
+    for (const id of [first, second]) await untilEnded(forge.user, id);
+  }
+  expect(waitedMs).toBeLessThan(ALL_ROUNDS_WITHIN_MS);
+  await forge.proveInvariants();
+}, 60_000);
 
 test("a frozen process that holds the matcher's lock does not block assignment", async () => {
   const { stack, ctx } = forge;
