@@ -24,6 +24,7 @@ export const SLOW = [
   "test/faults/billing",
   "test/faults/sdk",
   "test/faults/fleet",
+  "test/faults/racing-registrations",
   "test/faults/idempotency",
   "test/faults/server-crash",
   "test/faults/outages",

@@ -63,8 +63,8 @@ test("while the matcher's lock is held only matching waits for it, once in each 
 }, 90_000);
 
 /** Far less than two seconds a round, the interval of the sweep, which would assign the jobs in any case. */
-const ROUNDS = 5;
-const ALL_ROUNDS_WITHIN_MS = 3_000;
+const ROUNDS = 6;
+const ALL_ROUNDS_WITHIN_MS = 2_000;
 
 test("a job that is submitted while another process holds the lock is assigned as soon as the lock is free", async () => {
   const { stack } = forge;

@@ -1,0 +1,135 @@
+import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../platform/postgres/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+import { countWaiting } from "../support/locks";
+import { type DispatchedJob, TestWorker } from "../support/test-worker";
+
+/**
+ * Workers that start again while jobs are dispatched to them. A registration may begin before the dispatch and end the
+ * attempt after it: by the start of both transactions, the attempt would end before it began.
+ */
+const WORKERS = 8;
+const ROUNDS = process.env.TEST_SLOW ? 40 : 2;
+const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
+
+/** One worker, which registers at a process that is frozen for a moment, and polls at another one. */
+interface Racer {
+  registers: TestWorker;
+  polls: TestWorker;
+}
+
+let forge: Forge;
+let racers: Racer[];
+
+beforeAll(async () => {
+  // Enough connections that no call waits for one.
+  forge = await startForge({ FORGE_DATABASE_POOL: "50" }, { own: ["server"] });
+  const { stack } = forge;
+  const [here, there] = [stack.apiUrl, await stack.startAnotherServer()].map(
+    (url) => new ApiClient(url, stack.keys.workerKey),
+  ) as [ApiClient, ApiClient];
+  racers = Array.from({ length: WORKERS }, (_, n) => {
+    const id = `racing-${n}`;
+    return { registers: new TestWorker(here, id), polls: new TestWorker(there, id) };
+  });
+  for (const racer of racers) await boot(racer, "first");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const boot = ({ registers: worker }: Racer, bootId: string) =>
+  worker.register(GPU, { tags: [worker.id], boot_id: bootId });
+
+async function submit({ polls: { id } }: Racer): Promise<string> {
+  const body = { ...AUDIT, resources: { gpu: 1, tags: [id] } };
+  return (await forge.user.submit("audit", body)).job_id;
+}
+
+/** Registrations that have begun and do not wait for Postgres. */
+const BEGUN = `select from pg_stat_activity where datname = current_database()
+  and application_name = 'forge' and state = 'idle in transaction'`;
+
+/** A job for each worker. The registrations begin first, and then the polls that fetch the jobs. */
+async function race(n: number): Promise<string[]> {
+  for (const { polls: worker } of racers) expect(await worker.next()).toBeUndefined();
+  const ids = await Promise.all(racers.map(submit));
+  for (const id of ids) await untilStatus(forge.user, id, ["assigned"]);
+  const server = forge.own("server");
+  const boots = racers.map((racer) => boot(racer, `${n}-a`));
+  const isBegun = async (): Promise<boolean> => (await all(forge.ctx.pool, BEGUN)).length > 0;
+  await waitFor("a registration to begin", isBegun, { everyMs: 1 });
+  server.signal("SIGSTOP");
+  let answered = 0;
+  const polls = racers.map(({ polls: worker }) => worker.next().finally(() => answered++));
+  try {
+    const isThrough = async (): Promise<boolean> =>
+      answered + (await countWaiting(forge)) >= WORKERS;
+    await waitFor("the polls to be answered, or to wait", isThrough);
+  } finally {
+    server.signal("SIGCONT");
+  }
+  await Promise.all([
+    ...boots,
+    ...racers.map(async (racer, at) => {
+      const job = await polls[at];
+      await Promise.all([boot(racer, `${n}-b`), end(racer.polls, ids[at] ?? "", n + at, job)]);
+      await finish(racer.polls);
+    }),
+  ]);
+  return ids;
+}
+
+/** How a job ends, while its worker registers once more. */
+const ENDS = ["completed", "failed", "cancelled"] as const;
+
+async function end(worker: TestWorker, id: string, n: number, job?: DispatchedJob): Promise<void> {
+  const how = ENDS[n % ENDS.length];
+  if (how === "cancelled") await forge.user.call("POST", `/api/jobs/${id}/cancel`);
+  else if (job && how === "completed") await worker.complete(job);
+  else if (job) await worker.fail(job);
+}
+
+/** Runs further attempts to their end. */
+async function finish(worker: TestWorker): Promise<void> {
+  for (let job = await worker.next(1); job; job = await worker.next(1)) await worker.complete(job);
+}
+
+interface Hours {
+  job_id: string;
+  shortest: number;
+  measured: number;
+  billed: number;
+  unbilled: number;
+}
+
+test("a worker registers again while its job is dispatched: the job ends, and no hours are negative or lost", async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < ROUNDS; n++) ids.push(...(await race(n)));
+  for (const id of ids) await untilEnded(forge.user, id);
+  // The lines of all ended jobs are written by then.
+  await forge.proveInvariants();
+  const rows = await all<Hours & Record<string, unknown>>(
+    forge.ctx.pool,
+    `select * from (
+       select job_id, min(gpu_hours_measured) as shortest, sum(gpu_hours_measured) as measured
+       from attempts where job_id = any($1) and gpu_hours_measured is not null group by job_id) ran
+     left join (
+       select job_id, sum(gpu_hours) as billed, sum(unbilled_gpu_hours) as unbilled
+       from billing_lines group by job_id) lines using (job_id)`,
+    [ids],
+  );
+  const overtaken = await all(
+    forge.ctx.pool,
+    "select from attempts where outcome = 'worker_lost' and ended_at = started_at",
+  );
+  for (const { job_id, shortest, measured, billed, unbilled } of rows) {
+    expect([job_id, Math.min(shortest, billed, unbilled) >= 0]).toEqual([job_id, true]);
+    expect([job_id, billed + unbilled]).toEqual([job_id, expect.closeTo(measured, 8)]);
+  }
+  // Registrations that began before the dispatch and ended the attempt after it.
+  expect(overtaken.length).toBeGreaterThan(0);
+}, 180_000);
