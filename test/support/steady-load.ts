@@ -1,0 +1,116 @@
+import type pg from "pg";
+import { ApiClient } from "../../dev/api-client";
+import type { Stack } from "../../dev/stack/stack";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../platform/postgres/pool";
+import { AUDIT } from "./jobs";
+import type { DispatchedJob } from "./test-worker";
+
+const LANES = 6;
+const READS = ["jobs", "workers", "artifacts", "pipelines", "deployments", "billing/summary"];
+
+/** Answers that a client can act on: a success, a refusal, or "try again". */
+const isExpected = (status: number): boolean => status < 500 || status === 503;
+
+/**
+ * Users and workers that send requests without a pause: each lane submits jobs, reads, and has a worker that polls,
+ * sends heartbeats and reports results.
+ */
+export class SteadyLoad {
+  /** Jobs that a worker has completed. */
+  completed = 0;
+  /** Counts of unexpected answers, by request. */
+  readonly unexpected: Record<string, number> = {};
+  private isOver = false;
+  private readonly lanes: Promise<unknown>;
+
+  constructor(private readonly stack: Stack) {
+    this.lanes = Promise.all(Array.from({ length: LANES }, (_, n) => this.lane(n)));
+    // Awaited in `stop`.
+    this.lanes.catch(() => undefined);
+  }
+
+  /** Waits until each lane has completed about three further jobs. */
+  async more(): Promise<void> {
+    const before = this.completed;
+    await waitFor("jobs to complete", () => this.completed >= before + 3 * LANES, {
+      timeoutMs: 60_000,
+    });
+  }
+
+  /** Ends the load when no job is left. */
+  async stop(): Promise<void> {
+    this.isOver = true;
+    await this.lanes;
+  }
+
+  private async lane(n: number): Promise<void> {
+    const { apiUrl, keys } = this.stack;
+    const user = new ApiClient(apiUrl, keys.userKey);
+    const worker = new ApiClient(apiUrl, keys.workerKey);
+    const id = `lane-${n}`;
+    const gpu = { name: "cpu", memory_gb: 0 };
+    await this.send(worker, "POST", "workers/register", { worker_id: id, gpu, version: "1.0" });
+    while (!this.isOver) {
+      const submit = () => this.send<{ job_id?: string }>(user, "POST", "jobs/audit", AUDIT);
+      const [{ job_id: jobId }, { job_id: other }] = [await submit(), await submit()];
+      if (other) await this.send(user, "POST", `jobs/${other}/cancel`, {});
+      await this.work(worker, id, 5);
+      const ofJob = jobId ? [`jobs/${jobId}`, `jobs/${jobId}/attempts`] : [];
+      for (const path of [...READS, ...ofJob]) await this.send(user, "GET", path);
+    }
+    while (await this.work(worker, id, 1));
+  }
+
+  /** @returns whether the worker got a job. */
+  private async work(worker: ApiClient, id: string, waitS: number): Promise<boolean> {
+    const poll = { worker_id: id, wait_seconds: waitS };
+    const job = await this.send<Partial<DispatchedJob>>(worker, "POST", "workers/next_job", poll);
+    const { job_id: jobId, attempt } = job;
+    if (!jobId) return false;
+    const load = { util: 0, mem_used: 0, mem_total: 0 };
+    const timestamp = new Date().toISOString();
+    const held = { worker_id: id, job_id: jobId };
+    const heartbeat = { ...held, attempt, gpu: load, status: "busy", timestamp };
+    await this.send(worker, "POST", "workers/heartbeat", heartbeat);
+    const result = {
+      ...held,
+      status: "completed",
+      result: {},
+      metrics: { rows_processed: 10 },
+      artifacts_uri: "s3://bucket/somewhere/",
+      logs_uri: "s3://bucket/log.txt",
+    };
+    for (;;) {
+      const answer = await this.send<Failed>(worker, "POST", "workers/job_result", result);
+      // As an agent does, repeat it until it is accepted or refused.
+      if (answer.error?.code !== "unavailable") break;
+    }
+    this.completed += 1;
+    return true;
+  }
+
+  private async send<T>(api: ApiClient, method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await api.call<T>(method, `/api/${path}`, body);
+    if (!isExpected(answer.status)) {
+      const name = `${answer.status} ${method} ${path.replace(/job_\w+/, "ID")}`;
+      this.unexpected[name] = (this.unexpected[name] ?? 0) + 1;
+    }
+    return answer.body;
+  }
+}
+
+interface Failed {
+  error?: { code: string };
+}
+
+/** Adds a column to every table, one after the other. @returns the number of tables. */
+export async function addColumns(pool: pg.Pool, column: string): Promise<number> {
+  const tables = await all<{ name: string }>(
+    pool,
+    `select table_name as name from information_schema.tables
+     where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  for (const { name } of tables) await pool.query(`alter table ${name} add column ${column} int`);
+  return tables.length;
+}
