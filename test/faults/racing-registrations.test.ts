@@ -11,7 +11,7 @@ import { type DispatchedJob, TestWorker } from "../support/test-worker";
  * attempt after it: by the start of both transactions, the attempt would end before it began.
  */
 const WORKERS = 8;
-const ROUNDS = process.env.TEST_SLOW ? 40 : 2;
+const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
 
 /** One worker, which registers at a process that is frozen for a moment, and polls at another one. */

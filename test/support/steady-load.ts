@@ -93,7 +93,7 @@ export class SteadyLoad {
   private async send<T>(api: ApiClient, method: string, path: string, body?: unknown): Promise<T> {
     const answer = await api.call<T>(method, `/api/${path}`, body);
     if (!isExpected(answer.status)) {
-      const name = `${answer.status} ${method} ${path.replace(/job_\w+/, "ID")}`;
+      const name = `${answer.status} ${method} ${path.replace(/job_0\w+/, "ID")}`;
       this.unexpected[name] = (this.unexpected[name] ?? 0) + 1;
     }
     return answer.body;
