@@ -2,7 +2,7 @@ import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+import { AUDIT, untilStatus } from "../support/jobs";
 import { countWaiting } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
@@ -76,8 +76,9 @@ async function race(n: number): Promise<string[]> {
     ...boots,
     ...racers.map(async (racer, at) => {
       const job = await polls[at];
-      await Promise.all([boot(racer, `${n}-b`), end(racer.polls, ids[at] ?? "", n + at, job)]);
-      await finish(racer.polls);
+      const id = ids[at] ?? "";
+      await Promise.all([boot(racer, `${n}-b`), end(racer.polls, id, n + at, job)]);
+      await finish(racer.polls, id);
     }),
   ]);
   return ids;
@@ -93,10 +94,13 @@ async function end(worker: TestWorker, id: string, n: number, job?: DispatchedJo
   else if (job) await worker.fail(job);
 }
 
-/** Runs further attempts to their end. */
-async function finish(worker: TestWorker): Promise<void> {
-  for (let job = await worker.next(1); job; job = await worker.next(1)) await worker.complete(job);
-}
+/** Runs further attempts until the job has ended. */
+const finish = (worker: TestWorker, id: string): Promise<unknown> =>
+  waitFor(`${id} to end`, async () => {
+    const job = await worker.next();
+    if (job) await worker.complete(job);
+    return ["completed", "failed"].includes((await forge.user.job(id)).status);
+  });
 
 interface Hours {
   job_id: string;
@@ -109,7 +113,6 @@ interface Hours {
 test("a worker registers again while its job is dispatched: the job ends, and no hours are negative or lost", async () => {
   const ids: string[] = [];
   for (let n = 0; n < ROUNDS; n++) ids.push(...(await race(n)));
-  for (const id of ids) await untilEnded(forge.user, id);
   // The lines of all ended jobs are written by then.
   await forge.proveInvariants();
   const rows = await all<Hours & Record<string, unknown>>(
