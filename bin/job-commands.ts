@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { writeRecordFile } from "../activities/billing/billing";
 import { findBillingRecord } from "../services/billing/billing-records";
+import { writeRecordFile } from "../services/billing/record-file";
 import { endJob, recordUnbilledHours } from "../services/jobs/end-job";
 import { listStuckWrites } from "../services/temporal/stuck-writes";
 import type { WithContext } from "./long-statements";

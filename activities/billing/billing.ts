@@ -1,9 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
-import { billingRecordKey } from "../../core/artifacts/artifacts";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { priceJob } from "../../core/billing/bill";
 import { detailsOf, type WorkDetails } from "../../core/billing/details";
-import { unbilledHours, usageOfLine } from "../../core/billing/line";
+import { type LineUsage, unbilledHours, usageOfLine } from "../../core/billing/line";
 import {
   countOf,
   type MeteredAttempt,
@@ -11,23 +9,19 @@ import {
   NOTHING_COUNTED,
 } from "../../core/billing/metering";
 import { boundsOf, readsRows } from "../../core/billing/plausible";
-import {
-  type Metrics,
-  metricsOf,
-  portionsOf,
-  presentBillingRecord,
-} from "../../core/billing/record";
-import { putJson } from "../../platform/store/object-store";
+import { type Metrics, metricsOf, portionsOf } from "../../core/billing/record";
+import type { Queryable } from "../../platform/postgres/pool";
 import {
   type BillableRow,
   type BillingRow,
   findBillable,
-  findBillingRecord,
   findFailedBillable,
   insertBillingRecord,
   insertUnbilledLine,
+  type NewRecord,
 } from "../../services/billing/billing-records";
 import { findRows } from "../../services/billing/estimate-job";
+import { requireRecord, writeRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import type { AttemptInput } from "../context";
 
@@ -58,65 +52,52 @@ export async function billJob(
 ): Promise<WrittenBill> {
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, output);
-  return await writeRecord(ctx, input, billable, attempts, rowsRead, output);
+  const { record, used } = draftRecord(billable, attempts, rowsRead, output);
+  const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
+  if (written) return { record: written, isNew: true };
+  return { record: await requireRecord(ctx, input.jobId), isNew: false };
 }
 
+/** Writes a failed job's record, or the line of an unbilled job. @returns the record, if there is one. */
+type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
+
 /**
- * Bills a failed job if the operator bills its outcomes. Otherwise only records its usage. Does
- * nothing for a job that no worker was assigned. Bills up to the job's last attempt, because a
- * restored database may have lost the attempt that the workflow knows. Idempotent.
+ * How a failed job, or one about to fail, is billed: by a record if the operator bills its outcomes,
+ * otherwise by a line that only has its hours. Undefined if nothing is to be written, for example
+ * for a job that no worker was assigned. Bills up to the job's last attempt, because a restored
+ * database may have lost the attempt that the workflow knows.
+ *
+ * The returned function is idempotent, and throws if the attempts have changed.
  */
-export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
+export async function draftFailedBill(
+  ctx: Context,
+  jobId: string,
+): Promise<FailedBill | undefined> {
   const billable = await findFailedBillable(ctx.pool, jobId);
-  if (!billable || billable.attempts.length === 0) return;
+  if (!billable || billable.attempts.length === 0) return undefined;
   // Already recorded when an operator ended the job (services/jobs/end-job.ts).
-  if (billable.is_noted) return;
+  if (billable.is_noted) return undefined;
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, null);
-  const { attempt } = billable;
+  const { attempt, basis } = billable;
   if (!attempts.some(({ billed }) => billed)) {
-    return await insertUnbilledLine(ctx.pool, jobId, attempt, unbilledHours(attempts));
+    const hours = unbilledHours(attempts);
+    return async (db) => {
+      if (await insertUnbilledLine(db, jobId, attempt, hours, basis)) return undefined;
+      throw new Error(`the attempts of ${jobId} have changed`);
+    };
   }
-  const input = { jobId, attempt };
-  const { record } = await writeRecord(ctx, input, billable, attempts, rowsRead, null);
-  await writeRecordFile(ctx, record);
+  const { record, used } = draftRecord(billable, attempts, rowsRead, null);
+  return async (db) =>
+    (await insertBillingRecord(db, jobId, attempt, record, used)) ??
+    (await requireRecord({ pool: db }, jobId));
 }
 
-/**
- * Writes the record as a file to the object store. Idempotent: the file is rendered from the row.
- * Reads the row again after each write, because a process that was suspended in between may have
- * overwritten a newer state. A final record changes only if an operator withdraws it before its job
- * completes; finishJob then removes the file.
- */
-export async function writeRecordFile(ctx: Context, record: BillingRow): Promise<void> {
-  const key = billingRecordKey(record.user_id, record.job_id);
-  for (let now = record; ; ) {
-    const content = presentBillingRecord(now);
-    await putJson(ctx.store, key, content);
-    if (now.state === "final") return;
-    now = await requireRecord(ctx, record.job_id);
-    if (isDeepStrictEqual(presentBillingRecord(now), content)) return;
-  }
-}
-
-/**
- * Writes the file of an ended job's record, or removes it if there is none. Call if another process
- * has ended the job: this one may have written the file of a bill that the database lost, or that
- * an operator withdrew.
- */
-export async function syncRecordFile(
-  ctx: Context,
-  { job_id: jobId, user_id: userId }: Pick<BillingRow, "job_id" | "user_id">,
-): Promise<void> {
-  const record = await findBillingRecord(ctx.pool, jobId, null);
+/** Bills a job that has failed, and writes the file of its bill. Idempotent. */
+export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
+  const write = await draftFailedBill(ctx, jobId);
+  const record = await write?.(ctx.pool);
   if (record) await writeRecordFile(ctx, record);
-  else await ctx.store.remove(billingRecordKey(userId, jobId));
-}
-
-export async function requireRecord(ctx: Context, jobId: string): Promise<BillingRow> {
-  const record = await findBillingRecord(ctx.pool, jobId, null);
-  if (!record) throw new Error(`job ${jobId} has no billing record`);
-  return record;
 }
 
 export async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {
@@ -150,26 +131,22 @@ function meter(
   });
 }
 
-async function writeRecord(
-  ctx: Context,
-  input: Pick<AttemptInput, "jobId" | "attempt">,
+/** The record to insert, and the usage of its line. */
+function draftRecord(
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,
   output: MeasuredOutput | null,
-): Promise<WrittenBill> {
-  const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
+): { record: NewRecord; used: LineUsage } {
+  const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues, basis } = billable;
   const metrics = metricsOf(attempts, output ? sizeOf(output) : 0);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
   const portions = portionsOf({ metrics, gpu_tokens: gpuTokens, attempts });
   const bill = priceJob(jobType, portions, rateCard);
   const details = describeWork(billable, metrics, rowsRead, rowsOf(output));
   const priced = { metrics, bill, rateCard, gpuTokens, attempts };
-  const record = { ...priced, userId, jobType, details, accrues, measured: output };
-  const used = usageOfLine({ metrics, attempts });
-  const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
-  if (written) return { record: written, isNew: true };
-  return { record: await requireRecord(ctx, input.jobId), isNew: false };
+  const record = { ...priced, userId, jobType, details, basis, accrues, measured: output };
+  return { record, used: usageOfLine({ metrics, attempts }) };
 }
 
 /** Work details of the last attempt. Earlier attempts were repeated, or are in its numbers. */

@@ -9,6 +9,7 @@ import {
 import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceManifest } from "../../services/artifacts/artifacts";
+import { requireRecord, writeRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
   type DeploymentRow,
@@ -20,7 +21,6 @@ import { listUnneededJobs } from "../../services/deployments/placement-jobs";
 import { listPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { cancelJob } from "../../services/jobs/cancel-job";
-import { requireRecord, writeRecordFile } from "../billing/billing";
 import { gone, notYet, requireJob } from "../context";
 
 export function createDeploymentActivities(ctx: Context) {

@@ -1,15 +1,25 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import { ARTIFACT_FORMS } from "../../core/artifacts/artifacts";
-import type { ErrorCode } from "../../core/jobs/states";
+import { isRetryable, willRetry } from "../../core/jobs/retry";
+import { type ErrorCode, errorCodeOf, isFinal } from "../../core/jobs/states";
 import { type AttemptReport, type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { newId } from "../../platform/ids";
+import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
+import { syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
-import { attemptEndOf, findAttemptState, queueAttempt } from "../../services/jobs/attempts";
+import {
+  attemptEndOf,
+  findAttempt,
+  findAttemptState,
+  lockLatestAttempt,
+  queueAttempt,
+} from "../../services/jobs/attempts";
 import { cancelJob } from "../../services/jobs/cancel-job";
-import { failJob } from "../../services/jobs/jobs";
+import { isUnbilled } from "../../services/jobs/compared-jobs";
+import { failJob, lockJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
-import { billFailedJob, syncRecordFile } from "../billing/billing";
+import { billFailedJob, draftFailedBill } from "../billing/billing";
 import { type AttemptInput, activityLogger, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";
 
@@ -53,9 +63,17 @@ export function createAttemptActivities(ctx: Context) {
       throw new CompleteAsyncError();
     },
 
-    /** Queues the given attempt of a job. Idempotent. */
+    /**
+     * Queues the given attempt of a job. Idempotent. Fails without retry if the database has lost
+     * the end of the attempt before it, and that one has ended for good since.
+     */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);
+      const before = await findAttempt(ctx.pool, input.jobId, input.attempt - 1);
+      const end = before && attemptEndOf(before);
+      if (end && !isRetryable(end) && !isFinal(job.status)) {
+        throw gone(`the retryable end of attempt ${input.attempt - 1} of ${input.jobId}`);
+      }
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
         // All attempts to place a deployment again use the same deployment id.
@@ -73,22 +91,49 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Writes the final status `failed` with the error of the last attempt. Before that, records the
-     * job's usage, and bills it if the operator configured so. Idempotent.
+     * Writes the final status `failed` with the error of the last attempt, together with the job's
+     * bill if the operator configured one, or else with its unbilled hours. Idempotent.
+     *
+     * The database decides whether and how the job fails: it may have lost the end that the workflow
+     * knows, and the worker may have reported another one since. Then the workflow fails, and the
+     * next one reads the attempts again.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
-      await billFailedJob(ctx, input.jobId);
-      const { failed, end, job } = await transaction(ctx.pool, async (db) => {
-        const failed = await failJob(db, input.jobId, input.attempt, input.code);
-        const job = await requireJob(db, input.jobId);
+      const { jobId, attempt } = input;
+      const bill = await draftFailedBill(ctx, jobId);
+      const done = await transaction(ctx.pool, async (db) => {
+        const code = await finalCodeOf(db, jobId, attempt);
+        const failed = code !== undefined && (await failJob(db, jobId, attempt, code));
+        const job = await requireJob(db, jobId);
         const end = jobEndOf(job.status, job.error_code);
-        if (end) await removeEntriesOfJob(db, input.jobId);
-        return { failed, end, job };
+        if (!end) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+        // An attempt ended after the bill was drafted.
+        if (!bill && (await isUnbilled(db, jobId))) {
+          throw new Error(`the attempts of ${jobId} have changed`);
+        }
+        await removeEntriesOfJob(db, jobId);
+        // Last, because it locks the month's totals, which all bills of the tenant share.
+        const record = end.status === "failed" ? await bill?.(db) : undefined;
+        return { failed, job, end, record };
       });
-      if (end?.status === "completed") await syncRecordFile(ctx, job);
-      if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
-      if (!end) throw gone(`the end of attempt ${input.attempt} of ${input.jobId}`);
-      return end;
+      if (done.record) await writeRecordFile(ctx, done.record);
+      else if (done.end.status === "completed") await syncRecordFile(ctx, done.job);
+      if (done.failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
+      return done.end;
     },
   };
+}
+
+/** The error code with which the attempt ends its job; undefined if it does not. Locks both. */
+async function finalCodeOf(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<ErrorCode | undefined> {
+  const job = await lockJob(db, jobId);
+  const latest = job && (await lockLatestAttempt(db, jobId));
+  const end = latest && attemptEndOf(latest);
+  if (!end || latest.attempt !== attempt || end.outcome === "completed") return undefined;
+  const limits = { attempts: attempt, max_attempts: job.max_attempts };
+  return willRetry(limits, end) ? undefined : errorCodeOf(end);
 }

@@ -1,11 +1,15 @@
 import { Context as ActivityContext } from "@temporalio/activity";
-import { ARTIFACT_FORMS, artifactPrefix } from "../../core/artifacts/artifacts";
+import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { declarationOf } from "../../core/jobs/job-types";
 import { type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { transaction } from "../../platform/postgres/transaction";
+import { putJson } from "../../platform/store/object-store";
 import { measureArtifact } from "../../platform/tables/stored-table";
+import { syncManifestFile } from "../../services/artifacts/manifest-file";
+import { syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
+import { findAttemptState } from "../../services/jobs/attempts";
 import {
   type CompletionFacts,
   completeDeployJob,
@@ -14,14 +18,7 @@ import {
   findCompletionFacts,
 } from "../../services/jobs/completion";
 import { findJob } from "../../services/jobs/jobs";
-import {
-  billFailedJob,
-  billJob,
-  requireBillable,
-  sizeOf,
-  syncRecordFile,
-  writeRecordFile,
-} from "../billing/billing";
+import { billFailedJob, billJob, requireBillable, sizeOf } from "../billing/billing";
 import {
   type AttemptInput,
   activityLogger,
@@ -30,7 +27,7 @@ import {
   requireJob,
   withHeartbeats,
 } from "../context";
-import { makeManifest, syncManifestFile, writeManifestFile } from "./job-manifest";
+import { makeManifest } from "./job-manifest";
 import { measureFiles, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
@@ -57,25 +54,32 @@ export async function finishCompleted(
   input: AttemptInput,
 ): Promise<JobEnd | undefined> {
   const { jobId, attempt } = input;
-  const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
+  const read = () => findCompletionFacts(ctx.pool, jobId, attempt);
+  let facts = await read();
   if (!facts) return undefined;
   if (facts.status === "failed") return await endOf(ctx, jobId);
   if (facts.status === "completed") return { status: "completed" };
-  const prefix = artifactPrefix(facts.job_type, facts.storage_id);
   const { metrics } = ctx;
-  const measuring = measureInTurn(ctx, facts, prefix);
+  const measuring = measureInTurn(ctx, facts, prefixOf(facts));
   const measured = await metrics.finishing("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
-  const output = isNew ? measured : ((await findMeasured(ctx, input)) ?? measured);
+  // Another run has written the bill, maybe from another end of the attempt: the database may have
+  // lost the one that this run has read.
+  if (!isNew) facts = await read();
+  if (!facts) throw new Error(`the database lost the end of attempt ${attempt} of ${jobId}`);
+  // None is stored if an earlier release wrote the bill, or if the job has ended.
+  const output = facts.measured ?? measured;
+  const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
   const stored = Promise.all([
-    writeManifestFile(ctx, prefix, manifest),
+    putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
     writeRecordFile(ctx, bill),
   ]);
   await metrics.finishing("store", stored);
   const { artifact_id, storage_id: storageId } = facts;
-  const made = { jobId, attempt, storageId, manifest, sizeBytes: sizeOf(output) };
+  const { version } = bill;
+  const made = { jobId, attempt, version, storageId, manifest, sizeBytes: sizeOf(output) };
   const { completion } = declarationOf(facts.job_type);
   const completing =
     completion === "deployment"
@@ -114,11 +118,14 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   const job = await requireJob(ctx.pool, jobId);
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
+  const state = await findAttemptState(ctx.pool, jobId, attempt);
   // Outcomes are committed before workflows are notified, so the database has lost this one.
-  if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+  if (!deploymentId || state?.outcome !== "completed") {
+    throw gone(`the end of attempt ${attempt} of ${jobId}`);
+  }
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await writeRecordFile(ctx, record);
-  const made = { jobId, attempt, deploymentId };
+  const made = { jobId, attempt, version: record.version, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
   ctx.signals.emit("deployment", deploymentId);
@@ -126,15 +133,11 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   return { status: "completed" };
 }
 
-/** The measurement that the bill was made from. Null: an earlier release wrote the bill, or the job has ended. */
-const findMeasured = async (ctx: Context, { jobId, attempt }: AttemptInput) =>
-  (await findCompletionFacts(ctx.pool, jobId, attempt))?.measured ?? null;
-
 /**
  * Returns the measurement of an earlier try that wrote the bill; else measures the output.
  *
- * Large files take long to measure, and wait for each other. If many jobs of a tenant are being measured, further ones
- * try again later: each holds an activity slot, which other jobs' activities need.
+ * Large files take long to measure, and wait for each other. If many jobs of a tenant are being measured, further
+ * ones try again later: each holds an activity slot, which other jobs' activities need.
  */
 async function measureInTurn(
   ctx: Context,
@@ -149,6 +152,9 @@ async function measureInTurn(
   if (!measured) throw notYet("other jobs' files are measured first");
   return measured;
 }
+
+const prefixOf = ({ job_type: type, storage_id: id }: CompletionFacts): string =>
+  artifactPrefix(type, id);
 
 /** Moves the winning attempt's output to the artifact's folder and measures it. */
 async function measureOutput(

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
-import { MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import {
   describeArtifact,
   type ManifestFacts,
@@ -8,9 +6,8 @@ import {
 import type { Manifest } from "../../core/artifacts/manifest-schema";
 import { sourceIdsOf } from "../../core/artifacts/references";
 import { NO_USAGE } from "../../core/billing/usage";
-import { putJson } from "../../platform/store/object-store";
 import { ownStoreOf } from "../../platform/store/open-store";
-import { findManifest, findSources } from "../../services/artifacts/artifacts";
+import { findSources } from "../../services/artifacts/artifacts";
 import type { BillingRow } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
 import type { CompletionFacts } from "../../services/jobs/completion";
@@ -61,32 +58,4 @@ async function placeInPipeline(
   if (pipelineId === null || step === null) return null;
   const reused = await listReusedBefore(pool, pipelineId, step);
   return { pipeline_id: pipelineId, step, reused };
-}
-
-const keyOf = (prefix: string): string => `${prefix}${MANIFEST_FILE}`;
-
-/** @param prefix the artifact's folder in the store. */
-export const writeManifestFile = (
-  { store }: Pick<Context, "store">,
-  prefix: string,
-  manifest: Manifest,
-): Promise<void> => putJson(store, keyOf(prefix), manifest);
-
-/**
- * A concurrent run completed the job, so the manifest file just written may be older than the
- * registry's version, or of a deleted artifact. Rewrites it until it agrees with the registry.
- */
-export async function syncManifestFile(
-  { pool, store }: Pick<Context, "pool" | "store">,
-  storageId: string,
-  prefix: string,
-): Promise<void> {
-  for (let written: Manifest | undefined; ; ) {
-    const registered = await findManifest(pool, storageId);
-    if (!registered) return;
-    if (registered.deleted_at !== null) return await store.remove(keyOf(prefix));
-    if (isDeepStrictEqual(registered.manifest, written)) return;
-    await writeManifestFile({ store }, prefix, registered.manifest);
-    written = registered.manifest;
-  }
 }

@@ -32,6 +32,7 @@ export const SLOW = [
   "test/faults/reconciler",
   "test/faults/stuck-writes",
   "test/faults/unbilled",
+  "test/faults/late-writers",
   "test/faults/restored-pipelines",
   "test/faults/deployments",
   "test/faults/clock-steps",

@@ -1,4 +1,6 @@
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { isDeepStrictEqual } from "node:util";
 
 /** Size and checksum of a whole object. */
 export interface Measured {
@@ -105,6 +107,18 @@ export const isStoreUnavailable = (error: unknown): boolean =>
 /** Writes a value as indented JSON. */
 export async function putJson(store: ObjectStore, key: string, value: unknown): Promise<void> {
   await store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
+}
+
+/** Whether an object exists and is this value as JSON. */
+export async function holdsJson(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
+  if ((await store.sizeOf(key)) === undefined) return false;
+  const stored = await text(store.read(key));
+  try {
+    return isDeepStrictEqual(JSON.parse(stored), value);
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 /** @throws Error for an absolute key, or one with a dot segment, an empty segment or a NUL. */

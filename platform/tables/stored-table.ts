@@ -49,7 +49,7 @@ export async function measureArtifact(
   const onRead = (ms: number): void => {
     readMs += ms;
   };
-  for (const { path, sizeBytes: size_bytes, sha256 } of parts) {
+  for (const [place, { path, sizeBytes: size_bytes, sha256 }] of parts.entries()) {
     const format = tableFormat(path);
     if (!format) continue;
     if (readMs > MAX_MS) {
@@ -58,7 +58,8 @@ export async function measureArtifact(
       continue;
     }
     try {
-      const table: StoredTable = { tenant, key: `${prefix}${path}`, format, size_bytes, sha256 };
+      const file = { tenant, key: `${prefix}${path}`, format, size_bytes, sha256 };
+      const table: StoredTable = { ...file, part: { folder: prefix, place } };
       const facts = await tables.measure(table, signal, onRead);
       const names = new Set([...columns.keys(), ...facts.columns.map(({ name }) => name)]);
       const fault = columnFault([...names]);

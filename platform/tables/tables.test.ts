@@ -115,6 +115,34 @@ test("an artifact whose reading is interrupted each time is given up in the end"
   expect(statuses).toEqual([503, 503, 422, 422]);
 });
 
+test("so is one with other files and folders between those that interrupt", async () => {
+  const store = new LocalStore(join(folder, "store"));
+  await store.check();
+  const of = tablesOf(store);
+  const paths = ["1/killing", "2/good", "3/killing", "4/good", "5/killing", "6/good"];
+  const files = paths.map((path) => `a/${path}.csv`);
+  for (const key of files) await store.put(key, Buffer.from("text"));
+  const stored = files.map((key, place) => {
+    return { ...fileOf("a", "text"), key, part: { folder: "a/", place } };
+  });
+  let tries = 0;
+  const measureAll = async (): Promise<number[]> => {
+    const statuses: number[] = [];
+    tries += 1;
+    for (const file of stored) {
+      const status = await of.measure(file).then(
+        () => 200,
+        (error: { status: number }) => error.status,
+      );
+      if (status === 503) return await measureAll();
+      statuses.push(status);
+    }
+    return statuses;
+  };
+  expect(await measureAll()).toEqual([422, 200, 422, 200, 422, 200]);
+  expect(tries).toBe(3);
+});
+
 test("a file is measured once", async () => {
   const store = new LocalStore(join(folder, "store"));
   await store.check();

@@ -19,7 +19,8 @@ import { ReadInterrupted, Unreadable } from "./unreadable";
  * files are read again every ten seconds, so a machine has an hour to recover. After that, a file
  * is given up: it may be the cause, for example where it makes the kernel kill the process for lack
  * of memory. Counted in memory: a restart may repair the machine, and other servers try the files,
- * too. Counted by artifact: otherwise each of its files would take an hour.
+ * too. Counted by artifact: otherwise each of its files would take an hour. Once an artifact has
+ * reached the limit, files that interrupt are given up at once.
  */
 const MAX_INTERRUPTIONS = 360;
 /** Artifacts whose interruptions are counted. The oldest are forgotten. */
@@ -44,6 +45,15 @@ export interface StoredTable extends SpooledFile {
   /** Key in the store. */
   key: string;
   format: TableFormat;
+  /** Which file of its artifact it is, in the order in which they are measured. Default: the only one. */
+  part?: { folder: string; place: number };
+}
+
+/** Interruptions in a row: no further file of the artifact was measured in between. */
+interface Interruptions {
+  times: number;
+  /** The last file that was measured. The cache may have lost its facts: measuring it again is no progress. */
+  measuredTo: number;
 }
 
 export interface PreviewedTable extends StoredTable {
@@ -61,7 +71,7 @@ export class Tables implements Component {
   /** Facts of single files. After an interruption, only the files of a table without facts are read again. */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
   /** By the artifact's folder. */
-  private readonly interruptions = new Map<string, number>();
+  private readonly interruptions = new Map<string, Interruptions>();
   /** Concurrent previews of one file share a read. */
   private readonly inFlight = new SingleFlight<string>();
   private readonly spool: Spool;
@@ -109,25 +119,37 @@ export class Tables implements Component {
     try {
       const facts = await this.measureNow(table, signal, onRead);
       this.facts.set(key, facts);
-      this.interruptions.delete(dirname(table.key));
+      this.noteProgress(table);
       return JSON.parse(facts);
     } catch (error) {
       throw error instanceof ReadInterrupted ? this.countInterruption(table, error) : error;
     }
   }
 
+  private get maxInterruptions(): number {
+    return this.forTests.maxInterruptions ?? MAX_INTERRUPTIONS;
+  }
+
+  private noteProgress(table: StoredTable): void {
+    const { folder, place } = partOf(table);
+    const known = this.interruptions.get(folder);
+    if (!known || known.times >= this.maxInterruptions || place <= known.measuredTo) return;
+    this.interruptions.set(folder, { times: 0, measuredTo: place });
+  }
+
   /** Returns the error to throw. */
-  private countInterruption({ key }: StoredTable, error: ReadInterrupted): Error {
-    const { maxInterruptions = MAX_INTERRUPTIONS } = this.forTests;
-    const folder = dirname(key);
-    const times = (this.interruptions.get(folder) ?? 0) + 1;
+  private countInterruption(table: StoredTable, error: ReadInterrupted): Error {
+    const { key } = table;
+    const { folder, place } = partOf(table);
+    const known = this.interruptions.get(folder) ?? { times: 0, measuredTo: place - 1 };
+    const times = known.times + 1;
     this.interruptions.delete(folder);
-    this.interruptions.set(folder, times);
+    this.interruptions.set(folder, { ...known, times });
     const [oldest = ""] = this.interruptions.keys();
     if (this.interruptions.size > MAX_INTERRUPTED) this.interruptions.delete(oldest);
     const fields = { file: key, times, err: error.message };
     this.logger.warn(fields, "reading a table was interrupted");
-    if (times < maxInterruptions) return error;
+    if (times < this.maxInterruptions) return error;
     this.logger.error(fields, "a table is given up as unreadable");
     return new Unreadable(`reading the artifact's files was interrupted ${times} times`);
   }
@@ -217,3 +239,5 @@ export class Tables implements Component {
     }
   }
 }
+
+const partOf = ({ key, part }: StoredTable) => part ?? { folder: dirname(key), place: 0 };

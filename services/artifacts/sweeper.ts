@@ -1,6 +1,8 @@
 import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
+import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
 import { forEachPage, runEach } from "../../platform/concurrency/run-each";
+import { checkRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
 import { listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
 import { LoopComponent } from "../loop-component";
@@ -10,6 +12,7 @@ import {
   deleteAbandonedUpload,
   listAbandonedUploads,
 } from "./dataset-uploads";
+import { checkManifestFile } from "./manifest-file";
 
 const BATCH = 100;
 
@@ -50,9 +53,19 @@ export class Sweeper extends LoopComponent {
       (after) => listJobsToSweep(pool, config.sweep.afterS, after, BATCH),
       async (job) => {
         for (const prefix of orphanedPrefixesOf(job)) await store.removeAll(prefix);
+        await this.checkFiles(job);
         await markSwept(pool, job.job_id);
       },
     );
+  }
+
+  /** A process that paused in the job's last writes may have written an old file later, and then ended. */
+  private async checkFiles(job: SweepableJob): Promise<void> {
+    await checkRecordFile(this.ctx, job);
+    const { storage_id: id, job_type: type } = job;
+    // The stop of a deployment changes its manifest.
+    if (id === null || type === DEPLOYMENT_TYPE) return;
+    await checkManifestFile(this.ctx, id, artifactPrefix(type, id));
   }
 
   private async removeAbandoned(): Promise<void> {

@@ -16,6 +16,8 @@ import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 
 export interface BillingRow extends StoredBillingRecord {
   attempt: number;
+  /** Differs for each record that was ever written, even one that the database lost. Null: an earlier release wrote it. */
+  version: string | null;
 }
 
 /** SQL: a record's columns, and the lifetime so far if it is accruing. */
@@ -43,13 +45,26 @@ export interface BillableRow {
   accrues: boolean;
   /** The line of an unbilled job is already written. */
   is_noted: boolean;
+  /** Identifies the ends of these attempts: a bill is written only while they are the same. */
+  basis: string | null;
 }
+
+/** SQL: which attempts of job `j` its bill is made from, up to the attempt `a`. */
+const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
+     and had.state = 'ended'`;
+
+/** SQL: see \`basis\`. After a restore of the database, a repeated end has another time. */
+const BASIS = `(
+  select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
+                                  extract(epoch from had.ended_at)), ', ' order by had.attempt))
+  from attempts had where ${BILLED})`;
 
 /** SQL: the columns of a BillableRow, for job `j` and the attempt `a` that ended it. */
 export const BILLABLE = `
   j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
   j.job_type = '${DEPLOYMENT_TYPE}' and j.deployment_id is null and a.outcome = 'completed' as accrues,
   exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
+  ${BASIS} as basis,
   (select coalesce(jsonb_agg(jsonb_build_object(
      'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,
      'gpu_tokens', coalesce(had.gpu_tokens, w.gpu_tokens), 'usage', had.usage,
@@ -57,8 +72,7 @@ export const BILLABLE = `
      'metrics', had.metrics, 'result', had.result, 'gpu_name', w.gpu_name,
      'seconds', greatest(0, extract(epoch from had.ended_at - had.started_at))) order by had.attempt), '[]')
    from attempts had join workers w on w.worker_id = had.worker_id
-   where had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
-     and had.state = 'ended') as attempts`;
+   where ${BILLED}) as attempts`;
 
 export async function findBillable(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<BillableRow>(
@@ -98,6 +112,8 @@ export interface NewRecord {
   gpuTokens: string[];
   attempts: MeteredAttempt[];
   details: WorkDetails;
+  /** Of the \`BillableRow\` that it was computed from. */
+  basis: string | null;
   accrues: boolean;
   /** The measurement that the bill was made from, for the manifest. */
   measured: MeasuredOutput | null;
@@ -133,21 +149,19 @@ export async function insertBillingRecord(
     attempts: JSON.stringify(record.attempts),
     details: record.details,
   };
-  const isCompleted = parameters.add(
-    record.attempts.some(({ outcome }) => outcome === "completed"),
-  );
+  const basis = parameters.add(record.basis);
   const given = parameters.addAll(Object.values(columns));
   const measured = parameters.add(record.measured);
   const line = parameters.addAll([used.gpuHours, used.tokens, used.unbilledGpuHours]);
   return await maybeOne<BillingRow>(
     db,
     `with record as (
-       insert into billing_records (job_id, attempt, created_at, ${Object.keys(columns).join(", ")})
-       select ${job}, ${ending}, a.ended_at, ${given}
+       insert into billing_records (job_id, attempt, created_at, version, ${Object.keys(columns).join(", ")})
+       select ${job}, ${ending}, a.ended_at, gen_random_uuid(), ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
-         -- A restored database may have lost the outcome that this record bills.
-         and (a.outcome = 'completed') = ${isCompleted}::boolean
+         -- A restored database may have lost the ends of attempts that this record bills.
+         and ${BASIS} is not distinct from ${basis}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}
@@ -189,22 +203,32 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
   );
 }
 
-/** Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours. */
+/**
+ * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
+ *
+ * @param basis of the \`BillableRow\` that the hours are from; null if the caller has locked the attempts.
+ * @returns false if the attempts have changed: the database has lost their ends.
+ */
 export async function insertUnbilledLine(
   db: Queryable,
   jobId: string,
   attempt: number,
   unbilledGpuHours: number,
-): Promise<void> {
-  await execute(
+  basis: string | null = null,
+): Promise<boolean> {
+  const inserted = await execute(
     db,
     `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, unbilled_gpu_hours, is_billed)
      select ${LINE_ID("job_id", "a.ended_at at time zone 'UTC'")}, j.user_id,
             ${MONTH_OF_LINE("a.ended_at")}, job_id, 0, $3, false
-     from jobs j join attempts a using (job_id) where job_id = $1 and attempt = $2
+     from jobs j join attempts a using (job_id) where job_id = $1 and a.attempt = $2
+       and ($4::text is null or ${BASIS} = $4)
      on conflict do nothing`,
-    [jobId, attempt, unbilledGpuHours],
+    [jobId, attempt, unbilledGpuHours, basis],
   );
+  if (inserted > 0) return true;
+  const known = await maybeOne(db, "select from billing_lines where job_id = $1 limit 1", [jobId]);
+  return known !== undefined;
 }
 
 /** Writes the months' shares of a deployment's bill. The first line of the bill carries the job's usage. */

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { RankedTenants } from "../../core/fleet/matching";
 import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
+import { isLockTimeout } from "../../platform/postgres/errors";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { requirementGroupRange } from "../accounts/quotas";
@@ -57,24 +58,26 @@ const headsIn = (groups: string, name: string): string => `${name} as materializ
 
 const HEADS = headsIn("groups", "heads");
 
+/** Longest time for which a pass waits for a row, in ms. Then it runs again and leaves out locked rows. */
+const LOCKED_MS = 300;
+
 /**
  * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit does not wait
  * for the disk: if a crash loses an assignment, a later pass assigns the job again. Dispatching the job is a later
  * commit, which does wait.
  */
-const TURN = `turn as materialized (
-  select pg_try_advisory_xact_lock(${MATCHER_LOCK}) as is_own
-  from set_config('synchronous_commit', 'off', true))`;
+const turnIf = (condition: string, from = ""): string => `turn as materialized (
+  select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_own
+  from set_config('synchronous_commit', 'off', true) as commits,
+       set_config('lock_timeout', '${LOCKED_MS}', true) as waits ${from})`;
 
-/** SQL: `TURN`, but null without trying if only a pass over everything or no pass could assign a job of these groups. */
+/** SQL: tries to take it only if own workers, and no shared ones, fit a job of these groups. Else it is null. */
 const turnIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
 ${headsIn("queued", "asked")},
 fits as materialized (
   select exists (select from asked q join workers w using (user_id) where not w.shared and ${FITS} and ${IDLE}) as own,
          exists (select from asked q cross join workers w where w.shared and ${FITS} and ${IDLE}) as shared),
-turn as materialized (
-  select case when own and not shared then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_own
-  from set_config('synchronous_commit', 'off', true), fits)`;
+${turnIf("own and not shared", "cross join fits")}`;
 
 const IS_OWN_TURN = "(select is_own from turn)";
 
@@ -115,6 +118,11 @@ interface PassSql {
   ofWorker?: string;
   turn?: string;
   isShared?: string;
+  /**
+   * Whether it leaves out locked rows, and so never waits: a frozen process may hold them for half a minute. Otherwise it
+   * waits LOCKED_MS: most rows are locked for a moment only, and the next pass may be a sweep away.
+   */
+  skips: boolean;
 }
 
 /**
@@ -142,8 +150,9 @@ const FIRST_WAIT = `(
 const match = ({
   heads,
   ofWorker = "true",
-  turn = TURN,
+  turn = turnIf("true"),
   isShared = "null::bool",
+  skips,
 }: PassSql): string => `
 with recursive ${turn},
 idle as materialized (
@@ -170,10 +179,12 @@ wanted as materialized (select shape, sum(n) as n from fitting group by shape),
 queue as materialized (
   select a.*, q.shape, q.user_id
   from heads q join wanted using (shape), lateral (
-    select job_id, attempt, priority, queued_at from attempts
+    select t.job_id, t.attempt, t.priority, t.queued_at
+    from attempts t ${skips ? "join jobs j using (job_id)" : ""}
     where state = 'queued' and shape = q.shape
-    order by priority desc, queued_at, job_id
-    limit least((select workers from size), wanted.n)) a),
+    order by t.priority desc, queued_at, job_id
+    limit least((select workers from size), wanted.n)
+    ${skips ? "for no key update of j, t skip locked" : ""}) a),
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
@@ -220,13 +231,13 @@ pairs as materialized (
   select job_id, attempt, worker_id, shared_for from greedy where worker_id is not null),
 locked_jobs as materialized (
   select p.* from pairs p join jobs j using (job_id)
-  where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j),
+  where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j ${skips ? "skip locked" : ""}),
 locked_attempts as materialized (
   select p.* from locked_jobs p join attempts a using (job_id, attempt)
-  where a.state = 'queued' order by p.job_id for no key update of a),
+  where a.state = 'queued' order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
 locked as materialized (
   select p.* from locked_attempts p join workers w using (worker_id)
-  where ${IDLE} order by p.worker_id for no key update of w),
+  where ${IDLE} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id
   from locked p where j.job_id = p.job_id),
@@ -242,18 +253,25 @@ from locked p cross join lateral ${FIRST_WAIT} first
 union all
 select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
 
-const MATCH_AFTER = match({ heads: headsAfter("$2::text") });
-const MATCH_THESE = match({
-  heads: headsOf("$2::text[]"),
-  ofWorker: "w.worker_id = any($3::text[])",
+const statementsOf = (skips: boolean) => ({
+  after: match({ skips, heads: headsAfter("$2::text") }),
+  these: match({
+    skips,
+    heads: headsOf("$2::text[]"),
+    ofWorker: "w.worker_id = any($3::text[])",
+  }),
+  own: match({
+    skips,
+    heads: headsAfter("$2::text", "shape < $3::text"),
+    ofWorker: `w.user_id = $4 and not w.shared
+      and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
+    turn: turnIfOwnFit("$5::text[]"),
+    isShared: "(select shared from fits)",
+  }),
 });
-const MATCH_OWN = match({
-  heads: headsAfter("$2::text", "shape < $3::text"),
-  ofWorker: `w.user_id = $4 and not w.shared
-    and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
-  turn: turnIfOwnFit("$5::text[]"),
-  isShared: "(select shared from fits)",
-});
+
+const WAITING = statementsOf(false);
+const SKIPPING = statementsOf(true);
 
 /** A frozen process loses the lock after this time, in ms. */
 const FROZEN_MS = 2_000;
@@ -312,10 +330,27 @@ interface OneTenant {
 /** What a pass looks at: all requirement groups after this one ("" for all), or part of the fleet. */
 export type Scope = string | FewWorkers | OneTenant;
 
-function statementOf(scope: Scope): [statement: string, parameters: unknown[]] {
-  if (typeof scope === "string") return [MATCH_AFTER, [scope]];
-  if ("workers" in scope) return [MATCH_THESE, [scope.groups, scope.workers]];
-  return [MATCH_OWN, [...requirementGroupRange(scope.tenant), scope.tenant, scope.groups]];
+function statementOf(
+  scope: Scope,
+  { after, these, own }: typeof WAITING,
+): [statement: string, parameters: unknown[]] {
+  if (typeof scope === "string") return [after, [scope]];
+  if ("workers" in scope) return [these, [scope.groups, scope.workers]];
+  return [own, [...requirementGroupRange(scope.tenant), scope.tenant, scope.groups]];
+}
+
+async function passOf(
+  pool: pg.Pool,
+  ranked: RankedTenants,
+  scope: Scope,
+  statements: typeof WAITING,
+): Promise<PassRow[]> {
+  const [statement, parameters] = statementOf(scope, statements);
+  const values = [ranked, ...parameters];
+  const pass = (db: Queryable): Promise<PassRow[]> => all<PassRow>(db, statement, values);
+  const rows = await pass(pool);
+  if (rows.at(-1)?.had_lock !== false) return rows;
+  return await transaction(pool, pass, { begin: BEGIN });
 }
 
 /**
@@ -327,11 +362,10 @@ export async function matchOnce(
   ranked: RankedTenants,
   scope: Scope = "",
 ): Promise<Pass> {
-  const [statement, parameters] = statementOf(scope);
-  const values = [ranked, ...parameters];
-  const pass = (db: Queryable): Promise<PassRow[]> => all<PassRow>(db, statement, values);
-  let rows = await pass(pool);
-  if (rows.at(-1)?.had_lock === false) rows = await transaction(pool, pass, { begin: BEGIN });
+  const rows = await passOf(pool, ranked, scope, WAITING).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+    return passOf(pool, ranked, scope, SKIPPING);
+  });
   const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
     job_id === null || attempt === null || worker_id === null
       ? []

@@ -20,6 +20,14 @@ const IS_UNBILLED = `j.status = 'failed'
   and not exists (select from billing_lines l where l.job_id = j.job_id)
   and not exists (select from billing_records b where b.job_id = j.job_id)`;
 
+/** See `ComparedJob.is_unbilled`. */
+export async function isUnbilled(db: Queryable, jobId: string): Promise<boolean> {
+  const found = await maybeOne(db, `select from jobs j where job_id = $1 and ${IS_UNBILLED}`, [
+    jobId,
+  ]);
+  return found !== undefined;
+}
+
 export async function findComparedJob(db: Queryable, jobId: string) {
   return await maybeOne<ComparedJob>(
     db,

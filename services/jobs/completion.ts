@@ -57,17 +57,19 @@ export interface JobOutput extends Won {
 interface Won {
   jobId: string;
   attempt: number;
+  /** Of the billing record that the manifest was made from. */
+  version: string | null;
 }
 
 /**
  * The last write of a job that succeeded, in one statement: sets `completed` with the winning attempt's result,
  * registers the artifact if there is one, and removes the outbox entries. Idempotent.
  *
- * @returns the worker of the winning attempt; undefined if the job had ended before.
+ * @returns the worker of the winning attempt; undefined if the job had ended before, or if the database lost its bill.
  */
 async function writeCompletion(
   db: Queryable,
-  { jobId, attempt }: Won,
+  { jobId, attempt, version }: Won,
   output: Omit<JobOutput, keyof Won> | null,
 ): Promise<string | undefined> {
   const row = await maybeOne<{ worker_id: string }>(
@@ -80,6 +82,8 @@ async function writeCompletion(
        from attempts a
        where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
          and j.status = any('{pending,assigned,running}')
+         and exists (
+           select from billing_records b where b.job_id = j.job_id and b.version is not distinct from $6)
        returning j.job_id, j.worker_id),
      delivered as (delete from outbox using completed where outbox.job_id = completed.job_id),
      registered as (
@@ -91,7 +95,7 @@ async function writeCompletion(
        where r.artifact_id = $3 and r.job_id = completed.job_id
        returning r.artifact_id)
      select worker_id from completed where $3::text is null or exists (select from registered)`,
-    [jobId, attempt, output?.storageId, output?.manifest, output?.sizeBytes],
+    [jobId, attempt, output?.storageId, output?.manifest, output?.sizeBytes, version],
   );
   return row?.worker_id;
 }

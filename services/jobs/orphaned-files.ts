@@ -4,7 +4,10 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 /** An ended job whose attempts may have left files that belong to no artifact. */
 export interface SweepableJob {
   job_id: string;
+  user_id: string;
   job_type: JobType;
+  /** The id of its artifact's folder; null if it has no artifact. */
+  storage_id: string | null;
   /** Ids without an artifact that were generated for its attempts or chosen by a worker. */
   orphaned_ids: string[];
 }
@@ -22,7 +25,9 @@ export async function listJobsToSweep(
 ) {
   return await all<SweepableJob>(
     db,
-    `select j.job_id, j.job_type,
+    `select j.job_id, j.user_id, j.job_type,
+            (select artifact_id from artifacts r
+             where r.job_id = j.job_id and r.registered_at is not null) as storage_id,
             array(select id from attempts a cross join jsonb_each_text(a.output_ids) as minted (field, id)
                   where a.job_id = j.job_id
                     and not exists (select from artifacts r where r.artifact_id = id)

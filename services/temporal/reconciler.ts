@@ -68,12 +68,14 @@ export class Reconciler extends LoopComponent {
   protected async run(): Promise<void> {
     const { clock, pool } = this.ctx;
     const startedMs = clock.nowMs();
-    const open = await this.listOpen();
-    const terminated = await this.listTerminated();
+    const [open, terminated] = await Promise.allSettled([this.listOpen(), this.listTerminated()]);
     let isDown = false;
     const compareKind = async (kind: WorkflowKind): Promise<void> => {
-      const ids = await this.listDifferent(kind, open.get(kind) ?? new Set());
-      const runs = await this.listRunsOfFinishedRows(kind, terminated.get(kind) ?? new Map());
+      const ids = await this.listDifferent(kind, listed(open)?.get(kind));
+      const runs = await this.listRunsOfFinishedRows(
+        kind,
+        listed(terminated)?.get(kind) ?? new Map(),
+      );
       const compared = new Set<string>();
       if (!(await this.compareAll(kind, [...new Set([...ids, ...runs.values()])], compared))) {
         isDown = true;
@@ -83,6 +85,7 @@ export class Reconciler extends LoopComponent {
     await runEach([
       ...this.kinds.map((kind) => () => compareKind(kind)),
       () => deleteOldStuckWrites(pool),
+      async () => [open, terminated].forEach(throwIfFailed),
     ]);
     if (isDown) return;
     // With many open workflows a sweep takes long, so the next one waits longer.
@@ -155,20 +158,27 @@ export class Reconciler extends LoopComponent {
     return new Map([...runs].filter(([, id]) => finished.has(id)));
   }
 
-  /** Ids whose row and workflow may differ. */
-  private async listDifferent(kind: WorkflowKind, open: Set<string>): Promise<string[]> {
+  /**
+   * Ids whose row and workflow may differ.
+   *
+   * @param open undefined if Temporal's visibility index is down: then only rows are listed whose workflow has work to do.
+   */
+  private async listDifferent(
+    kind: WorkflowKind,
+    open: Set<string> | undefined,
+  ): Promise<string[]> {
     const afterS = this.ctx.config.reconcileAfterS;
     const different: string[] = [];
     for (let afterId = ""; ; ) {
       const unchanged = await listUnchanged(this.ctx.pool, kind.rows, afterS, afterId, PAGE);
       for (const { id, is_due: isDue } of unchanged) {
-        if (isDue || !open.has(id)) different.push(id);
+        if (isDue || open?.has(id) === false) different.push(id);
       }
       if (unchanged.length < PAGE) break;
       afterId = unchanged.at(-1)?.id ?? "";
     }
     const find = (page: string[]) => listFinishedOrMissing(this.ctx.pool, kind.rows, page, afterS);
-    return [...different, ...(await inPages(open, find))];
+    return [...different, ...(await inPages(open ?? new Set(), find))];
   }
 
   /**
@@ -215,6 +225,13 @@ export class Reconciler extends LoopComponent {
       return false;
     }
   }
+}
+
+const listed = <T>(list: PromiseSettledResult<T>): T | undefined =>
+  list.status === "fulfilled" ? list.value : undefined;
+
+function throwIfFailed(list: PromiseSettledResult<unknown>): void {
+  if (list.status === "rejected") throw list.reason;
 }
 
 /** What `find` returns for all ids, which it gets page by page. */

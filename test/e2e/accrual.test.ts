@@ -150,11 +150,12 @@ async function begin(workerId: string): Promise<string> {
     uri: "forge://",
     createdBy: "test",
   });
-  await bill(jobId);
+  const version = await bill(jobId);
   const facts = await findCompletionFacts(pool, jobId, 1);
   if (!facts) throw new Error("no job to complete");
   const manifest = { source_jobs: [], source_artifacts: [], created_at: facts.ended_at } as never;
-  const made = { jobId, attempt: 1, storageId: artifactId, manifest, sizeBytes: 0, workerId };
+  const output = { storageId: artifactId, manifest, sizeBytes: 0 };
+  const made = { jobId, attempt: 1, version, ...output };
   expect(await transaction(pool, (db) => completeDeployJob(db, made))).toBe(true);
   return artifactId;
 }
@@ -178,9 +179,11 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
   });
 }
 
-async function bill(jobId: string): Promise<void> {
+/** Returns the version of the record. */
+async function bill(jobId: string): Promise<string | null> {
   const attempt = { jobId, attempt: 1, requestId: "r" };
-  await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
+  const billable = await requireBillable(forge.ctx, attempt);
+  return (await billJob(forge.ctx, attempt, billable)).record.version;
 }
 
 /** The open job that places the deployment, if any. */
@@ -214,8 +217,8 @@ async function act(deploymentId: string, one: Action): Promise<void> {
     case "finish": {
       const job = await placing(deploymentId);
       if (job?.status !== "running") return;
-      await bill(job.job_id);
-      const done = { jobId: job.job_id, attempt: 1, deploymentId };
+      const version = await bill(job.job_id);
+      const done = { jobId: job.job_id, attempt: 1, version, deploymentId };
       await transaction(ctx.pool, (db) => completePlacementJob(db, done));
       return;
     }

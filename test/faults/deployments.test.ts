@@ -4,12 +4,12 @@
  */
 
 import { text } from "node:stream/consumers";
-import { writeRecordFile } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { findBillingRecord } from "../../services/billing/billing-records";
+import { writeRecordFile } from "../../services/billing/record-file";
 import { deploy, read, ServingWorkers, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

@@ -7,6 +7,7 @@ import type { Context } from "../../services/context";
 import { queueAttempt } from "../../services/jobs/attempts";
 import { findComparedJob } from "../../services/jobs/compared-jobs";
 import { reconcileWorkflow, startJobWorkflow } from "../../services/jobs/job-workflows";
+import { Reconciler } from "../../services/temporal/reconciler";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
@@ -260,6 +261,45 @@ slowTest("an outcome whose outbox entry was lost is still delivered", async () =
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
   await forge.proveInvariants();
 });
+
+/** Temporal keeps that index in a database of its own. */
+slowTest(
+  "while only Temporal's index of workflows is down, one with work to do runs again",
+  async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const dispatched = await worker.take();
+    await untilDelivered(job_id);
+    const { runId } = await workflowOf(job_id).describe();
+    const list = (): never => {
+      throw new Error("the index is down");
+    };
+    const client = forge.ctx.temporal;
+    const workflow = Object.create(client.workflow, { list: { value: list } });
+    const temporal = Object.create(client, { workflow: { value: workflow } });
+    const ctx = { ...forge.ctx, temporal, config: { ...forge.ctx.config, reconcileAfterS: 0.5 } };
+    const reconciler = new Reconciler(ctx);
+    await withLock(forge, "lock table job_events in share mode", [], async () => {
+      await worker.complete(dispatched);
+      await untilServerWaits(forge);
+      for (const server of forge.servers()) server.signal("SIGSTOP");
+      try {
+        await workflowOf(job_id).terminate("a slip of the mouse");
+        await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
+        reconciler.start();
+        await waitFor(
+          "another run",
+          async () => (await workflowOf(job_id).describe()).runId !== runId,
+        );
+      } finally {
+        for (const server of forge.servers()) server.signal("SIGCONT");
+        await reconciler.stop();
+      }
+    });
+    expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
+    await forge.proveInvariants();
+  },
+  60_000,
+);
 
 test("a workflow that gets no outcome reads that its job has ended, and ends the same way", async () => {
   worker.stopHeartbeats();

@@ -174,3 +174,18 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   }
   await forge.proveInvariants();
 }, 60_000);
+
+test("a frozen process that holds a queued job does not keep others from being assigned", async () => {
+  const held = await forge.user.submit("audit", AUDIT);
+  const row = "select from jobs where job_id = $1 for no key update";
+  await withLock(forge, row, [held.job_id], async () => {
+    const other = await forge.user.submit("audit", AUDIT);
+    const workers = [await forge.worker("free-1"), await forge.worker("free-2")];
+    const taken = await Promise.any(
+      workers.map(async (worker) => ({ worker, job: await worker.take(ASSIGNED_WITHIN_S) })),
+    );
+    expect(taken.job.job_id).toBe(other.job_id);
+    await taken.worker.complete(taken.job);
+  });
+  await forge.user.post(`/api/jobs/${held.job_id}/cancel`, {});
+}, 60_000);

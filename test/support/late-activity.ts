@@ -1,4 +1,5 @@
 import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/activity";
+import type pg from "pg";
 import type { ObjectStore } from "../../platform/store/object-store";
 
 /** A store whose writes wait until they are released. */
@@ -26,4 +27,24 @@ export function asActivity<T>(activityType: string, work: () => Promise<T>): Pro
   const cancellationSignal = new AbortController().signal;
   const context = { info, cancellationSignal } as unknown as ActivityContext;
   return asyncLocalStorage.run(context, work);
+}
+
+/** A pool whose transactions wait until they are released. Single statements do not. */
+export function pausingPool(pool: pg.Pool) {
+  let ask = (): void => undefined;
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  let goOn = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const connect = async (): Promise<pg.PoolClient> => {
+    ask();
+    await released;
+    return await pool.connect();
+  };
+  const query = pool.query.bind(pool);
+  const paused = Object.create(pool, { connect: { value: connect }, query: { value: query } });
+  return { pool: paused as pg.Pool, untilAsked: () => asked, goOn: () => goOn() };
 }

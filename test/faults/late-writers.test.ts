@@ -1,0 +1,304 @@
+import { billJob, requireBillable } from "../../activities/billing/billing";
+import { createAttemptActivities } from "../../activities/jobs/attempts";
+import { createFinalActivities } from "../../activities/jobs/finish";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute } from "../../platform/postgres/pool";
+import { until } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import { backdateStart, untilEnded } from "../support/jobs";
+import { asActivity, pausingPool, pausingStore } from "../support/late-activity";
+import { saveAttempt } from "../support/saved-attempt";
+import { slowTest } from "../support/slow";
+
+/** Processes that paused during a job's last writes, and go on after the database lost some of them. */
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge(
+    {
+      FORGE_RECONCILE_AFTER_S: "2",
+      FORGE_HEARTBEAT_TIMEOUT_S: "600",
+      FORGE_SWEEP_AFTER_S: "1",
+      FORGE_SWEEP_INTERVAL_S: "1",
+    },
+    { split: true },
+  );
+}, 120_000);
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+/** A second Temporal worker would go on, and finish the jobs first. */
+const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
+const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;
+
+const TRAIN = { dataset_id: "ds", model: "m", epochs: 1, max_attempts: 2 };
+const PENDING_STARTED = 2;
+
+async function untilWaits(id: string): Promise<void> {
+  const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(id));
+  await waitFor("the workflow to wait", async () => {
+    const { pendingActivities } = (await handle.describe()).raw;
+    return pendingActivities?.some(
+      ({ activityId, state }) => activityId === attemptActivityId(1) && state === PENDING_STARTED,
+    );
+  });
+}
+
+/** A job that a worker runs, whose workflow waits and will find no process that works for it. */
+async function running(workerId: string) {
+  const worker = await forge.worker(workerId, { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
+  const { job_id: id } = await forge.user.submit("train", TRAIN);
+  const job = await worker.take();
+  expect(job.job_id).toBe(id);
+  await backdateStart(forge, job, 3);
+  await untilWaits(id);
+  const restore = await saveAttempt(forge, id, worker.id);
+  await forge.stack.temporalWorker?.kill();
+  const input = { jobId: id, attempt: 1, requestId: "late" };
+  return { worker, job, id, restore, input };
+}
+
+/** A process that pauses when it has written the bill, before it writes the files. */
+function lateFinish(input: { jobId: string; attempt: number; requestId: string }) {
+  const late = pausingStore(forge.ctx.store);
+  const { finishJob } = createFinalActivities({ ...forge.ctx, store: late.store });
+  const writing = asActivity("finishJob", () => finishJob(input)).catch(String);
+  return { ...late, writing };
+}
+
+const manifestOf = async (id: string): Promise<string | undefined> => {
+  const query = "select manifest::text as text from artifacts where job_id = $1";
+  return (await all<{ text: string }>(forge.ctx.pool, query, [id]))[0]?.text;
+};
+
+testAlone(
+  "a job is not completed without the bill that the database lost",
+  async () => {
+    const { worker, job, id, input } = await running("gpu-1");
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    const late = lateFinish(input);
+    await late.untilAsked();
+    // The last commit is lost.
+    await execute(forge.ctx.pool, "delete from billing_records where job_id = $1", [id]);
+    await execute(forge.ctx.pool, "update artifacts set measured = null where job_id = $1", [id]);
+    late.goOn();
+    await late.writing;
+    await forge.stack.startTemporalWorker();
+    await untilEnded(forge.user, id, 60_000);
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a job is not completed with the manifest of a bill that the database lost",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-2");
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    const late = lateFinish(input);
+    await late.untilAsked();
+    await restore();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    const next = lateFinish(input);
+    await next.untilAsked();
+    late.goOn();
+    await late.writing;
+    next.goOn();
+    await next.writing;
+    await forge.stack.startTemporalWorker();
+    await untilEnded(forge.user, id, 60_000);
+    const bill = await forge.user.get<{ metrics: { gpu_hours: number } }>(
+      `/api/billing/records/${id}`,
+    );
+    expect(bill.metrics.gpu_hours).toBe(1);
+    expect(await manifestOf(id)).toContain('"gpu_hours": 1');
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a bill is not made from an end of the attempt that the database lost",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-3");
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    const lost = await requireBillable(forge.ctx, input);
+    await restore();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    await billJob(forge.ctx, input, lost).catch(String);
+    await forge.stack.startTemporalWorker();
+    await untilEnded(forge.user, id, 60_000);
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a failed job's outbox entry stays until the job is billed",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-4");
+    await worker.fail(job, { metrics: { gpu_hours: 2 } });
+    await restore();
+    const late = pausingPool(forge.ctx.pool);
+    const { failJob } = createAttemptActivities({ ...forge.ctx, pool: late.pool });
+    const failing = asActivity("failJob", () => failJob({ ...input, code: "job_error" })).catch(
+      String,
+    );
+    await late.untilAsked();
+    await forge.user.post(`/api/jobs/${id}/cancel`, {});
+    await worker.fail(job, { metrics: { gpu_hours: 1 } });
+    late.goOn();
+    await failing;
+    const recorded = await all(
+      forge.ctx.pool,
+      "select job_id from outbox where job_id = $1 union all select job_id from billing_lines where job_id = $1",
+      [id],
+    );
+    await forge.stack.startTemporalWorker();
+    expect(recorded).not.toEqual([]);
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "the file of a bill that the database lost goes when the job ends unbilled",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-5");
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    const late = lateFinish(input);
+    await late.untilAsked();
+    await restore();
+    late.goOn();
+    await late.writing;
+    // Its workflow fails, because the end of the attempt is lost. The next one waits for the attempt.
+    await forge.stack.startTemporalWorker();
+    await untilWaits(id);
+    await forge.user.post(`/api/jobs/${id}/cancel`, {});
+    await worker.fail(job, { metrics: { gpu_hours: 1 } });
+    await untilEnded(forge.user, id, 60_000);
+    await forge.proveInvariants();
+    const key = billingRecordKey("local", id);
+    const isGone = async () => (await forge.ctx.store.sizeOf(key)) === undefined;
+    await waitFor("the file to be removed", isGone);
+  },
+  120_000,
+);
+
+/** A process may end right after it wrote an old file, so that nobody knows of it. */
+slowTestAlone(
+  "old files are written again from their rows",
+  async () => {
+    const { worker, job, id } = await running("gpu-6");
+    await forge.stack.startTemporalWorker();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
+    await untilEnded(forge.user, id, 60_000);
+    const { ctx } = forge;
+    await ctx.store.put(billingRecordKey("local", id), Buffer.from('{"total_cost_usd": 99}\n'));
+    const { checkpoint_id: folder = "" } = job.output_ids;
+    const manifest = `${artifactPrefix("train", folder)}${MANIFEST_FILE}`;
+    await ctx.store.put(manifest, Buffer.from("{}\n"));
+    await execute(ctx.pool, "update jobs set swept_at = null where job_id = $1", [id]);
+    const isSwept = async () =>
+      (await all(ctx.pool, "select from jobs where job_id = $1 and swept_at > completed_at", [id]))
+        .length > 0;
+    await waitFor("the job's files to be checked", isSwept);
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a workflow that knows an end which the database lost does not fail a completed job",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-7");
+    // For example lost; the worker then comes back with its result.
+    await worker.fail(job, { metrics: { gpu_hours: 2 } });
+    await restore();
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    const { failJob } = createAttemptActivities(forge.ctx);
+    await asActivity("failJob", () => failJob({ ...input, code: "worker_lost" })).catch(String);
+    await forge.stack.startTemporalWorker();
+    expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "nor does it record the usage of a job that goes on",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-8");
+    await worker.fail(job, { metrics: { gpu_hours: 2 } });
+    await restore();
+    await worker.fail(job, { metrics: { gpu_hours: 1 }, retryable: true });
+    const { failJob } = createAttemptActivities(forge.ctx);
+    await asActivity("failJob", () => failJob({ ...input, code: "job_error" })).catch(String);
+    await forge.stack.startTemporalWorker();
+    const second = await worker.take();
+    expect(second).toMatchObject({ job_id: id, attempt: 2 });
+    expect((await worker.complete(second, { metrics: { gpu_hours: 0 } })).status).toBe(200);
+    expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "nor does it wait forever to finish a placement whose completion the database lost",
+  async () => {
+    const { ctx, user, stack } = forge;
+    const first = await forge.worker("serves-1");
+    const { job_id: deployId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
+    const served = { result: { inference_url: "http://127.0.0.1:9/v1" } };
+    await first.complete(await first.take(), served);
+    const { result } = await untilEnded(user, deployId);
+    const deploymentId = String(result?.deployment_id);
+    const second = await forge.worker("serves-2");
+    expect((await user.call("DELETE", "/api/workers/serves-1")).status).toBe(200);
+    const job = await second.take();
+    const { job_id: id } = job;
+    await untilWaits(id);
+    const restore = await saveAttempt(forge, id, second.id);
+    await stack.temporalWorker?.kill();
+    await second.complete(job, served);
+    const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(id));
+    await waitFor("Temporal to have the outcome", async () => {
+      return ((await handle.describe()).raw.pendingActivities ?? []).length === 0;
+    });
+    await restore();
+    // Its attempt is lost.
+    await second.register();
+    await stack.startTemporalWorker();
+    const again = await second.take(40);
+    expect(again).toMatchObject({ job_id: id, attempt: 2 });
+    await second.complete(again, served);
+    expect((await untilEnded(user, id, 60_000)).status).toBe("completed");
+    await user.post(`/api/deployments/${deploymentId}/stop`, {});
+    expect((await user.call("DELETE", "/api/workers/serves-2")).status).toBe(200);
+    await until(user, deploymentId, "stopped", ({ status }) => status === "stopped", 60_000);
+    await forge.proveInvariants();
+  },
+  180_000,
+);
+
+slowTestAlone(
+  "nor does it repeat a job whose worker has reported a final failure since",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-9");
+    await worker.fail(job, { metrics: { gpu_hours: 2 }, retryable: true });
+    await restore();
+    await worker.fail(job, { metrics: { gpu_hours: 1 } });
+    const { queueAttempt } = createAttemptActivities(forge.ctx);
+    const second = { ...input, attempt: 2 };
+    await asActivity("queueAttempt", () => queueAttempt(second)).catch(String);
+    await forge.stack.startTemporalWorker();
+    expect(await untilEnded(forge.user, id, 60_000)).toMatchObject({ attempts: 1 });
+    await forge.proveInvariants();
+  },
+  120_000,
+);
