@@ -211,10 +211,12 @@ function describeRefusals(route: Route): Record<string, Json> {
     codes[status] = [...new Set([...more, ...(codes[status] ?? [])])];
   };
   const hasBody = route.body !== undefined || route.stream !== undefined;
-  if (route.scope !== "open") {
+  if (route.scope !== "open" || route.query) {
     may(400, "invalid_request", ...(route.body ? ["malformed_json"] : []));
-    may(403, "invalid_api_key", "insufficient_scope");
     may(503, "unavailable");
+  }
+  if (route.scope !== "open") {
+    may(403, "invalid_api_key", "insufficient_scope");
     may(429, "rate_limited", "quota_exceeded");
   }
   if (hasBody) {
