@@ -207,17 +207,28 @@ test("a job that ends during the comparison keeps its only workflow run", async 
 
 describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
   test.each([
-    ["completed", "billing_records", (dispatched: DispatchedJob) => worker.complete(dispatched)],
-    ["failed", "billing_lines", (dispatched: DispatchedJob) => worker.fail(dispatched)],
-  ])("%s: the job continues with its current attempt", async (_outcome, table, report) => {
+    {
+      outcome: "completed",
+      lock: "lock table billing_records in share mode",
+      waiting: "insert into billing_records",
+      report: (dispatched: DispatchedJob) => worker.complete(dispatched),
+    },
+    {
+      outcome: "failed",
+      // The process waits before its transaction. In it, it would hold the rows that come back.
+      lock: "lock table billing_lines in access exclusive mode",
+      waiting: "is_noted",
+      report: (dispatched: DispatchedJob) => worker.fail(dispatched),
+    },
+  ])("$outcome: the job continues with its current attempt", async ({ lock, waiting, report }) => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();
     await untilDelivered(job_id);
     const { runId } = await workflowOf(job_id).describe();
     const restore = await saveAttempt(forge, job_id, worker.id);
-    await withLock(forge, `lock table ${table} in share mode`, [], async () => {
+    await withLock(forge, lock, [], async () => {
       expect((await report(dispatched)).status).toBe(200);
-      await untilServerWaits(forge);
+      await untilServerWaits(forge, waiting);
       await restore();
     });
     await waitFor("another run of its workflow", async () => {

@@ -10,12 +10,25 @@ const waitsAs = (applicationName: string): string =>
 /** Matches a server's statement that waits for a lock. Other test files use this Postgres, too. */
 export const WAITS = waitsAs("forge");
 
-/** The number of statements that wait for a lock, by the application name of their connection. */
-export const countWaiting = async ({ ctx }: Forge, applicationName = "forge"): Promise<number> =>
-  (await all(ctx.pool, `select from pg_stat_activity where ${waitsAs(applicationName)}`)).length;
+/**
+ * The number of statements that wait for a lock, by the application name of their connection.
+ *
+ * @param part counts only statements that contain this text.
+ */
+export const countWaiting = async (
+  { ctx }: Forge,
+  applicationName = "forge",
+  part = "",
+): Promise<number> => {
+  const statement = `select from pg_stat_activity
+    where ${waitsAs(applicationName)} and strpos(query, $1) > 0`;
+  return (await all(ctx.pool, statement, [part])).length;
+};
 
-export const untilServerWaits = (forge: Forge): Promise<unknown> =>
-  waitFor("the server to wait for the lock", async () => (await countWaiting(forge)) > 0);
+export const untilServerWaits = (forge: Forge, part = ""): Promise<unknown> =>
+  waitFor("the server to wait for the lock", async () => {
+    return (await countWaiting(forge, "forge", part)) > 0;
+  });
 
 /** Holds a lock in a separate transaction while `work` runs. */
 export async function withLock<T>(
