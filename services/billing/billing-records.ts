@@ -53,7 +53,7 @@ export interface BillableRow {
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;
 
-/** SQL: see \`basis\`. After a restore of the database, a repeated end has another time. */
+/** SQL: see `basis`. After a restore of the database, a repeated end has another time. */
 const BASIS = `(
   select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
                                   extract(epoch from had.ended_at)), ', ' order by had.attempt))
@@ -112,7 +112,7 @@ export interface NewRecord {
   gpuTokens: string[];
   attempts: MeteredAttempt[];
   details: WorkDetails;
-  /** Of the \`BillableRow\` that it was computed from. */
+  /** Of the `BillableRow` that it was computed from. */
   basis: string | null;
   accrues: boolean;
   /** The measurement that the bill was made from, for the manifest. */
@@ -206,7 +206,7 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
 /**
  * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
  *
- * @param basis of the \`BillableRow\` that the hours are from; null if the caller has locked the attempts.
+ * @param basis of the `BillableRow` that the hours are from; null if the caller has locked the attempts.
  * @returns false if the attempts have changed: the database has lost their ends.
  */
 export async function insertUnbilledLine(
