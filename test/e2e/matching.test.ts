@@ -242,7 +242,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   expect(await blocks((one) => hasTaker(one, [group]))).toBeLessThan(200);
   const scopes = [
     { scope: { workers: ["w"], groups: [group] }, most: 200 },
-    { scope: { tenant: "ann", groups: [group] }, most: 400 },
+    { scope: { tenant: "ann", groups: [group] }, most: 600 },
   ];
   for (const { scope, most } of scopes) {
     await fillAgain();
