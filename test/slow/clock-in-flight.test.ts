@@ -1,12 +1,12 @@
 /** Records a step of the database's clock while other transactions are in flight. */
 
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../platform/postgres/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
-import type { TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
@@ -80,6 +80,42 @@ async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string
   return { worker, jobId };
 }
 
+/** Keeps the job's next transaction in flight for NOTICED_MS, during which the clock is set. */
+type Hold = (
+  jobId: string,
+  work: (untilInFlight: () => Promise<unknown>) => Promise<Taking>,
+) => Promise<Taking>;
+
+interface Taking {
+  worker: TestWorker;
+  job: Promise<DispatchedJob>;
+}
+
+const holdRow: Hold = (jobId, work) =>
+  withLock(forge, "select from jobs where job_id = $1 for no key update", [jobId], () =>
+    work(() => untilServerWaits(forge)),
+  );
+
+/** A pass of the scheduler does not wait that long for a lock, so its update takes the time. */
+const slowDown: Hold = async (_jobId, work) => {
+  const { pool } = forge.ctx;
+  await pool.query(
+    `create function slow_down() returns trigger language plpgsql as
+     $$ begin perform pg_sleep(${NOTICED_MS / 1_000}); return new; end $$;
+     create trigger slow_down before update on attempts for each row
+     when (old.state = 'queued' and new.state = 'assigned') execute function slow_down()`,
+  );
+  const sleeps = `select from pg_stat_activity
+    where datname = current_database() and wait_event = 'PgSleep'`;
+  try {
+    return await work(() =>
+      waitFor("the assignment", async () => (await all(pool, sleeps)).length > 0),
+    );
+  } finally {
+    await execute(pool, "drop function slow_down cascade");
+  }
+};
+
 /**
  * Transactions in flight. Each prepares a job, and returns a function that starts the transaction
  * and returns its worker.
@@ -87,10 +123,10 @@ async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string
 const IN_FLIGHT = {
   async dispatch(id: string) {
     const { worker, jobId } = await assigned(id);
-    return { jobId, begin: async () => worker };
+    return { jobId, hold: holdRow, begin: async () => worker };
   },
   async assignment(id: string) {
-    return { jobId: await submit(), begin: () => register(id) };
+    return { jobId: await submit(), hold: slowDown, begin: () => register(id) };
   },
 };
 type Kind = keyof typeof IN_FLIGHT;
@@ -103,17 +139,17 @@ test.each<[Kind, number]>([
 ])(
   "an attempt whose %s was in flight while the clock was set by %i s keeps its deadline and its billed time",
   async (kind, byS) => {
-    const { jobId, begin } = await IN_FLIGHT[kind](`${kind}${byS}`);
-    const lock = "select from jobs where job_id = $1 for no key update";
-    const { worker, taking } = await withLock(forge, lock, [jobId], async () => {
+    const { jobId, hold, begin } = await IN_FLIGHT[kind](`${kind}${byS}`);
+    const taking = await hold(jobId, async (untilInFlight) => {
       const worker = await begin();
-      const taking = worker.take();
-      await untilServerWaits(forge);
+      const job = worker.take();
+      await untilInFlight();
       await setClock(byS);
       await untilRecorded(byS, NOTICED_MS).catch(() => undefined);
-      return { worker, taking };
+      return { worker, job };
     });
-    const job = await taking;
+    const { worker } = taking;
+    const job = await taking.job;
     await untilRecorded(byS);
     const times = await readTimes(jobId);
     await worker.complete(job);
