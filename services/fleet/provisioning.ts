@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { BEGIN, stepThrough } from "./matching";
 import { needsOf } from "./matching-rules";
+import { BEGIN, stepThrough } from "./matching-sql";
 import { fitting, kindsOf } from "./worker-kinds";
 
 /** The most jobs whose status one statement changes. It holds the matcher's lock, so it must be short. */

@@ -1,10 +1,11 @@
+/** The histogram of the times from a job's submission to its assignment. */
+
 import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
 import { readMetrics, sampleOf } from "../support/metrics";
 
-/** The histogram of the times from a job's submission to its assignment. */
 let forge: Forge;
 
 beforeAll(async () => {

@@ -1,3 +1,8 @@
+/**
+ * One pass of the scheduler reads at most 2,000 requirement groups. Here more are queued, and a poll must
+ * consider all of them.
+ */
+
 import { ApiClient } from "../../dev/api-client";
 import { execute } from "../../platform/postgres/pool";
 import { ensureUser } from "../../services/accounts/users";
@@ -8,10 +13,6 @@ import { queueJobs } from "../support/queued-jobs";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
-/**
- * One pass of the scheduler reads at most 2,000 requirement groups. Here more are queued, and a poll must
- * consider all of them.
- */
 const TENANTS = 11;
 /** The default of FORGE_MAX_QUEUED_SHAPES. */
 const GROUPS_OF_EACH = 200;

@@ -1,17 +1,18 @@
-import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
-import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../platform/postgres/pool";
-import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded } from "../support/jobs";
-import { withLock } from "../support/locks";
-import { oneFormOf } from "../support/slow";
-import type { TestWorker } from "../support/test-worker";
-
 /**
  * The Temporal worker is killed after it took activity `awaitAttempt`, and before it answered that
  * the attempt's outcome completes the activity later. No other process notices: Temporal sees a
  * started activity, whose time-out is an hour. The outcome must end it nevertheless.
  */
+
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../platform/postgres/pool";
+import { type Forge, startForge } from "../support/forge";
+import { isAwaited, untilDelivered } from "../support/job-workflow";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { withLock } from "../support/locks";
+import { oneFormOf } from "../support/slow";
+import type { TestWorker } from "../support/test-worker";
+
 let forge: Forge;
 let worker: TestWorker;
 
@@ -31,19 +32,6 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
-
-/** Temporal's PENDING_ACTIVITY_STATE_STARTED. */
-const STARTED = 2;
-
-async function isTaken(jobId: string): Promise<boolean> {
-  const { raw } = await workflowOf(jobId).describe();
-  const awaited = raw.pendingActivities?.find(
-    ({ activityId }) => activityId === attemptActivityId(1),
-  );
-  return awaited?.state === STARTED;
-}
-
 /** The activity's own statement. Until it has an answer, the process can't answer Temporal. */
 const ITS_READ = `select from pg_stat_activity where datname = current_database()
   and wait_event_type = 'Lock' and query like '%as attempt_exists%'`;
@@ -55,12 +43,10 @@ async function killedInActivity() {
   for (const each of temporalWorkers) each.signal("SIGSTOP");
   const { job_id: id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
-  await waitFor("the workflow's start to be delivered", async () => {
-    return (await all(forge.ctx.pool, "select from outbox where job_id = $1", [id])).length === 0;
-  });
+  await untilDelivered(forge, id);
   await withLock(forge, "lock table attempts in access exclusive mode", [], async () => {
     for (const each of temporalWorkers) each.signal("SIGCONT");
-    await waitFor("the activity to be taken", () => isTaken(id));
+    await waitFor("the activity to be taken", () => isAwaited(forge, id));
     await waitFor("it to read the attempt", async () => {
       return (await all(forge.ctx.pool, ITS_READ)).length > 0;
     });
@@ -81,7 +67,7 @@ test.each(
     const restart = () => forge.stack.startTemporalWorker();
     if (isRestartedBefore) await restart();
     // Nothing has told Temporal of the death.
-    expect(await isTaken(id)).toBe(true);
+    expect(await isAwaited(forge, id)).toBe(true);
     expect((await worker.complete(job)).status).toBe(200);
     if (!isRestartedBefore) await restart();
     expect(await untilEnded(forge.user, id, SOON_MS)).toMatchObject({

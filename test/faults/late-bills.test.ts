@@ -1,3 +1,8 @@
+/**
+ * Temporal is down from before a month's end until after the month is closed. What ended meanwhile
+ * is billed, or recorded as not billed, in the open month: once, and nowhere else.
+ */
+
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
@@ -9,10 +14,6 @@ import { type Forge, startForge } from "../support/forge";
 import { backdateStart, untilEnded } from "../support/jobs";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
-/**
- * Temporal is down from before a month's end until after the month is closed. What ended meanwhile
- * is billed, or recorded as not billed, in the open month: once, and nowhere else.
- */
 let forge: Forge;
 
 beforeAll(async () => {

@@ -1,18 +1,19 @@
+/** Processes that paused during a job's last writes, and go on after the database lost some of them. */
+
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createAttemptActivities } from "../../activities/jobs/attempts";
 import { createFinalActivities } from "../../activities/jobs/finish";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
-import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
+import { untilAwaited, workflowOf } from "../support/job-workflow";
 import { backdateStart, untilEnded } from "../support/jobs";
 import { asActivity, pausingPool, pausingStore } from "../support/late-activity";
 import { saveAttempt } from "../support/saved-attempt";
-import { slowTest } from "../support/slow";
+import { slowTestAlone, testAlone } from "../support/slow";
 
-/** Processes that paused during a job's last writes, and go on after the database lost some of them. */
 let forge: Forge;
 
 beforeAll(async () => {
@@ -31,22 +32,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A second Temporal worker would go on, and finish the jobs first. */
-const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
-const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;
-
 const TRAIN = { dataset_id: "ds", model: "m", epochs: 1, max_attempts: 2 };
-const PENDING_STARTED = 2;
-
-async function untilWaits(id: string): Promise<void> {
-  const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(id));
-  await waitFor("the workflow to wait", async () => {
-    const { pendingActivities } = (await handle.describe()).raw;
-    return pendingActivities?.some(
-      ({ activityId, state }) => activityId === attemptActivityId(1) && state === PENDING_STARTED,
-    );
-  });
-}
 
 /** A job that a worker runs, whose workflow waits and will find no process that works for it. */
 async function running(workerId: string) {
@@ -55,7 +41,7 @@ async function running(workerId: string) {
   const job = await worker.take();
   expect(job.job_id).toBe(id);
   await backdateStart(forge, job, 3);
-  await untilWaits(id);
+  await untilAwaited(forge, id);
   const restore = await saveAttempt(forge, id, worker.id);
   await forge.stack.temporalWorker?.kill();
   const input = { jobId: id, attempt: 1, requestId: "late" };
@@ -177,7 +163,7 @@ slowTestAlone(
     await late.writing;
     // Its workflow fails, because the end of the attempt is lost. The next one waits for the attempt.
     await forge.stack.startTemporalWorker();
-    await untilWaits(id);
+    await untilAwaited(forge, id);
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     await worker.fail(job, { metrics: { gpu_hours: 1 } });
     await untilEnded(forge.user, id, 60_000);
@@ -251,7 +237,7 @@ slowTestAlone(
 slowTestAlone(
   "nor does it wait forever to finish a placement whose completion the database lost",
   async () => {
-    const { ctx, user, stack } = forge;
+    const { user, stack } = forge;
     const first = await forge.worker("serves-1");
     const { job_id: deployId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
     const served = { result: { inference_url: "http://127.0.0.1:9/v1" } };
@@ -262,11 +248,11 @@ slowTestAlone(
     expect((await user.call("DELETE", "/api/workers/serves-1")).status).toBe(200);
     const job = await second.take();
     const { job_id: id } = job;
-    await untilWaits(id);
+    await untilAwaited(forge, id);
     const restore = await saveAttempt(forge, id, second.id);
     await stack.temporalWorker?.kill();
     await second.complete(job, served);
-    const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(id));
+    const handle = workflowOf(forge, id);
     await waitFor("Temporal to have the outcome", async () => {
       return ((await handle.describe()).raw.pendingActivities ?? []).length === 0;
     });

@@ -1,3 +1,8 @@
+/**
+ * Workers that start again while jobs are dispatched to them. A registration may begin before the dispatch and end the
+ * attempt after it: by the start of both transactions, the attempt would end before it began.
+ */
+
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
@@ -6,10 +11,6 @@ import { AUDIT, untilStatus } from "../support/jobs";
 import { countWaiting } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/**
- * Workers that start again while jobs are dispatched to them. A registration may begin before the dispatch and end the
- * attempt after it: by the start of both transactions, the attempt would end before it began.
- */
 const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };

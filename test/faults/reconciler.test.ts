@@ -2,13 +2,14 @@ import { msToTs } from "@temporalio/common/lib/time";
 import { JOB_WORKFLOW } from "../../core/jobs/workflow";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../platform/postgres/pool";
+import { execute } from "../../platform/postgres/pool";
 import type { Context } from "../../services/context";
 import { queueAttempt } from "../../services/jobs/attempts";
 import { findComparedJob } from "../../services/jobs/compared-jobs";
 import { reconcileWorkflow, startJobWorkflow } from "../../services/jobs/job-workflows";
 import { Reconciler } from "../../services/temporal/reconciler";
 import { type Forge, startForge } from "../support/forge";
+import { untilAwaited, untilDelivered, workflowOf } from "../support/job-workflow";
 import { AUDIT, untilEnded, untilRetried } from "../support/jobs";
 import { untilServerWaits, withLock } from "../support/locks";
 import { saveAttempt } from "../support/saved-attempt";
@@ -30,26 +31,6 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
-
-/** A value of Temporal's PendingActivityState. */
-const PENDING_ACTIVITY_STARTED = 2;
-
-async function untilDelivered(jobId: string): Promise<void> {
-  await waitFor("the outbox to be empty", async () => {
-    const entries = await all(forge.ctx.pool, "select from outbox where job_id = $1", [jobId]);
-    return entries.length === 0;
-  });
-}
-
-const untilItWaits = (jobId: string): Promise<unknown> =>
-  waitFor("the workflow to wait for its attempt", async () => {
-    const { raw } = await workflowOf(jobId).describe();
-    return raw.pendingActivities?.some(({ activityId, state }) => {
-      return activityId === attemptActivityId(1) && state === PENDING_ACTIVITY_STARTED;
-    });
-  });
-
 slowTest(
   "of several starts of a job's workflow, one is first and the others change nothing",
   async () => {
@@ -59,12 +40,12 @@ slowTest(
     const start = (): Promise<boolean> => startJobWorkflow(forge.ctx, job, "first");
     const started = await Promise.all([start(), start(), start()]);
     expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
-    const { runId } = await workflowOf(job_id).describe();
+    const { runId } = await workflowOf(forge, job_id).describe();
     // The relay, which runs later, and the outcome's pending start both find this workflow.
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
-    await untilDelivered(job_id);
-    expect((await workflowOf(job_id).describe()).runId).toBe(runId);
+    await untilDelivered(forge, job_id);
+    expect((await workflowOf(forge, job_id).describe()).runId).toBe(runId);
     await forge.proveInvariants();
   },
 );
@@ -72,11 +53,11 @@ slowTest(
 test("a manually terminated workflow is restarted", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
-  const first = await workflowOf(job_id).describe();
-  await workflowOf(job_id).terminate("a slip of the mouse");
+  await untilDelivered(forge, job_id);
+  const first = await workflowOf(forge, job_id).describe();
+  await workflowOf(forge, job_id).terminate("a slip of the mouse");
   await waitFor("another run", async () => {
-    const now = await workflowOf(job_id).describe();
+    const now = await workflowOf(forge, job_id).describe();
     return now.status.name === "RUNNING" && now.runId !== first.runId;
   });
   await worker.complete(dispatched);
@@ -87,8 +68,8 @@ test("a manually terminated workflow is restarted", async () => {
 test("a workflow terminated after the result, before Temporal knows of it, is restarted too", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
-  await workflowOf(job_id).terminate("a slip of the mouse");
+  await untilDelivered(forge, job_id);
+  await workflowOf(forge, job_id).terminate("a slip of the mouse");
   await worker.complete(dispatched);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   await forge.proveInvariants();
@@ -107,17 +88,17 @@ async function isTerminatedWhileItEnds(
 ): Promise<void> {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
-  const { runId } = await workflowOf(job_id).describe();
+  await untilDelivered(forge, job_id);
+  const { runId } = await workflowOf(forge, job_id).describe();
   await withLock(forge, "lock table job_events in share mode", [], async () => {
     await report(dispatched);
     await untilWrites(job_id);
     await untilServerWaits(forge);
-    await workflowOf(job_id).terminate("a slip of the mouse");
+    await workflowOf(forge, job_id).terminate("a slip of the mouse");
   });
   expect((await untilEnded(forge.user, job_id)).status).toBe(status);
   await waitFor("another run to end as the job", async () => {
-    const now = await workflowOf(job_id).describe();
+    const now = await workflowOf(forge, job_id).describe();
     return now.runId !== runId && now.status.name === status.toUpperCase();
   });
   await forge.proveInvariants();
@@ -150,11 +131,11 @@ slowTest("so does one whose last write is retried", async () => {
 test("a cancel in the Temporal UI does not lose a job whose result is accepted", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
+  await untilDelivered(forge, job_id);
   await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
     expect((await worker.complete(dispatched)).status).toBe(200);
     // Cancel now: earlier, it would be a normal cancel; later, the job would have ended.
-    await workflowOf(job_id).cancel();
+    await workflowOf(forge, job_id).cancel();
     const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be logged", () =>
       forge.servers().some((server) => server.lastWords(100).includes(logged)),
@@ -167,7 +148,7 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
 slowTest("a workflow that is an attempt behind the database catches up", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
+  await untilDelivered(forge, job_id);
   // Move the database one attempt ahead, as after a crash in which Temporal lost its last writes.
   await execute(
     forge.ctx.pool,
@@ -191,8 +172,8 @@ slowTest("a workflow that is an attempt behind the database catches up", async (
 test("a job that ends during the comparison keeps its only workflow run", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
-  const real = workflowOf(job_id);
+  await untilDelivered(forge, job_id);
+  const real = workflowOf(forge, job_id);
   const { runId } = await real.describe();
   // The job ends and its workflow closes between the two reads.
   const describe = async () => {
@@ -223,8 +204,8 @@ describe("the database comes back without an attempt's end, while its workflow w
   ])("$outcome: the job continues with its current attempt", async ({ lock, waiting, report }) => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();
-    await untilDelivered(job_id);
-    const { runId } = await workflowOf(job_id).describe();
+    await untilDelivered(forge, job_id);
+    const { runId } = await workflowOf(forge, job_id).describe();
     const restore = await saveAttempt(forge, job_id, worker.id);
     await withLock(forge, lock, [], async () => {
       expect((await report(dispatched)).status).toBe(200);
@@ -232,7 +213,7 @@ describe("the database comes back without an attempt's end, while its workflow w
       await restore();
     });
     await waitFor("another run of its workflow", async () => {
-      const now = await workflowOf(job_id).describe();
+      const now = await workflowOf(forge, job_id).describe();
       return now.status.name === "RUNNING" && now.runId !== runId;
     });
     expect((await forge.user.job(job_id)).status).toBe("running");
@@ -261,7 +242,7 @@ describe("the database comes back without an attempt's end, while its workflow w
 slowTest("an outcome whose outbox entry was lost is still delivered", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
-  await untilDelivered(job_id);
+  await untilDelivered(forge, job_id);
   forge.own("temporal").signal("SIGSTOP");
   await worker.complete(dispatched);
   await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
@@ -279,8 +260,8 @@ slowTest(
   async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();
-    await untilDelivered(job_id);
-    const { runId } = await workflowOf(job_id).describe();
+    await untilDelivered(forge, job_id);
+    const { runId } = await workflowOf(forge, job_id).describe();
     const list = (): never => {
       throw new Error("the index is down");
     };
@@ -294,12 +275,12 @@ slowTest(
       await untilServerWaits(forge);
       for (const server of forge.servers()) server.signal("SIGSTOP");
       try {
-        await workflowOf(job_id).terminate("a slip of the mouse");
+        await workflowOf(forge, job_id).terminate("a slip of the mouse");
         await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
         reconciler.start();
         await waitFor(
           "another run",
-          async () => (await workflowOf(job_id).describe()).runId !== runId,
+          async () => (await workflowOf(forge, job_id).describe()).runId !== runId,
         );
       } finally {
         for (const server of forge.servers()) server.signal("SIGCONT");
@@ -315,8 +296,8 @@ slowTest(
 test("a workflow that gets no outcome reads that its job has ended, and ends the same way", async () => {
   worker.stopHeartbeats();
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  await untilItWaits(job_id);
-  const { runId } = await workflowOf(job_id).describe();
+  await untilAwaited(forge, job_id);
+  const { runId } = await workflowOf(forge, job_id).describe();
   // End the job while Temporal and the server are down, and delete its outbox entry: no process
   // tells the workflow.
   await forge.own("temporal").kill();
@@ -326,7 +307,7 @@ test("a workflow that gets no outcome reads that its job has ended, and ends the
   await forge.stack.startTemporal();
   await forge.stack.startServer();
   await waitFor("its workflow to end", async () => {
-    const now = await workflowOf(job_id).describe();
+    const now = await workflowOf(forge, job_id).describe();
     return now.status.name === "FAILED" && now.runId === runId;
   });
   worker.startHeartbeats();
@@ -337,10 +318,13 @@ test("a late caller with an earlier attempt does not disturb a workflow that wai
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
   await worker.fail(await worker.take(), { retryable: true });
   const again = await worker.take();
-  await untilDelivered(job_id);
-  const { runId } = await workflowOf(job_id).describe();
+  await untilDelivered(forge, job_id);
+  const { runId } = await workflowOf(forge, job_id).describe();
   await reconcileWorkflow(forge.ctx, job_id);
-  expect(await workflowOf(job_id).describe()).toMatchObject({ runId, status: { name: "RUNNING" } });
+  expect(await workflowOf(forge, job_id).describe()).toMatchObject({
+    runId,
+    status: { name: "RUNNING" },
+  });
   await worker.complete(again);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 2 });
   await forge.proveInvariants();
@@ -348,13 +332,13 @@ test("a late caller with an earlier attempt does not disturb a workflow that wai
 
 test("a workflow whose job is missing in a restored database ends", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  await untilItWaits(job_id);
-  await untilDelivered(job_id);
+  await untilAwaited(forge, job_id);
+  await untilDelivered(forge, job_id);
   for (const table of ["job_events", "attempts", "jobs"]) {
     await execute(forge.ctx.pool, `delete from ${table} where job_id = $1`, [job_id]);
   }
   await waitFor("its workflow to end", async () => {
-    return (await workflowOf(job_id).describe()).status.name === "TERMINATED";
+    return (await workflowOf(forge, job_id).describe()).status.name === "TERMINATED";
   });
   await forge.proveInvariants();
 });
@@ -367,7 +351,7 @@ test("a workflow that starts for a job missing in a restored database ends", asy
   await startJobWorkflow(forge.ctx, unknown, "first");
   // The workflow fails by itself, unless a reconciler terminates it first.
   await waitFor("its workflow to end", async () => {
-    const { status } = await workflowOf(unknown.job_id).describe();
+    const { status } = await workflowOf(forge, unknown.job_id).describe();
     return ["FAILED", "TERMINATED"].includes(status.name);
   });
   await worker.complete(await worker.take());
@@ -412,16 +396,16 @@ test("workflows of another Forge in the same namespace are left alone", async ()
   for (let look = 0; look < 2; look++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();
-    await untilDelivered(job_id);
-    const { runId } = await workflowOf(job_id).describe();
-    await workflowOf(job_id).terminate("a slip of the mouse");
+    await untilDelivered(forge, job_id);
+    const { runId } = await workflowOf(forge, job_id).describe();
+    await workflowOf(forge, job_id).terminate("a slip of the mouse");
     await waitFor("another run", async () => {
-      const now = await workflowOf(job_id).describe();
+      const now = await workflowOf(forge, job_id).describe();
       return now.status.name === "RUNNING" && now.runId !== runId;
     });
     await worker.complete(dispatched);
     await untilEnded(forge.user, job_id);
   }
-  expect((await workflowOf(foreign).describe()).status.name).toBe("RUNNING");
-  await workflowOf(foreign).terminate("the test is over");
+  expect((await workflowOf(forge, foreign).describe()).status.name).toBe("RUNNING");
+  await workflowOf(forge, foreign).terminate("the test is over");
 });

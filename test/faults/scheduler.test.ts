@@ -20,7 +20,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The lock id of services/fleet/matching.ts. */
+/** The lock id of services/fleet/matching-sql.ts. */
 const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {

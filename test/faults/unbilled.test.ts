@@ -5,14 +5,14 @@
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createFinalActivities } from "../../activities/jobs/finish";
-import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
+import { untilAwaited, workflowOf } from "../support/job-workflow";
 import { backdateStart, untilEnded, untilRetried } from "../support/jobs";
 import { asActivity, pausingStore } from "../support/late-activity";
 import { saveAttempt } from "../support/saved-attempt";
-import { oneFormOf, slowTest } from "../support/slow";
+import { oneFormOf, slowTestAlone, testAlone } from "../support/slow";
 import { withoutArtifacts } from "../support/store";
 import type { DispatchedJob } from "../support/test-worker";
 
@@ -36,8 +36,6 @@ afterAll(async () => {
 
 const TRAIN = { dataset_id: "ds", model: "m", epochs: 1, max_attempts: 2 };
 
-const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
-
 /** Submits a job that a worker runs, with a workflow that waits for its attempt. */
 async function running(workerId: string) {
   const worker = await forge.worker(workerId, { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
@@ -45,24 +43,11 @@ async function running(workerId: string) {
   const job = await worker.take();
   expect(job.job_id).toBe(id);
   await backdateStart(forge, job, 2);
-  await waitFor("the workflow to wait", async () => {
-    const { raw } = await workflowOf(id).describe();
-    const waiting = raw.pendingActivities?.find(
-      ({ activityId }) => activityId === attemptActivityId(1),
-    );
-    return waiting?.state === PENDING_STARTED;
-  });
+  await untilAwaited(forge, id);
   return { worker, job, id };
 }
 
 type Running = Awaited<ReturnType<typeof running>>;
-
-/** A second Temporal worker would continue, and bill before the workflow is terminated. */
-const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
-const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;
-
-/** Temporal's PENDING_ACTIVITY_STATE_STARTED. */
-const PENDING_STARTED = 2;
 
 const entriesOf = (id: string) => all(forge.ctx.pool, "select from outbox where job_id = $1", [id]);
 
@@ -71,7 +56,7 @@ const entriesOf = (id: string) => all(forge.ctx.pool, "select from outbox where 
  */
 async function isBilledAfterTermination(id: string): Promise<void> {
   expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
-  await workflowOf(id).terminate("a slip of the mouse");
+  await workflowOf(forge, id).terminate("a slip of the mouse");
   await forge.stack.startTemporalWorker();
   await untilBilled(id);
 }
@@ -97,7 +82,7 @@ testAlone(
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     await worker.fail(job, { metrics: { gpu_hours: 2 } });
     await waitFor("Temporal to have the outcome", async () => {
-      const { raw } = await workflowOf(id).describe();
+      const { raw } = await workflowOf(forge, id).describe();
       return (raw.pendingActivities ?? []).length === 0;
     });
     await isBilledAfterTermination(id);
@@ -185,7 +170,7 @@ test.each(
   async (code, end) => {
     const lost = await withLostResult(`gpu-${code}`);
     await waitFor("its workflow to fail", async () => {
-      return (await workflowOf(lost.id).describe()).status.name === "FAILED";
+      return (await workflowOf(forge, lost.id).describe()).status.name === "FAILED";
     });
     await end(lost);
     expect(await untilEnded(forge.user, lost.id)).toMatchObject({ error_code: code });

@@ -1,3 +1,8 @@
+/**
+ * `npm start` without settings turns a machine that its user reaches over SSH into a worker. It
+ * sends its own agent and handlers, and uses the keys in the user's `~/.ssh`.
+ */
+
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,10 +13,6 @@ import { variablesOfPip } from "../support/machine";
 import { NpmStart } from "../support/npm-start";
 import { Sshd } from "../support/sshd";
 
-/**
- * `npm start` without settings turns a machine that its user reaches over SSH into a worker. It
- * sends its own agent and handlers, and uses the keys in the user's `~/.ssh`.
- */
 const directory = mkdtempSync(join(tmpdir(), "forge-ssh-"));
 /** The home of the user of `npm start`, and of the SSH user. */
 const home = join(directory, "user");

@@ -29,7 +29,7 @@ interface Assignment {
 }
 
 /**
- * The scheduling rules as a pure function. services/fleet/matching.ts has the same rules in SQL.
+ * The scheduling rules as a pure function. services/fleet/matching-sql.ts has the same rules in SQL.
  *
  * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
  * only GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest

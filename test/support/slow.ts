@@ -8,3 +8,7 @@ export const slowDescribe = process.env.TEST_SLOW ? describe : describe.skip;
 /** The first of several forms of one scenario; all of them in `npm run test:slow`. */
 export const oneFormOf = <T>(forms: T[]): T[] =>
   process.env.TEST_SLOW ? forms : forms.slice(0, 1);
+
+/** Not with a second Temporal worker, which would continue the work of the one that the test stops. */
+export const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
+export const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;

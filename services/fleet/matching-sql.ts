@@ -1,0 +1,277 @@
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { FITS, IDLE, needsOf, SOME_KINDS, SUITS } from "./matching-rules";
+
+/** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
+const MATCHER_LOCK = 7_263_002;
+
+/** The most workers that one pass assigns jobs to. The scheduler repeats passes until no job fits. */
+const BATCH = 50;
+
+/**
+ * Limits the cost of a pass. It compares each of its w workers with up to w queued jobs of each requirement group, so w
+ * is the square root of this limit divided by the number of groups.
+ */
+const COMPARISONS = 50_000;
+
+/** The most requirement groups that one pass reads. With more, the next pass continues after the last one. */
+export const GROUPS = 2_000;
+
+/**
+ * SQL: up to `limit` requirement groups of the queue after `after`, with one job of each. Steps from group to group in
+ * the queue's index with this `condition`. Empty unless `guard` is true.
+ */
+export const stepThrough = (
+  name: string,
+  after: string,
+  limit: number,
+  condition = "true",
+  guard = "true",
+): string => `${name} (shape, job_id, nth) as (
+  (select shape, job_id, 1 from attempts
+   where state = 'queued' and ${condition} and shape > ${after} and ${guard} order by shape limit 1)
+  union all
+  select following.*, s.nth + 1 from ${name} s cross join lateral (
+    select shape, job_id from attempts
+    where state = 'queued' and ${condition} and shape > s.shape order by shape limit 1) following
+  where s.nth < ${limit})`;
+
+/**
+ * SQL: what the jobs of each of the `groups` need. Jobs of a type that only a later release knows stay queued: after a
+ * rollback, no worker could be given one.
+ */
+const headsIn = (groups: string, name: string): string => `${name} as materialized (
+  select h.shape, ${needsOf()} from ${groups} h join jobs j using (job_id)
+  where j.job_type = any('{${JOB_TYPES.join(",")}}'))`;
+
+export const HEADS = headsIn("groups", "heads");
+
+/** SQL: whether an idle worker of the tenant's own fits one of these `heads`. */
+export const ownFits = (heads: string): string =>
+  `exists (select from ${heads} q join workers w using (user_id) where not w.shared and ${FITS} and ${IDLE})`;
+
+/** SQL: whether an idle shared worker fits one of these `heads`. */
+export const sharedFits = (heads: string): string =>
+  `exists (select from ${heads} q cross join workers w where w.shared and ${FITS} and ${IDLE})`;
+
+/** Longest time for which a pass waits for a row, in ms. Then it runs again and leaves out locked rows. */
+const LOCKED_MS = 300;
+
+/**
+ * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit does not wait
+ * for the disk: if a crash loses an assignment, a later pass assigns the job again. Dispatching the job is a later
+ * commit, which does wait.
+ */
+const turnIf = (condition: string, from = ""): string => `turn as materialized (
+  select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_own
+  from set_config('synchronous_commit', 'off', true) as commits,
+       set_config('lock_timeout', '${LOCKED_MS}', true) as waits ${from})`;
+
+/** SQL: tries to take it only if own workers, and no shared ones, fit a job of these groups. Else it is null. */
+const turnIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
+${headsIn("queued", "asked")},
+fits as materialized (select ${ownFits("asked")} as own, ${sharedFits("asked")} as shared),
+${turnIf("own and not shared", "cross join fits")}`;
+
+const IS_OWN_TURN = "(select is_own from turn)";
+
+/** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
+const headsAfter = (after: string, condition = "true"): string =>
+  `${stepThrough("groups", after, GROUPS, condition, IS_OWN_TURN)}, ${HEADS}`;
+
+/** SQL: those of `groups` that have queued jobs, and what the jobs of each need. */
+export const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
+${HEADS}`;
+
+/** SQL: those of `groups` that have queued jobs, with one job of each. */
+function firstOf(groups: string, name: string): string {
+  return `${name} as materialized (
+  select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
+    select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first)`;
+}
+
+/** SQL: the group after which the next pass continues, if this one did not read all. */
+const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from groups)`;
+
+/** SQL: whether the pass chose pairs whose rows another transaction has locked or changed. */
+const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked)";
+
+/**
+ * SQL: whether another pass over the same groups right now would assign nothing. True if this pass considered all
+ * workers and kinds, and could lock every pair that it chose.
+ */
+const SAW_ALL = `(select count(*) from useful) < (select workers from size)
+  and not ${WAS_BLOCKED}
+  and (select count(*) from kinds) = (select count(*) from all_kinds)`;
+
+/** The parts in which the passes differ. */
+interface PassSql {
+  /** The requirement groups that the pass reads. */
+  heads: string;
+  /** Which workers `w` it considers. */
+  ofWorker?: string;
+  turn?: string;
+  isShared?: string;
+  /**
+   * Whether it leaves out locked rows, and so never waits: a frozen process may hold them for half a minute. Otherwise it
+   * waits LOCKED_MS: most rows are locked for a moment only, and the next pass may be a sweep away.
+   */
+  skips: boolean;
+}
+
+/**
+ * SQL: the type of job `p.job_id`, and the seconds from its submission to its assignment by this statement; null if it
+ * was assigned before. An assignment that its worker did not fetch leaves no trace in the attempt, but an event. The
+ * limit keeps the planner from reading whole tables.
+ */
+const FIRST_WAIT = `(
+  select j.job_type, case when a.attempt = 1 and not exists (
+      select from job_events e where e.job_id = j.job_id and e.status = 'assigned')
+    then greatest(0, extract(epoch from now() - a.queued_at))::float8 end as waited_s
+  from jobs j join attempts a using (job_id)
+  where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
+
+/**
+ * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
+ *
+ * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
+ *    shared workers with all groups.
+ * 2. `queue` reads at most as many jobs of each group as it has fitting idle workers. So neither the length of the
+ *    queue nor jobs that no worker fits cost anything.
+ * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
+ * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
+ */
+const match = ({
+  heads,
+  ofWorker = "true",
+  turn = turnIf("true"),
+  isShared = "null::bool",
+  skips,
+}: PassSql): string => `
+with recursive ${turn},
+idle as materialized (
+  select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
+         dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
+                            gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
+  from workers w
+  where ${IS_OWN_TURN} and (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
+${heads},
+size as materialized (
+  select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
+  from heads),
+all_kinds as (
+  select kind, case when shared then '' else user_id end as user_id, shared, tenants, job_types,
+         gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
+  from idle group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
+kinds as materialized (${SOME_KINDS}),
+fitting as materialized (
+  select q.shape, q.req_avoid, w.kind, w.n
+  from heads q join kinds w on w.user_id = q.user_id where ${SUITS}
+  union all
+  select q.shape, q.req_avoid, w.kind, w.n from heads q cross join kinds w where w.shared and ${SUITS}),
+wanted as materialized (select shape, sum(n) as n from fitting group by shape),
+queue as materialized (
+  select a.*, q.shape, q.user_id
+  from heads q join wanted using (shape), lateral (
+    select t.job_id, t.attempt, t.priority, t.queued_at
+    from attempts t ${skips ? "join jobs j using (job_id)" : ""}
+    where state = 'queued' and shape = q.shape
+    order by t.priority desc, queued_at, job_id
+    limit least((select workers from size), wanted.n)
+    ${skips ? "for no key update of j, t skip locked" : ""}) a),
+useful as materialized (
+  select row_number() over (
+           order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
+  from idle w where exists (
+    select from fitting f where f.kind = w.kind and w.worker_id <> all (f.req_avoid))
+  limit (select workers from size)),
+offers as materialized (
+  select f.kind, f.req_avoid, q.* from queue q join fitting f using (shape)
+  where f.kind in (select kind from useful)),
+tenants as materialized (select distinct user_id from queue),
+held as materialized (
+  select t.user_id, w.gpu_count, w.gpu_memory_gb, count(*) as n
+  from tenants t
+  join attempts a on a.shared_for = t.user_id and a.state in ('assigned', 'running')
+  join workers w using (worker_id)
+  group by t.user_id, w.gpu_count, w.gpu_memory_gb),
+greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given_gpus, given_gb) as (
+  select 0::bigint, null::text, null::int, null::text, null::text, array[]::text[], array[]::text[],
+         array[]::int[], array[]::float8[]
+  union all
+  select w.place, q.job_id, q.attempt, w.worker_id, case when w.shared then q.user_id end,
+         g.tried || q.job_id, g.given_users || case when w.shared then q.user_id end,
+         g.given_gpus || w.gpu_count, g.given_gb || w.gpu_memory_gb
+  from greedy g join useful w on w.place = g.place + 1
+  left join lateral (
+    select q.* from (
+      select distinct on (q.user_id) q.*,
+             case when $1::text[] && array[q.user_id, '*'] then q.priority else 0 end as rank
+      from offers q
+      where q.kind = w.kind and w.worker_id <> all (q.req_avoid)
+        and q.job_id <> all (array_remove(g.tried, null))
+      order by q.user_id, q.priority desc, q.queued_at, q.job_id collate "C") q
+    join (
+      select t.user_id, case when w.shared then (
+          select coalesce(sum(n), 0) from held h where h.user_id = t.user_id
+            and h.gpu_count >= w.gpu_count and h.gpu_memory_gb >= w.gpu_memory_gb
+        ) + (
+          select count(*) from unnest(g.given_users, g.given_gpus, g.given_gb) given (u, gpus, gb)
+          where u = t.user_id and gpus >= w.gpu_count and gb >= w.gpu_memory_gb
+        ) end as n
+      from tenants t) share using (user_id)
+    order by q.rank desc, share.n, q.queued_at, q.job_id collate "C" limit 1) q on true),
+pairs as materialized (
+  select job_id, attempt, worker_id, shared_for from greedy where worker_id is not null),
+locked_jobs as materialized (
+  select p.* from pairs p join jobs j using (job_id)
+  where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j ${skips ? "skip locked" : ""}),
+locked_attempts as materialized (
+  select p.* from locked_jobs p join attempts a using (job_id, attempt)
+  where a.state = 'queued' order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
+locked as materialized (
+  select p.* from locked_attempts p join workers w using (worker_id)
+  where ${IDLE} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
+job as (
+  update jobs j set status = 'assigned', worker_id = p.worker_id
+  from locked p where j.job_id = p.job_id),
+attempt as (
+  update attempts a set state = 'assigned', worker_id = p.worker_id, shared_for = p.shared_for,
+         assigned_at = now()
+  from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
+worker as (
+  update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
+select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
+       null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared
+from locked p cross join lateral ${FIRST_WAIT} first
+union all
+select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
+
+const statementsOf = (skips: boolean) => ({
+  after: match({ skips, heads: headsAfter("$2::text") }),
+  these: match({
+    skips,
+    heads: headsOf("$2::text[]"),
+    ofWorker: "w.worker_id = any($3::text[])",
+  }),
+  own: match({
+    skips,
+    heads: headsAfter("$2::text", "shape < $3::text"),
+    ofWorker: `w.user_id = $4 and not w.shared
+      and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
+    turn: turnIfOwnFit("$5::text[]"),
+    isShared: "(select shared from fits)",
+  }),
+});
+
+/** The statements of a pass, by what it looks at. */
+export const WAITING = statementsOf(false);
+/** The same, without locked rows. */
+export const SKIPPING = statementsOf(true);
+
+/** A frozen process loses the lock after this time, in ms. */
+const FROZEN_MS = 2_000;
+
+/** Begins a pass. Waits for the lock, so that one pass runs at a time over all processes. */
+export const BEGIN = `set local synchronous_commit = off;
+  set local idle_in_transaction_session_timeout = ${FROZEN_MS};
+  select pg_advisory_xact_lock(${MATCHER_LOCK})`;
