@@ -267,6 +267,13 @@ test("a job ended while its bill is written leaves no open bill", async () => {
      execute function hold_bills()`,
   );
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
+  // After the bill, the server would otherwise complete the job, sometimes before the operator's
+  // command gets the lock on it.
+  const allow = await refuse(
+    forge,
+    "before update on jobs",
+    `new.job_id = '${jobId}' and new.status = 'completed'`,
+  );
   const dispatched = await worker.take();
   const hold = `select pg_advisory_xact_lock(${lock})`;
   const ending = await withLock(forge, hold, [], async () => {
@@ -285,6 +292,7 @@ test("a job ended while its bill is written leaves no open bill", async () => {
   });
   expect(await ending.ended).toMatchObject({ code: 0, stderr: "" });
   await untilFailedInTemporal(jobId);
+  await allow();
   await execute(pool, "drop trigger hold_bills on billing_records");
   const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);
   expect(bills).toEqual([]);

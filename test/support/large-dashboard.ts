@@ -23,6 +23,9 @@ export interface Seeded {
 export const LAST_LINE = "the last line of all";
 /** Tags one in a hundred jobs, and at least one. */
 export const RARE_TAG = "rare";
+const seededId = (n: number): string => `job_${String(n).padStart(26, "0")}`;
+/** The newest job with the rare tag. */
+export const RARE_JOB = seededId(1);
 
 /** Seeds a tenant. One job and its artifact are really produced. */
 export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
@@ -74,7 +77,7 @@ async function seedManyJobs({ ctx, user }: Forge, count: number): Promise<void> 
     const jobs = numbers.map((n) => {
       const at = new Date(Date.now() - n * 60_000).toISOString();
       return {
-        job_id: `job_${String(n).padStart(26, "0")}`,
+        job_id: seededId(n),
         user_id,
         job_type: types[n % types.length] ?? "audit",
         status: "failed",

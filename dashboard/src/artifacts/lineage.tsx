@@ -18,7 +18,7 @@ const NODE_TYPES = { lineage: LineageNode };
 const MIN_HEIGHT = 140;
 const MAX_HEIGHT = 560;
 /** A larger graph is hard to read and slow to lay out: the user must ask for it. */
-const SHOWN = 60;
+const SHOWN = 30;
 
 /** What an artifact was made from, and what was made from it. */
 export function Lineage({ artifactId }: { artifactId: string }) {
