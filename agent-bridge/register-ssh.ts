@@ -14,7 +14,7 @@ import { recordAudit } from "../services/accounts/audit";
 import { createOnce } from "../services/accounts/idempotency";
 import { requireRoomForWorker } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
-import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine";
+import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine-session";
 import { redact } from "../services/fleet/bootstrap/redact";
 import { countBootstraps, insertSshWorker } from "../services/fleet/bootstraps";
 

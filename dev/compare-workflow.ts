@@ -2,7 +2,7 @@ import type { Client } from "@temporalio/client";
 import { waitFor } from "./stack/wait";
 
 /**
- * I6: a workflow's status agrees with its row within 60 s.
+ * Invariant I6 (docs/architecture.md): a workflow's status agrees with its row within 60 s.
  *
  * @param what describes the expected state.
  * @returns one line if it does not agree, else none.

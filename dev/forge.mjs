@@ -145,7 +145,7 @@ function build() {
   });
   const packed = packedFiles();
   // The server reads this marker as the revision of the archive
-  // (services/fleet/bootstrap/machine.ts).
+  // (services/fleet/bootstrap/machine-session.ts).
   once("dist/services/fleet/bootstrap/compute.revision", digestOf(packed), () =>
     run("tar", ["-czf", "dist/services/fleet/bootstrap/compute.tgz", ...packed]),
   );

@@ -1,5 +1,5 @@
 import type { Component } from "../platform/service";
-import { Sweeper } from "./artifacts/sweeper";
+import { Sweeper } from "./artifacts/file-sweeper";
 import { BillingExporter } from "./billing/billing-exporter";
 import { MonthCloser } from "./billing/month-closer";
 import type { Context } from "./context";

@@ -15,7 +15,7 @@ const ARTIFACTS = 100;
 const SWEEPS = 10;
 
 /**
- * Deletes rows in Postgres whose retention period is over. The sweeper removes their files later (sweeper.ts), so an
+ * Deletes rows in Postgres whose retention period is over. The sweeper removes their files later (file-sweeper.ts), so an
  * unavailable store does not block retention. The tasks are independent: one that fails does not stop the others.
  */
 export class Retention extends LoopComponent {

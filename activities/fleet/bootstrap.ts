@@ -13,7 +13,7 @@ import {
   connect,
   filesFor,
   upload,
-} from "../../services/fleet/bootstrap/machine";
+} from "../../services/fleet/bootstrap/machine-session";
 import {
   beginBootstrap,
   endStep,

@@ -43,8 +43,9 @@ export function createAttemptActivities(ctx: Context) {
 
   return {
     /**
-     * First activity of a job that was committed before its workflow started. Also does the final
-     * writes if the attempt has completed by now. If these fail, the workflow retries them.
+     * First activity of a submitted job. (A pipeline's job is inserted by its own workflow.) A short
+     * job may have completed by now: then this also does the final writes, which saves a workflow
+     * task. If they fail, the workflow repeats them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {

@@ -64,10 +64,11 @@ export async function finishCompleted(
   const measured = await metrics.finishing("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
-  // Another run has written the bill, maybe from another end of the attempt: the database may have
-  // lost the one that this run has read.
+  // Another run of this activity wrote the bill. If the database was restored in between, that run
+  // may have read another outcome of this attempt.
   if (!isNew) facts = await read();
-  if (!facts) throw new Error(`the database lost the end of attempt ${attempt} of ${jobId}`);
+  if (!facts)
+    throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   // None is stored if an earlier release wrote the bill, or if the job has ended.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);

@@ -16,7 +16,10 @@ export const TEMPLATES = Object.fromEntries(
   ]),
 ) as Record<TemplateName, JobType[]>;
 
-/** The types that a sweep runs once for each of its sets of fields. */
+/**
+ * The job types that a sweep repeats, once per variant: `varied` gets the variant's fields, `judged`
+ * evaluates its result.
+ */
 export const SWEEP = { varied: sweepPart("varied"), judged: sweepPart("judged") };
 
 function sweepPart(part: "varied" | "judged"): JobType {
@@ -97,7 +100,10 @@ function wiringOf(type: JobType, chain: readonly JobType[], isSweep: boolean): W
   return { fields: { [takes]: `\${${isChosen ? `chosen.payload.${takes}` : source}}` }, needs };
 }
 
-/** The matching result field of the nearest earlier step that has one. */
+/**
+ * A reference to the result that fills this field, from the nearest earlier step that makes such a
+ * result.
+ */
 function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | undefined {
   for (const earlier of [...before].reverse()) {
     const { results } = declarationOf(earlier);

@@ -106,7 +106,8 @@ _TOPICS: dict[str, tuple[_Maker, ...]] = {
 def rows(count: int, seed: int = 7, topic: str = "mix", wrong: float = 0.05) -> list[Row]:
     """Generates rows. `wrong` is the approximate share of wrong answers.
 
-    Questions of `sums` repeat only after all 8,100, except for the duplicates.
+    `sums` has 8,100 different questions. None repeats before all were used, except for the rows
+    that are duplicates on purpose.
     """
     rng = random.Random(seed)
     asked: set[str] = set()

@@ -15,7 +15,8 @@ interface TemporalOptions {
 }
 
 /**
- * The dev server's default limits are for many shards, processes and users: see docs/operating.md.
+ * By default the dev server is throttled like one shard of many, and splits each queue into four
+ * partitions. Here one process serves everything, so both only slow it down (docs/operating.md).
  */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,

@@ -13,22 +13,22 @@ const LAST_LINES = 20;
 const SOURCES = ["agent", "compute", "sdk/python", "dev/sample-data"];
 
 /** Checks style and types, and runs the tests, of all Python code. */
-export async function runPython(interpreter: string, lanes: number): Promise<Tally[]> {
+export async function runPython(interpreter: string): Promise<Tally[]> {
   const checks = await runChecks("python lint", interpreter, [
     ["-m", "ruff", "check", ...SOURCES],
     ["-m", "ruff", "format", "--check", ...SOURCES],
     // The cache is shared by all checkouts.
     ["-m", "mypy", "--cache-dir", join(cacheDir(), "mypy"), ...TYPED],
   ]);
-  return [checks, await runPytest(interpreter, lanes)];
+  return [checks, await runPytest(interpreter)];
 }
 
-async function runPytest(interpreter: string, lanes: number): Promise<Tally> {
+async function runPytest(interpreter: string): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "forge-pytest-"));
   const report = join(folder, "report.xml");
   try {
-    const args = ["-m", "pytest", "-q", "-n", String(lanes), "--dist", "loadfile"];
-    const { code, output } = await runQuietly(interpreter, [...args, `--junitxml=${report}`]);
+    const args = ["-m", "pytest", "-q", `--junitxml=${report}`];
+    const { code, output } = await runQuietly(interpreter, args);
     if (code !== 0) say(output);
     const tally = tallyPytest(readFileSync(report, "utf8"));
     // pytest failed without a failed test, or found no tests.

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { FairQueue } from "./fair-queue";
 
-/** Adds work items that record their start and end on request. */
+/** Work items that record their start, and end only when the test says so. */
 function items(queue: FairQueue) {
   const begun: string[] = [];
   let end: () => void = () => undefined;

@@ -17,7 +17,10 @@ const MEBIBYTE = 1024 * 1024;
 /** An append rewrites a last piece that is smaller than this, so that a log has few pieces. */
 const SMALL_PIECE_BYTES = 256 * 1024;
 const PIECE_BYTES = 8 * MEBIBYTE;
-/** Larger objects are copied in parts, because S3 sends nothing while it copies. */
+/**
+ * Larger objects are copied in parts. S3 sends nothing while it copies, so a long copy would exceed
+ * the time that a connection may be idle.
+ */
 const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
 
 /**

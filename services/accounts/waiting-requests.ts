@@ -29,8 +29,9 @@ interface WaitOptions {
 }
 
 /**
- * Registry of waiting requests: polls of workers, streams of events. Each process limits their number per tenant. A
- * request ends when its client disconnects, and when its key expires or any process revokes the key.
+ * Registry of requests that stay open: polls of workers, streams of events, uploads, calls of deployed models. Each
+ * process limits their number per tenant. A request ends when its client disconnects, and when its key expires or any
+ * process revokes the key.
  */
 export class WaitingRequests implements Component {
   readonly name = "waiting-requests";

@@ -84,8 +84,8 @@ export async function findBillable(db: Queryable, jobId: string, attempt: number
 }
 
 /**
- * The inputs of a failed job's bill, or of one about to fail, with its last attempt. Undefined while that attempt is
- * live, and if it completed: an operator ended the job, and such a job is not billed.
+ * The inputs of the bill of a job that has failed or is about to, with its last attempt. Undefined if that attempt is
+ * still live. Also if it completed: then an operator failed the job by hand, and such a job is not billed.
  */
 export async function findFailedBillable(db: Queryable, jobId: string) {
   return await maybeOne<BillableRow & { attempt: number }>(
@@ -206,8 +206,9 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
 /**
  * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
  *
- * @param basis of the `BillableRow` that the hours are from; null if the caller has locked the attempts.
- * @returns false if the attempts have changed: the database has lost their ends.
+ * @param basis of the `BillableRow` that the hours are from: nothing is written if the attempts differ now. Null if the
+ *   caller holds the attempts' locks, so that they can't.
+ * @returns false if they differ: a restored database may lack an outcome that was read before.
  */
 export async function insertUnbilledLine(
   db: Queryable,

@@ -107,7 +107,7 @@ export async function insertDeployment(
 /** The inputs of the final bill of a deployment that was just stopped. */
 export interface StoppedRow extends BillingRow {
   lived: LivedUntil[];
-  /** Shares of months that are closed. */
+  /** The parts of the bill that are already written, one per closed month. */
   written: MonthShare[];
 }
 

@@ -65,7 +65,8 @@ interface Won {
  * The last write of a job that succeeded, in one statement: sets `completed` with the winning attempt's result,
  * registers the artifact if there is one, and removes the outbox entries. Idempotent.
  *
- * @returns the worker of the winning attempt; undefined if the job had ended before, or if the database lost its bill.
+ * @returns the worker of the winning attempt; undefined if the job had ended before, or if the bill that the manifest was
+ *   made from is not in the database, because that was restored.
  */
 async function writeCompletion(
   db: Queryable,

@@ -111,7 +111,7 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows whose status must be that of their row. An activity may have finished the row after its
+   * Lists terminated workflows of the kinds that must end like their rows. An activity may have finished the row after its
    * workflow was terminated.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {

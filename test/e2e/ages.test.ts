@@ -1,4 +1,4 @@
-/** Finds data by its age, although the clock was set. All times are in seconds. */
+/** Clean-up finds data by its true age after the clock was set. All times are in seconds. */
 
 import fc from "fast-check";
 import { isOlder } from "../../platform/postgres/clock";

@@ -126,8 +126,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // Bound: the burst (20), the rate (20 a second), and the 100 waiting requests that pass each
-  // second because they have waited longest.
+  // Bound: the burst (20), the rate (20 a second), and each second the 100 delayed responses that
+  // have reached the maximum delay of 1 s.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });

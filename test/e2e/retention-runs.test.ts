@@ -6,7 +6,7 @@ import { all, execute } from "../../platform/postgres/pool";
 import { claimKey } from "../../services/accounts/idempotency-keys";
 import { ensureUser } from "../../services/accounts/users";
 import { reserveDataset } from "../../services/artifacts/dataset-uploads";
-import { Sweeper } from "../../services/artifacts/sweeper";
+import { Sweeper } from "../../services/artifacts/file-sweeper";
 import { ClockWatch } from "../../services/clock/clock-watch";
 import type { Context } from "../../services/context";
 import { Retention } from "../../services/retention";

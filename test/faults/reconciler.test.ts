@@ -254,7 +254,9 @@ slowTest("an outcome whose outbox entry was lost is still delivered", async () =
   await forge.proveInvariants();
 });
 
-/** Temporal keeps that index in a database of its own. */
+/**
+ * Temporal's index of workflows is a separate database, so it can be down while workflows still run.
+ */
 slowTest(
   "while only Temporal's index of workflows is down, one with work to do runs again",
   async () => {

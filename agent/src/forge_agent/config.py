@@ -33,7 +33,10 @@ class HandlerConfig:
 
 @dataclass(frozen=True)
 class Teacher:
-    """An OpenAI-compatible endpoint that jobs may name: `[teachers.<name>]`; `*` for any name."""
+    """An OpenAI-compatible endpoint, from a table `[teachers.<name>]` of the settings.
+
+    Jobs refer to it by its name. The one called `*` serves all other names.
+    """
 
     base_url: str
     model: str | None = None

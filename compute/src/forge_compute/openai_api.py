@@ -198,7 +198,7 @@ class _Connection(BaseHTTPRequestHandler):
         self._send(status, error_body(status, message, param, code), retry_after)
 
     def _not_found(self) -> None:
-        self._leave_unread()  # there may be a body
+        self._leave_unread()  # or a body would be read as the next request
         self._refuse(404, f"unknown path: {self.command} {self.path}")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

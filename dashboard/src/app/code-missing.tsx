@@ -56,7 +56,10 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
   }
 };
 
-/** False if the browser forbids storage: the page could not count reloads, and would loop. */
+/**
+ * False if the last reload was less than a minute ago, or if its time can't be stored. Otherwise the
+ * page could reload in a loop.
+ */
 function mayReload(): boolean {
   const before = Number(readFromTab(RELOADED));
   return Date.now() - before >= MIN_BETWEEN_MS && writeToTab(RELOADED, String(Date.now()));

@@ -32,7 +32,7 @@ interface Props<Row> extends Omit<QueryProps<Row>, "rows" | "error" | "retry"> {
   more: string;
 }
 
-/** A table of a paginated list. */
+/** A table with a button below it that loads the next page. */
 export function ListTable<Row>({ list, more, ...table }: Props<Row>) {
   return (
     <>

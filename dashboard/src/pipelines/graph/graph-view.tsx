@@ -1,7 +1,7 @@
 import type { Edge } from "@xyflow/react";
 import { useMemo } from "react";
 import { CONTROLS_HEIGHT, Flow, PADDING } from "../../ui/graph/flow";
-import type { Layout } from "../../ui/graph/layout";
+import type { Layout } from "../../ui/graph/layout-messages";
 import { useIsNarrow } from "../../ui/graph/use-is-narrow";
 import { useLayout } from "../../ui/graph/use-layout";
 import { SkeletonLines } from "../../ui/skeleton";

@@ -10,7 +10,7 @@ import {
 } from "@xyflow/react";
 import type { ReactNode } from "react";
 import styles from "./flow.module.css";
-import type { Layout, LayoutRequest } from "./layout";
+import type { Layout, LayoutRequest } from "./layout-messages";
 
 /** Space between the graph and its frame, in px. */
 export const PADDING = 24;

@@ -1,5 +1,5 @@
 import { Graph, layout } from "@dagrejs/dagre";
-import type { LayoutAnswer, LayoutRequest } from "./layout";
+import type { LayoutAnswer, LayoutRequest } from "./layout-messages";
 
 const page = globalThis as unknown as {
   onmessage: (event: MessageEvent<LayoutRequest>) => void;

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { startWorker } from "../../app/trusted";
-import type { Layout, LayoutAnswer, LayoutRequest } from "./layout";
 import workerUrl from "./layout.worker?worker&url";
+import type { Layout, LayoutAnswer, LayoutRequest } from "./layout-messages";
 
 type Graph = Omit<LayoutRequest, "id">;
 

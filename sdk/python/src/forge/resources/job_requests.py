@@ -115,7 +115,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
         job_type: str | Sequence[str] | None = None,
         user_id: str | None = None,
     ) -> Request[JobThroughput]:
-        """Reads submitted and ended jobs and the queue depth over time. Default: the last day."""
+        """Reads how many jobs were submitted, ended and queued over time. Default: the last day."""
         query = {
             "since": since,
             "until": until,

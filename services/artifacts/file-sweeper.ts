@@ -63,7 +63,7 @@ export class Sweeper extends LoopComponent {
   private async checkFiles(job: SweepableJob): Promise<void> {
     await checkRecordFile(this.ctx, job);
     const { storage_id: id, job_type: type } = job;
-    // The stop of a deployment changes its manifest.
+    // Not for deployments: a stop writes the manifest's file before its row, so they may differ for a moment.
     if (id === null || type === DEPLOYMENT_TYPE) return;
     await checkManifestFile(this.ctx, id, artifactPrefix(type, id));
   }

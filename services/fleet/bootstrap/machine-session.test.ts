@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import type { Context } from "../../context";
-import { filesFor } from "./machine";
+import { filesFor } from "./machine-session";
 
 const VALUES = ["it's", 'a "b" c', "\\", "ends with \\", "$HOME $(id) `id`", "a\\nb", "ü  ", "#;="];
 
