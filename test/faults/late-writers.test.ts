@@ -108,7 +108,7 @@ slowTestAlone(
 );
 
 slowTestAlone(
-  "a bill is not made from an end of the attempt that the database lost",
+  "a bill is not made from an outcome that the database lost",
   async () => {
     const { worker, job, id, input, restore } = await running("gpu-3");
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
@@ -199,7 +199,7 @@ slowTestAlone(
 );
 
 slowTestAlone(
-  "a workflow that knows an end which the database lost does not fail a completed job",
+  "a workflow that knows an outcome which the database lost does not fail a completed job",
   async () => {
     const { worker, job, id, input, restore } = await running("gpu-7");
     // For example lost; the worker then comes back with its result.
