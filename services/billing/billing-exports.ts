@@ -43,7 +43,8 @@ export async function reopenLines(db: Queryable, limit: number) {
     db,
     `update billing_lines set export_due_at = now() where line_id = any (array(
        select line_id from billing_lines
-       where exported_at is null and cost_usd > 0 and export_due_at = 'infinity' limit $1))`,
+       where exported_at is null and cost_usd > 0 and export_due_at = 'infinity'
+       order by line_id limit $1 for no key update))`,
     [limit],
   );
 }
@@ -77,14 +78,22 @@ export async function postponeLine(
 }
 
 /** Undoes the claim of lines that were not sent. */
-export async function releaseLines(db: Queryable, lines: DueLine[]): Promise<void> {
+export async function releaseLines(
+  db: Queryable,
+  lines: Pick<DueLine, "line_id" | "tries" | "in_doubt_s">[],
+): Promise<void> {
   await execute(
     db,
-    `update billing_lines l
+    `with released as materialized (
+       select l.line_id, r.is_in_doubt
+       from billing_lines l join unnest($1::text[], $2::integer[], $3::boolean[]) r (line_id, tries, is_in_doubt)
+         using (line_id)
+       where l.exported_at is null and l.export_tries = r.tries
+       order by l.line_id for no key update of l)
+     update billing_lines l
      set export_due_at = now(), export_tries = l.export_tries - 1,
          export_asked_at = case when r.is_in_doubt then l.export_asked_at end
-     from unnest($1::text[], $2::integer[], $3::boolean[]) r (line_id, tries, is_in_doubt)
-     where l.line_id = r.line_id and l.exported_at is null and l.export_tries = r.tries`,
+     from released r where l.line_id = r.line_id`,
     [
       lines.map((line) => line.line_id),
       lines.map((line) => line.tries),

@@ -81,6 +81,11 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
   );
 }
 
+/** SQL: locks these placements of the `held` deployments in key order, as a step of the clock does. */
+const lockHeld = (condition: string): string => `
+  select p.deployment_id, p.placement from placements p join held using (deployment_id)
+  where ${condition} order by p.deployment_id, p.placement for no key update of p`;
+
 /**
  * Ends the placements of a lost worker and requests a wake of their deployments. The caller holds the worker's lock.
  *
@@ -97,11 +102,11 @@ export async function endPlacementsOfLostWorker(
        where d.deployment_id in (select p.deployment_id from placements p
                                  where p.worker_id = $1 and p.state in ('serving', 'stopping'))
        order by d.deployment_id for no key update),
+     lost as materialized (${lockHeld("p.worker_id = $1 and p.state in ('serving', 'stopping')")}),
      ended as (
        update placements p set state = 'ended', ended_at = now(),
               outcome = case when p.state = 'stopping' then 'stopped' else 'worker_lost' end
-       from held where p.deployment_id = held.deployment_id and p.worker_id = $1
-         and p.state in ('serving', 'stopping')
+       from lost where p.deployment_id = lost.deployment_id and p.placement = lost.placement
        returning p.deployment_id)
      update deployments d set asked = asked + 1 from ended where d.deployment_id = ended.deployment_id
      returning d.deployment_id`,
@@ -120,11 +125,15 @@ const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended'
 export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
   return await execute(
     db,
-    `update placements p set ${STOP}
-     where p.deployment_id = $1 and p.state in ('starting', 'serving') and p.placement not in (
-       select o.placement from placements o
-       where o.deployment_id = $1 and o.state in ('starting', 'serving')
-       order by o.state = 'starting', o.placement limit $2)`,
+    `with kept as (
+       select placement from placements
+       where deployment_id = $1 and state in ('starting', 'serving')
+       order by state = 'starting', placement limit $2),
+     stopped as materialized (
+       select placement from placements
+       where deployment_id = $1 and state in ('starting', 'serving') and placement not in (select placement from kept)
+       order by placement for no key update)
+     update placements p set ${STOP} from stopped where p.deployment_id = $1 and p.placement = stopped.placement`,
     [deploymentId, keep],
   );
 }
@@ -187,7 +196,8 @@ export async function recordPlacementReports(
            when g.sick and p.unhealthy_since < now() - make_interval(secs => $6) then 'unhealthy'
          end as outcome
        from held join given g using (deployment_id) join placements p using (deployment_id)
-       where p.worker_id = $1 and p.state in ('serving', 'stopping')),
+       where p.worker_id = $1 and p.state in ('serving', 'stopping')
+       order by p.deployment_id, p.placement for no key update of p),
      changed as (
        update placements p set
          missing_since = case when not j.listed then coalesce(p.missing_since, now()) end,
@@ -240,10 +250,11 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
      held as materialized (
        select d.deployment_id from deployments d join overdue using (deployment_id)
        order by d.deployment_id for no key update of d skip locked),
+     late as materialized (
+       ${lockHeld("p.state = 'stopping' and p.stopping_at < now() - make_interval(secs => $1)")}),
      ended as (
        update placements p set state = 'ended', outcome = 'stopped', ended_at = now()
-       from held where p.deployment_id = held.deployment_id and p.state = 'stopping'
-         and p.stopping_at < now() - make_interval(secs => $1)
+       from late where p.deployment_id = late.deployment_id and p.placement = late.placement
        returning p.deployment_id)
      update deployments d set asked = asked + 1 from ended where d.deployment_id = ended.deployment_id
      returning d.deployment_id`,

@@ -60,7 +60,7 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 
 /**
  * Removes delivered entries, unless they were tried or added again since. A delivered outcome proves that the workflow
- * was started, so the start entry goes, too. Idempotent.
+ * was started, so the start entry goes, too. Locks the entries in key order, as a step of the clock does. Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
   const rows = entries.flatMap(({ job_id, attempt, tries, unstarted, superseded }) => {
@@ -70,9 +70,12 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
   });
   await execute(
     db,
-    `delete from outbox o using unnest($1::text[], $2::int[], $3::int[]) delivered (job_id, attempt, tries)
-     where o.job_id = delivered.job_id and o.attempt = delivered.attempt
-       and (delivered.tries is null or o.tries = delivered.tries)`,
+    `with delivered as materialized (
+       select o.job_id, o.attempt
+       from outbox o join unnest($1::text[], $2::int[], $3::int[]) d (job_id, attempt, tries) using (job_id, attempt)
+       where d.tries is null or o.tries = d.tries
+       order by o.job_id, o.attempt for update of o)
+     delete from outbox o using delivered d where o.job_id = d.job_id and o.attempt = d.attempt`,
     [
       rows.map(({ job_id }) => job_id),
       rows.map(({ number }) => number),
