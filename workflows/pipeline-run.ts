@@ -33,7 +33,8 @@ export class PipelineRun {
   private isFailing = false;
   private isOver = false;
   private wakesSeen: number;
-  private run: number | undefined;
+  /** Undefined until the plan is read. */
+  run: number | undefined;
 
   constructor(
     private readonly input: PipelineWorkflowInput,

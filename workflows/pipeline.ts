@@ -12,6 +12,7 @@ import {
   type ApproveRequest,
   type PipelineEnd,
   type PipelineWorkflowInput,
+  type RunInput,
 } from "../core/pipelines/workflow";
 import { WAKE_SIGNAL } from "../core/workflow-ids";
 import { localFirst } from "./activity-proxies";
@@ -33,13 +34,15 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
   const onWake = (): void => {
     wakes += 1;
   };
+  let current: PipelineRun | undefined;
+  const ofRun = (): RunInput => ({ ...input, run: current?.run });
   setHandler(wake, onWake);
   setHandler(approve, (request) =>
-    localFirst((activities) => activities.decideStep({ ...input, request })).finally(onWake),
+    localFirst((activities) => activities.decideStep({ ...ofRun(), request })).finally(onWake),
   );
   CancellationScope.current().cancelRequested.catch(async () => {
     await CancellationScope.nonCancellable(() =>
-      localFirst((activities) => activities.cancelPipeline(input)),
+      localFirst((activities) => activities.cancelPipeline(ofRun())),
     );
     onWake();
   });
@@ -47,7 +50,8 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
   const end = await CancellationScope.nonCancellable(async () => {
     for (let last: PipelineEnd | undefined; ; ) {
       const wakesBefore = wakes;
-      const end = await new PipelineRun(input, () => wakes).execute();
+      current = new PipelineRun(input, () => wakes);
+      const end = await current.execute();
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
       // If there was no other run, keep the end of the last one.

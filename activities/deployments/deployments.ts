@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { describeStopped } from "../../core/artifacts/manifest";
 import {
@@ -8,8 +9,9 @@ import {
 } from "../../core/deployments/workflow";
 import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
-import { findDeploymentManifest, replaceManifest } from "../../services/artifacts/artifacts";
-import { requireRecord, writeRecordFile } from "../../services/billing/record-file";
+import { findDeploymentManifest, replaceStoppedManifest } from "../../services/artifacts/artifacts";
+import { syncManifestFile } from "../../services/artifacts/manifest-file";
+import { requireRecord, syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
   type DeploymentRow,
@@ -45,7 +47,11 @@ export function createDeploymentActivities(ctx: Context) {
       // The stop has closed the bill: replace the file of the open one.
       await writeRecordFile(ctx, await requireRecord(ctx, deployment.job_id));
       const isOver = await markStopped(ctx.pool, deploymentId);
-      if (!isOver) return { isOver };
+      if (!isOver) {
+        // Servers are left, or this process paused, and the database lost the stop whose bill it wrote.
+        await syncRecordFile(ctx, deployment);
+        return { isOver };
+      }
       await writeStoppedManifest(ctx, deployment);
       ctx.logger.info({ deployment_id: deploymentId }, "deployment stopped");
       return { isOver };
@@ -64,13 +70,16 @@ export function createDeploymentActivities(ctx: Context) {
   };
 }
 
-/** Writes the final manifest. The row comes last: it marks that the file is done. */
+/**
+ * Writes the final manifest. The row comes last: it marks that the file is done. Writes both again if
+ * they are of a stop that the database lost.
+ */
 async function writeStoppedManifest(
   ctx: Context,
   { deployment_id: deploymentId, job_id: jobId }: DeploymentRow,
 ): Promise<void> {
   const manifest = await findDeploymentManifest(ctx.pool, deploymentId);
-  if (!manifest || manifest.status === "stopped") return;
+  if (!manifest) return;
   const placements = await listPlacements(ctx.pool, [deploymentId]);
   const { total_cost_usd: costUsd, metrics } = await requireRecord(ctx, jobId);
   const stopped = describeStopped(manifest, {
@@ -78,7 +87,9 @@ async function writeStoppedManifest(
     costUsd,
     days: metrics.deployment_lifetime_days,
   });
+  if (isDeepStrictEqual(stopped, manifest)) return;
   const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
   await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
-  await replaceManifest(ctx.pool, deploymentId, stopped);
+  const isReplaced = await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
+  if (!isReplaced) await syncManifestFile(ctx, deploymentId, folder);
 }

@@ -17,7 +17,12 @@ import {
   listWork,
   type StepRow,
 } from "../../services/pipelines/pipeline-steps";
-import { findPipeline, lockPipeline, type PipelineRow } from "../../services/pipelines/pipelines";
+import {
+  findPipeline,
+  isSuperseded,
+  lockPipeline,
+  type PipelineRow,
+} from "../../services/pipelines/pipelines";
 import {
   type Beginning,
   beginStep,
@@ -26,7 +31,7 @@ import {
   type StepEnding,
 } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { isSuperseded, mayGoOnTo } from "./ready-step";
+import { mayGoOnTo } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
 import { StepFault } from "./step-submission";
@@ -155,8 +160,10 @@ async function insertOnce(
   startAfterS: number | null,
 ): Promise<boolean> {
   if (await findJob(db, jobId, null)) return true;
-  const step = await findStepOfJob(db, jobId);
-  const pipeline = step && (await lockPipeline(db, step.pipeline_id, null));
+  const known = await findStepOfJob(db, jobId);
+  const pipeline = known && (await lockPipeline(db, known.pipeline_id, null));
+  // Read under the lock: while this process waited or paused, the pipeline may have been cancelled and resumed.
+  const step = pipeline && (await findStepOfJob(db, jobId));
   if (!step?.submission || !pipeline || pipeline.cancel_requested_at !== null) return false;
   const job = newJob(ctx, {
     type: step.job_type,

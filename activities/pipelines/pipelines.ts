@@ -9,6 +9,7 @@ import type {
   PipelineOrders,
   PipelinePlan,
   PipelineWorkflowInput,
+  RunInput,
   StepInput,
 } from "../../core/pipelines/workflow";
 import { transaction } from "../../platform/postgres/transaction";
@@ -24,12 +25,13 @@ import {
 import {
   closeRun,
   findPipeline,
+  isSuperseded,
   lockPipeline,
   type PipelineRow,
 } from "../../services/pipelines/pipelines";
 import { waitForApproval } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { isSuperseded, mayGoOnTo } from "./ready-step";
+import { mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
@@ -83,15 +85,16 @@ export function createPipelineActivities(ctx: Context) {
 
     /** Stores a decision that arrived as a Temporal update. */
     async decideStep(
-      of: PipelineWorkflowInput & { request: ApproveRequest },
+      of: RunInput & { request: ApproveRequest },
     ): Promise<{ step: string; approved: boolean }> {
       const { step, approved = true, by, note } = of.request;
       try {
-        const decided = await decideStep(ctx, of.pipelineId, null, step, {
+        const decision = {
           approved,
           by: by === undefined ? "temporal" : `temporal:${by}`,
           note: note ?? null,
-        });
+        };
+        const decided = await decideStep(ctx, of.pipelineId, null, step, decision, { run: of.run });
         return { step: decided, approved };
       } catch (error) {
         if (!(error instanceof ForgeError)) throw error;
@@ -99,9 +102,9 @@ export function createPipelineActivities(ctx: Context) {
       }
     },
 
-    /** Cancels the pipeline as its user would. Idempotent. */
-    async cancelPipeline({ pipelineId }: PipelineWorkflowInput): Promise<void> {
-      const answer = await cancelPipeline(ctx, pipelineId, null, "temporal");
+    /** Cancels the run as its user would. Idempotent. */
+    async cancelPipeline({ pipelineId, run }: RunInput): Promise<void> {
+      const answer = await cancelPipeline(ctx, pipelineId, null, "temporal", run);
       ctx.logger.info({ pipeline_id: pipelineId, answer }, "pipeline cancelled through Temporal");
     },
 
@@ -110,7 +113,7 @@ export function createPipelineActivities(ctx: Context) {
      * there, the database has lost what the workflow has read, and the answer is `superseded`.
      * Idempotent.
      */
-    async closePipeline(input: PipelineWorkflowInput & { run?: number }): Promise<PipelineEnd> {
+    async closePipeline(input: RunInput): Promise<PipelineEnd> {
       const { pipelineId } = input;
       return await transaction(ctx.pool, async (db): Promise<PipelineEnd> => {
         const pipeline = await lockPipeline(db, pipelineId, null);

@@ -2,11 +2,6 @@ import { isReady } from "../../core/pipelines/due-work";
 import { hasEnded } from "../../core/pipelines/workflow";
 import type { Queryable } from "../../platform/postgres/pool";
 import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";
-import type { PipelineRow } from "../../services/pipelines/pipelines";
-
-/** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
-export const isSuperseded = ({ run }: { run?: number }, pipeline: PipelineRow): boolean =>
-  run !== undefined && run !== pipeline.run;
 
 /**
  * Whether the ends of all steps that a step needs are in the database. If not, the database has

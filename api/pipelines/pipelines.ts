@@ -145,7 +145,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
         const tenantScope = tenantScopeOf(principal);
         const { approved, note = null } = body;
         const decision = { approved, by: principal.keyName, note };
-        await decideStep(ctx, id, tenantScope, body.step, decision, principal);
+        await decideStep(ctx, id, tenantScope, body.step, decision, { principal });
         return await show(ctx, id, tenantScope);
       },
     }),

@@ -11,6 +11,12 @@ export interface PipelineWorkflowInput {
   requestId: string;
 }
 
+/** Of one run. */
+export interface RunInput extends PipelineWorkflowInput {
+  /** Absent in old histories, and before the workflow has read its plan. */
+  run?: number | undefined;
+}
+
 /** The part of a step that the workflow needs. */
 export interface PlannedStep
   extends Pick<PipelineStep, "name" | "job_type" | "needs" | "optional" | "needs_approval"> {
@@ -29,10 +35,8 @@ export interface PipelinePlan {
 }
 
 /** Input of the activities of one step. */
-export interface StepInput extends PipelineWorkflowInput {
+export interface StepInput extends RunInput {
   step: string;
-  /** The run of the plan. Absent in old histories. */
-  run?: number;
 }
 
 /** Cancellation and approvals, as read from Postgres. */

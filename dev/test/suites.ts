@@ -33,6 +33,7 @@ export const SLOW = [
   "test/faults/stuck-writes",
   "test/faults/unbilled",
   "test/faults/late-writers",
+  "test/faults/late-stops",
   "test/faults/restored-pipelines",
   "test/faults/deployments",
   "test/faults/clock-steps",

@@ -1,6 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { LocalStore } from "./local-store";
 
 let root: string;
@@ -45,4 +47,36 @@ test("removing an object removes its empty folder, and a too long name is not fo
   await store.remove("a/b/c");
   expect(readdirSync(join(root, "a"))).toEqual([]);
   expect(await store.sizeOf(`a/${"x".repeat(300)}`)).toBeUndefined();
+});
+
+/** A disk that is nearly full takes only the beginning of a write, without an error. */
+test("a write that the disk takes in parts is whole", async () => {
+  const file = await open(join(root, "any"), "w");
+  const handles: FileHandle = Object.getPrototypeOf(file);
+  await file.close();
+  const write = handles.write as (...given: unknown[]) => Promise<unknown>;
+  const half = async function (
+    this: FileHandle,
+    bytes: Buffer,
+    from = 0,
+    length = bytes.length - from,
+    at: number | null = null,
+  ) {
+    return await write.call(this, bytes, from, Math.ceil(length / 2), at);
+  };
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    yield Buffer.from("0123456789");
+    yield Buffer.from("abcdef");
+  };
+  const spy = jest.spyOn(handles, "write").mockImplementation(half as typeof handles.write);
+  try {
+    const { sizeBytes } = await store.putStream("a/stream", chunks());
+    expect(await store.sizeOf("a/stream")).toBe(sizeBytes);
+    await store.append("a/appended", 0, chunks());
+  } finally {
+    spy.mockRestore();
+  }
+  for (const key of ["a/stream", "a/appended"]) {
+    expect((await buffer(store.read(key))).toString()).toBe("0123456789abcdef");
+  }
 });

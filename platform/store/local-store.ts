@@ -41,7 +41,7 @@ export class LocalStore implements ObjectStore {
       for await (const chunk of body) {
         hash.update(chunk);
         sizeBytes += chunk.length;
-        await file.write(chunk);
+        await writeWhole(file, chunk);
       }
     });
     return { sizeBytes, sha256: hash.digest("hex") };
@@ -57,7 +57,7 @@ export class LocalStore implements ObjectStore {
     try {
       let position = offset;
       for await (const chunk of body) {
-        await file.write(chunk, 0, chunk.length, position);
+        await writeWhole(file, chunk, position);
         position += chunk.length;
       }
     } finally {
@@ -226,6 +226,18 @@ async function openIn(path: string, flags: string | number): Promise<FileHandle>
     if (!isErrno(error, "ENOENT")) throw error;
     await mkdir(dirname(path), { recursive: true });
     return await open(path, flags);
+  }
+}
+
+/**
+ * A write may take only a part of the bytes without an error: the disk or a quota is nearly full.
+ *
+ * @param position default: where the last write ended.
+ */
+async function writeWhole(file: FileHandle, bytes: Buffer, position?: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const to = position === undefined ? null : position + at;
+    at += (await file.write(bytes, at, bytes.length - at, to)).bytesWritten;
   }
 }
 

@@ -68,10 +68,13 @@ export class S3Bucket {
         body ??= await this.open(key, position, end, etag);
         if (!body) throw missing(key);
         etag ??= body.etag;
+        const until = position + (body.length ?? (await this.bytesFrom(key, position, end)));
         for await (const chunk of body.bytes) {
           position += chunk.length;
           yield chunk;
         }
+        // A proxy may end a body early without an error, if it announced no length.
+        if (position < until) throw new Error(`"${key}" ended early`);
         return;
       } catch (error) {
         if (isMissing(error)) throw error;
@@ -89,7 +92,19 @@ export class S3Bucket {
     const found = await this.find((s3, at) =>
       s3.getObject({ ...at(key), ...(Range ? { Range } : {}), IfMatch: etag }),
     );
-    return found && { bytes: found.Body as Opened["bytes"], etag: found.ETag };
+    if (!found) return undefined;
+    const from = /^bytes (\d+)-/.exec(found.ContentRange ?? "")?.[1] ?? 0;
+    if (Number(from) !== start) throw new StoreUnavailable("the bucket sent another range");
+    return {
+      bytes: found.Body as Opened["bytes"],
+      etag: found.ETag,
+      length: found.ContentLength,
+    };
+  }
+
+  /** How many bytes an object has from `start` to `end`, inclusive. */
+  private async bytesFrom(key: string, start: number, end: number): Promise<number> {
+    return Math.min(end + 1, (await this.sizeOf(key)) ?? 0) - start;
   }
 
   async remove(key: string): Promise<void> {
@@ -217,6 +232,8 @@ export class S3Bucket {
 interface Opened {
   bytes: AsyncIterable<Buffer>;
   etag: string | undefined;
+  /** Undefined: the response does not announce it. */
+  length: number | undefined;
 }
 
 /** Deadline of a metadata request, including retries. */

@@ -54,6 +54,17 @@ async function ask(
   return JSON.parse(await engine.read({ ...reading, path, tenant: "t" }));
 }
 
+/** Asks again while the reader is given up because a busy machine let it hardly run. */
+async function untilJudged(path: string, timeoutMs: number): ReturnType<typeof ask> {
+  for (;;) {
+    try {
+      return await ask(path, timeoutMs);
+    } catch (error) {
+      if (!String(error).includes("too little of its")) throw error;
+    }
+  }
+}
+
 const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
@@ -76,7 +87,7 @@ test.each([
   ["spin", 1_500, /more than 1.5 s/],
 ])("a new process replaces one that a file made %s", async (path, timeoutMs, says) => {
   const [, pid] = await ask("a");
-  const [refusal, next] = await Promise.allSettled([ask(path, timeoutMs), ask("b")]);
+  const [refusal, next] = await Promise.allSettled([untilJudged(path, timeoutMs), ask("b")]);
   expect(refusal).toMatchObject({
     reason: { status: 422, code: "preview_failed", message: expect.stringMatching(says) },
   });

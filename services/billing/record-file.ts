@@ -35,9 +35,13 @@ export async function syncRecordFile(
   place: Place,
   { job_id: jobId, user_id: userId }: RecordKey,
 ): Promise<void> {
-  const record = await findBillingRecord(place.pool, jobId, null);
-  if (record) await writeRecordFile(place, record);
-  else await place.store.remove(billingRecordKey(userId, jobId));
+  for (let isRemoved = false; ; isRemoved = true) {
+    const record = await findBillingRecord(place.pool, jobId, null);
+    if (record) return await writeRecordFile(place, record);
+    if (isRemoved) return;
+    // The bill may be written meanwhile: read again.
+    await place.store.remove(billingRecordKey(userId, jobId));
+  }
 }
 
 /**

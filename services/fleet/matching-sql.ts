@@ -130,6 +130,9 @@ const FIRST_WAIT = `(
   from jobs j join attempts a using (job_id)
   where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
 
+/** SQL: the order in which workers get jobs. */
+const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
+
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
  *
@@ -138,7 +141,8 @@ const FIRST_WAIT = `(
  * 2. `queue` reads at most as many jobs of each group as it has fitting idle workers. So neither the length of the
  *    queue nor jobs that no worker fits cost anything.
  * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
- * 4. `locked` keeps the pairs that are still queued and idle once their rows are locked. All updates use this set.
+ * 4. `locked` keeps the pairs that are still queued and idle, and still fit, once their rows are locked: a worker may
+ *    have registered for other tenants meanwhile. All updates use this set.
  */
 const match = ({
   heads,
@@ -178,12 +182,12 @@ queue as materialized (
     order by t.priority desc, queued_at, job_id
     limit least((select workers from size), wanted.n)
     ${skips ? "for no key update of j, t skip locked" : ""}) a),
-useful as materialized (
-  select row_number() over (
-           order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
-  from idle w where exists (
-    select from fitting f where f.kind = w.kind and w.worker_id <> all (f.req_avoid))
-  limit (select workers from size)),
+able as materialized (
+  select w.* from idle w ${skips ? "join workers free using (worker_id)" : ""}
+  where exists (select from fitting f where f.kind = w.kind and w.worker_id <> all (f.req_avoid))
+  order by ${LEAST_CAPABLE}
+  limit (select workers from size) ${skips ? "for no key update of free skip locked" : ""}),
+useful as materialized (select row_number() over (order by ${LEAST_CAPABLE}) as place, w.* from able w),
 offers as materialized (
   select f.kind, f.req_avoid, q.* from queue q join fitting f using (shape)
   where f.kind in (select kind from useful)),
@@ -229,8 +233,8 @@ locked_attempts as materialized (
   select p.* from locked_jobs p join attempts a using (job_id, attempt)
   where a.state = 'queued' order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
 locked as materialized (
-  select p.* from locked_attempts p join workers w using (worker_id)
-  where ${IDLE} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
+  select p.* from locked_attempts p join jobs q on q.job_id = p.job_id join workers w on w.worker_id = p.worker_id
+  where ${IDLE} and ${FITS} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id
   from locked p where j.job_id = p.job_id),

@@ -118,7 +118,10 @@ export async function lockLatestAttempt(db: Queryable, jobId: string) {
   );
 }
 
-/** Queues the next attempt of an unfinished job after a failed one. Idempotent. */
+/**
+ * Queues the next attempt of an unfinished job after one that may be repeated, as `isRetryable` of core/jobs/retry.ts
+ * says. Idempotent.
+ */
 export async function queueAttempt(
   db: Queryable,
   jobId: string,
@@ -133,7 +136,7 @@ export async function queueAttempt(
          and cancel_requested_at is null
          and not exists (select from attempts where job_id = $1 and attempt >= $2)
          and exists (select from attempts where job_id = $1 and attempt = $2 - 1
-                     and state = 'ended' and outcome <> 'completed')
+                     and state = 'ended' and (outcome = 'worker_lost' or outcome = 'failed' and retryable))
        returning job_id)
      insert into attempts (job_id, attempt, shape, priority, output_ids)
      select job_id, $2, last.shape, last.priority, $3

@@ -3,23 +3,26 @@ import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { cancelJob } from "../jobs/cancel-job";
-import { listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
+import { isSuperseded, listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
 import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
  * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops before it has
  * cancelled all jobs, the pipeline's workflow cancels the rest.
+ *
+ * @param run the run to cancel; undefined: the current one.
  */
 export async function cancelPipeline(
   ctx: Context,
   pipelineId: string,
   tenantScope: TenantScope,
   cancelledBy: string,
+  run?: number,
 ): Promise<"requested" | "over" | "unknown"> {
   const outcome = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) return "unknown";
-    if (isOver(pipeline.status)) return "over";
+    if (isOver(pipeline.status) || isSuperseded({ run }, pipeline)) return "over";
     await requestPipelineCancel(db, pipelineId);
     await requestWorkflowWake(db, pipelineId, ctx.config.outbox.firstLeaseS);
     return "requested";

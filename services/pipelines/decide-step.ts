@@ -6,7 +6,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { type AuditEntry, recordAudit } from "../accounts/audit";
 import type { Context } from "../context";
 import { listSteps } from "./pipeline-steps";
-import { lockPipeline } from "./pipelines";
+import { isSuperseded, lockPipeline } from "./pipelines";
 import { type Decision, decideStep as decide } from "./step-changes";
 import { requestWorkflowWake } from "./workflow-wakes";
 
@@ -14,7 +14,8 @@ import { requestWorkflowWake } from "./workflow-wakes";
  * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an error.
  *
  * @param step optional if exactly one step waits for approval.
- * @param principal undefined if the decision was made in Temporal's UI.
+ * @param by.principal undefined if the decision was made in Temporal's UI.
+ * @param by.run the run in which it was made; undefined: the current one.
  * @returns the name of the step.
  */
 export async function decideStep(
@@ -23,20 +24,23 @@ export async function decideStep(
   tenantScope: TenantScope,
   step: string | undefined,
   decision: Decision,
-  principal?: AuditEntry["principal"],
+  by: { principal?: AuditEntry["principal"]; run?: number | undefined } = {},
 ): Promise<string> {
   const decided = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) throw new NotFound("pipeline", pipelineId);
+    if (isSuperseded(by, pipeline)) {
+      throw new Conflict("no_step_waiting", `run ${by.run} is over`, "step");
+    }
     const name = await resolveStepName(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {
       await requestWorkflowWake(db, pipelineId, ctx.config.outbox.firstLeaseS);
-      if (principal) {
+      if (by.principal) {
         await recordAudit(db, {
           userId: pipeline.user_id,
           action: decision.approved ? "step_approved" : "step_rejected",
           subject: `${pipelineId}/${name}`,
-          principal,
+          principal: by.principal,
           after: { note: decision.note },
         });
       }

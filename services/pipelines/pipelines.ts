@@ -93,6 +93,12 @@ export async function lockPipeline(db: Queryable, pipelineId: string, tenantScop
   return await maybeOne<PipelineRow>(db, `${FIND} for no key update`, [pipelineId, tenantScope]);
 }
 
+/** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
+export const isSuperseded = (
+  { run }: { run?: number | undefined },
+  pipeline: PipelineRow,
+): boolean => run !== undefined && run !== pipeline.run;
+
 export interface PipelineFilter {
   statuses?: PipelineStatus[] | undefined;
   tags?: string[] | undefined;
@@ -129,11 +135,14 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
   );
 }
 
+/** The jobs to cancel of a cancelled pipeline. None if it was resumed since: its jobs are those of another run. */
 export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,
     `select job_id from jobs
-     where pipeline_id = $1 and status not in ('completed', 'failed') order by job_id`,
+     where pipeline_id = $1 and status not in ('completed', 'failed')
+       and exists (select from pipelines where pipeline_id = $1 and cancel_requested_at is not null)
+     order by job_id`,
     [pipelineId],
   );
   return rows.map((row) => row.job_id);

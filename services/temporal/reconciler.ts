@@ -39,6 +39,9 @@ const MAX_REMEMBERED = 10_000;
 /** How far back terminated workflows are looked for: an activity may go on after its workflow was terminated. */
 const TERMINATED_WITHIN_MS = 3 * 86_400_000;
 
+/** The most terminated runs per kind that one sweep compares, which takes some 3 s. The next one goes on. */
+const MAX_RUNS = 4_000;
+
 /** Ids of rows by the run id of a terminated workflow. */
 type TerminatedRuns = Map<string, string>;
 
@@ -146,7 +149,7 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Returns the terminated runs whose row has finished. If a row has not finished, its workflow is missing among the
+   * Returns terminated runs whose row has finished, at most MAX_RUNS. If a row has not finished, its workflow is missing among the
    * open ones and is found there.
    */
   private async listRunsOfFinishedRows(
@@ -155,7 +158,7 @@ export class Reconciler extends LoopComponent {
   ): Promise<TerminatedRuns> {
     const find = (page: string[]) => listFinished(this.ctx.pool, kind.rows, page);
     const finished = new Set(await inPages(new Set(runs.values()), find));
-    return new Map([...runs].filter(([, id]) => finished.has(id)));
+    return new Map([...runs].filter(([, id]) => finished.has(id)).slice(0, MAX_RUNS));
   }
 
   /**

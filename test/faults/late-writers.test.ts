@@ -6,11 +6,14 @@ import { createFinalActivities } from "../../activities/jobs/finish";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { checkRecordFile, syncRecordFile } from "../../services/billing/record-file";
+import { findJob } from "../../services/jobs/jobs";
 import { until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilAwaited, workflowOf } from "../support/job-workflow";
 import { backdateStart, untilEnded } from "../support/jobs";
-import { asActivity, pausingPool, pausingStore } from "../support/late-activity";
+import { asActivity, pausingPool, pausingStatement, pausingStore } from "../support/late-activity";
 import { saveAttempt } from "../support/saved-attempt";
 import { slowTestAlone, testAlone } from "../support/slow";
 
@@ -288,3 +291,69 @@ slowTestAlone(
   },
   120_000,
 );
+
+slowTestAlone(
+  "a job is not repeated after a final failure by a process that has read a retryable one",
+  async () => {
+    const { worker, job, id, input, restore } = await running("gpu-8");
+    await worker.fail(job, { metrics: { gpu_hours: 2 }, retryable: true });
+    await restore();
+    const late = pausingStatement(forge.ctx.pool, "insert into attempts");
+    const { queueAttempt } = createAttemptActivities({ ...forge.ctx, pool: late.pool });
+    const queueing = asActivity("queueAttempt", () => queueAttempt({ ...input, attempt: 2 }));
+    await late.untilAsked();
+    expect((await worker.fail(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    late.goOn();
+    await queueing.catch(String);
+    await forge.stack.startTemporalWorker();
+    expect(await untilEnded(forge.user, id, 60_000)).toMatchObject({ error_code: "job_error" });
+    expect(await all(forge.ctx.pool, "select from attempts where job_id = $1", [id])).toHaveLength(
+      1,
+    );
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "the file of a bill that is written while the sweeper removes an older one stays",
+  async () => {
+    const { worker, job, id } = await running("gpu-9");
+    await worker.complete(job);
+    await forge.stack.startTemporalWorker();
+    await untilEnded(forge.user, id, 60_000);
+    const { pool, store } = forge.ctx;
+    const ended = await findJob(pool, id, null);
+    if (!ended) throw new Error("the job is gone");
+    const isSwept = "select from jobs where job_id = $1 and swept_at is not null";
+    await waitFor("the server to have swept it", async () => {
+      return (await all(pool, isSwept, [id])).length > 0;
+    });
+    const restore = await withoutBill(id);
+    const late = pausingStore(store, "remove");
+    const sweeping = checkRecordFile({ pool, store: late.store }, ended);
+    await late.untilAsked();
+    await restore();
+    await syncRecordFile(forge.ctx, ended);
+    late.goOn();
+    await sweeping;
+    expect(await store.sizeOf(billingRecordKey(ended.user_id, id))).toBeDefined();
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+/** Removes a job's bill. @returns a function that writes it again. */
+async function withoutBill(id: string): Promise<() => Promise<void>> {
+  const { pool } = forge.ctx;
+  await execute(pool, "create table removed_bill as select * from billing_records");
+  const alone = async (statement: string): Promise<void> => {
+    await transaction(pool, async (db) => {
+      // Without triggers and foreign keys.
+      await execute(db, "set local session_replication_role = replica");
+      await execute(db, statement, [id]);
+    });
+  };
+  await alone("delete from billing_records where job_id = $1");
+  return () => alone("insert into billing_records select * from removed_bill where job_id = $1");
+}

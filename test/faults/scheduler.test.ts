@@ -189,3 +189,43 @@ test("a frozen process that holds a queued job does not keep others from being a
   });
   await forge.user.post(`/api/jobs/${held.job_id}/cancel`, {});
 }, 60_000);
+
+test("a frozen process that holds an idle worker does not keep a job from another one", async () => {
+  const held = await forge.worker("a-held");
+  const free = await forge.worker("b-free");
+  // The pass prefers the first one.
+  const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
+  for (const { id } of [held, free]) {
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
+  }
+  const row = "select from workers where worker_id = $1 for update";
+  await withLock(forge, row, [held.id], async () => {
+    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+    const job = await polls[1];
+    expect(job?.job_id).toBe(jobId);
+    if (job) await free.complete(job);
+    await untilEnded(forge.user, jobId);
+  });
+  await Promise.all(polls);
+}, 60_000);
+
+test("a worker that no longer takes a tenant's jobs when a pass has its row gets none", async () => {
+  const worker = new TestWorker(forge.admin, "shared");
+  await worker.register({ name: "cpu", memory_gb: 0 });
+  const poll = worker.next(3);
+  await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
+  const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await client.query("update workers set tenants = '{other}' where worker_id = $1", [worker.id]);
+    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+    await untilServerWaits(forge, "pg_try_advisory_xact_lock");
+    await client.query("commit");
+    expect(await poll).toBeUndefined();
+    await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
+  } finally {
+    await client.end();
+  }
+  await forge.proveInvariants();
+}, 60_000);

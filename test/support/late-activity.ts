@@ -27,14 +27,14 @@ function pausing() {
   return { pause, untilAsked: () => asked, goOn: () => goOn() };
 }
 
-/** A store whose writes wait until they are released. */
-export function pausingStore(store: ObjectStore) {
+/** A store whose calls of one kind wait until they are released. */
+export function pausingStore(store: ObjectStore, kind: "put" | "remove" = "put") {
   const { pause, ...control } = pausing();
-  const put = async (key: string, body: Buffer): Promise<void> => {
+  const call = async (...given: unknown[]): Promise<void> => {
     await pause();
-    await store.put(key, body);
+    await (store[kind] as (...given: unknown[]) => Promise<void>).apply(store, given);
   };
-  const paused = Object.create(store, { put: { value: put } }) as ObjectStore;
+  const paused = Object.create(store, { [kind]: { value: call } }) as ObjectStore;
   return { store: paused, ...control };
 }
 
@@ -47,5 +47,29 @@ export function pausingPool(pool: pg.Pool) {
   };
   const query = pool.query.bind(pool);
   const paused = Object.create(pool, { connect: { value: connect }, query: { value: query } });
+  return { pool: paused as pg.Pool, ...control };
+}
+
+/** A pool whose statements with these texts wait until they are released, in transactions as well. */
+export function pausingStatement(pool: pg.Pool, ...texts: string[]) {
+  const { pause, ...control } = pausing();
+  const through = <T extends pg.Pool | pg.PoolClient>(db: T): T["query"] => {
+    const query = async (given: string | { text: string }): Promise<unknown> => {
+      const text = typeof given === "string" ? given : given.text;
+      if (texts.every((part) => text.includes(part))) await pause();
+      return await (db.query as (given: unknown) => Promise<unknown>).call(db, given);
+    };
+    return query as T["query"];
+  };
+  const connect = async (): Promise<pg.PoolClient> => {
+    const client = await pool.connect();
+    const others = { on: client.on, off: client.off, release: client.release };
+    const bound = Object.fromEntries(
+      Object.entries(others).map(([name, call]) => [name, { value: call.bind(client) }]),
+    );
+    return Object.create(client, { ...bound, query: { value: through(client) } });
+  };
+  const query = { value: through(pool) };
+  const paused = Object.create(pool, { connect: { value: connect }, query });
   return { pool: paused as pg.Pool, ...control };
 }

@@ -1,0 +1,116 @@
+/** Processes that pause while they work for a run of a pipeline, and go on when it was resumed. */
+
+import { createStepActivities } from "../../activities/pipelines/pipeline-steps";
+import { createPipelineActivities } from "../../activities/pipelines/pipelines";
+import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
+import { type Forge, startForge } from "../support/forge";
+import { asActivity, pausingPool, pausingStatement } from "../support/late-activity";
+import { startPipeline, URI, untilPipeline } from "../support/pipelines";
+import type { TestWorker } from "../support/test-worker";
+
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" }, { split: true });
+  worker = await forge.worker("w");
+}, 120_000);
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const STEP = { name: "a", job_type: "audit", payload: { dataset_uri: URI } };
+const startOne = (more: object = {}): Promise<string> =>
+  startPipeline(forge.user, { steps: [STEP], ...more });
+
+const resume = (id: string): Promise<unknown> => forge.user.post(`/api/pipelines/${id}/resume`, {});
+
+async function untilCancelled(id: string): Promise<void> {
+  expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
+}
+
+async function untilCompleted(id: string): Promise<void> {
+  expect((await untilPipeline(forge.user, id)).status).toBe("completed");
+  await forge.endTest();
+}
+
+test("no job of a cancelled run is inserted into a resumed one", async () => {
+  await forge.stack.temporalWorker?.kill();
+  const id = await startOne();
+  const of = { pipelineId: id, requestId: "late", step: STEP.name, run: 1 };
+  const { beginStep } = createStepActivities(forge.ctx);
+  const begun = await asActivity("beginStep", () => beginStep(of));
+  if (!begun || !("jobId" in begun)) throw new Error("the step has not begun");
+  const late = pausingStatement(forge.ctx.pool, "from pipelines", "for no key update");
+  const { insertStepJob } = createStepActivities({ ...forge.ctx, pool: late.pool });
+  const inserting = asActivity("insertStepJob", () => insertStepJob({ jobId: begun.jobId }));
+  await late.untilAsked();
+  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await forge.stack.startTemporalWorker();
+  await untilCancelled(id);
+  await resume(id);
+  late.goOn();
+  expect(await inserting).toBe(false);
+  await worker.complete(await worker.take());
+  await untilCompleted(id);
+  const { jobs } = await forge.user.get<{ jobs: object[] }>(`/api/jobs?pipeline_id=${id}`);
+  expect(jobs).toHaveLength(1);
+}, 120_000);
+
+test("a cancel does not cancel the jobs of a resumed run", async () => {
+  const id = await startOne();
+  const first = await worker.take();
+  const late = pausingStatement(forge.ctx.pool, "from jobs", "pipeline_id = $1 and status not in");
+  const cancelling = cancelPipeline({ ...forge.ctx, pool: late.pool }, id, null, "late");
+  await late.untilAsked();
+  // Its workflow cancels the job meanwhile.
+  await worker.fail(first);
+  await untilCancelled(id);
+  await resume(id);
+  const second = await worker.take();
+  late.goOn();
+  await cancelling;
+  expect((await worker.complete(second)).status).toBe(200);
+  await untilCompleted(id);
+}, 120_000);
+
+test("a cancel through Temporal does not cancel a resumed run", async () => {
+  const id = await startOne();
+  const first = await worker.take();
+  const late = pausingPool(forge.ctx.pool);
+  const { cancelPipeline: cancel } = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+  const cancelling = asActivity("cancelPipeline", () =>
+    cancel({ pipelineId: id, requestId: "late", run: 1 }),
+  );
+  await late.untilAsked();
+  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await worker.fail(first);
+  await untilCancelled(id);
+  await resume(id);
+  const second = await worker.take();
+  late.goOn();
+  await cancelling;
+  await worker.complete(second);
+  await untilCompleted(id);
+}, 120_000);
+
+test("an approval through Temporal does not approve a step of a resumed run", async () => {
+  const id = await startOne({ approvals: [STEP.name] });
+  await untilPipeline(forge.user, id, ["waiting_approval"]);
+  const late = pausingPool(forge.ctx.pool);
+  const { decideStep } = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+  const deciding = asActivity("decideStep", () =>
+    decideStep({ pipelineId: id, requestId: "late", run: 1, request: { step: STEP.name } }),
+  );
+  const refused = expect(deciding).rejects.toThrow("run 1 is over");
+  await late.untilAsked();
+  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await untilCancelled(id);
+  await resume(id);
+  await untilPipeline(forge.user, id, ["waiting_approval"]);
+  late.goOn();
+  await refused;
+  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await untilCancelled(id);
+}, 120_000);

@@ -1,0 +1,146 @@
+/**
+ * Processes that pause while they write what a deployment's stop leaves, and go on after the
+ * database lost the stop.
+ */
+
+import { json } from "node:stream/consumers";
+import { createDeploymentActivities } from "../../activities/deployments/deployments";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { waitFor } from "../../dev/stack/wait";
+import { maybeOne } from "../../platform/postgres/pool";
+import type { ObjectStore } from "../../platform/store/object-store";
+import { findDeploymentManifest } from "../../services/artifacts/artifacts";
+import { backUp } from "../support/backup";
+import { deploy, ServingWorkers, stop } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import { asActivity, pausingStore } from "../support/late-activity";
+import { slowTestAlone } from "../support/slow";
+
+let forge: Forge;
+const serving = new ServingWorkers();
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "600" }, { split: true, own: ["server"] });
+}, 120_000);
+
+afterAll(async () => {
+  await serving.end();
+  await forge?.stop();
+});
+
+const lookAfter = (store: ObjectStore, deploymentId: string): Promise<unknown> => {
+  const { lookAfterDeployment } = createDeploymentActivities({ ...forge.ctx, store });
+  return asActivity("lookAfterDeployment", () => lookAfterDeployment({ deploymentId })).catch(
+    String,
+  );
+};
+
+/** A deployment whose stop was accepted after a backup, and that no process works for. */
+async function stopped(workerId: string) {
+  await serving.start(forge, workerId);
+  const { deployment_id: id, job_id: jobId } = await deploy(forge.user);
+  const restore = await backUp(forge.stack.databaseUrl);
+  await forge.stack.temporalWorker?.kill();
+  await forge.user.post(`/api/deployments/${id}/stop`, {});
+  /** Restores the backup. The deployment is active again. */
+  const loseStop = async (): Promise<void> => {
+    await forge.withoutServers(restore);
+    await forge.stack.startTemporalWorker();
+  };
+  return { id, jobId, loseStop };
+}
+
+/** A process that pauses before it writes the final manifest of a stopped deployment. */
+async function lateManifest(id: string) {
+  const noManifest = Object.create(forge.ctx.store, {
+    put: {
+      value: async (key: string, body: Buffer) => {
+        if (key.endsWith(MANIFEST_FILE)) throw new Error("the process ends here");
+        await forge.ctx.store.put(key, body);
+      },
+    },
+  }) as ObjectStore;
+  await waitFor("the deployment to be stopped", async () => {
+    await lookAfter(noManifest, id);
+    return (await statusOf(id)) === "stopped";
+  });
+  const late = pausingStore(forge.ctx.store);
+  const looking = lookAfter(late.store, id);
+  await late.untilAsked();
+  return { ...late, looking };
+}
+
+const statusOf = async (id: string): Promise<string | undefined> => {
+  const query = "select status from deployments where deployment_id = $1";
+  return (await maybeOne<{ status: string }>(forge.ctx.pool, query, [id]))?.status;
+};
+
+const read = (key: string): Promise<unknown> => json(forge.ctx.store.read(key));
+
+const recordOf = (jobId: string) =>
+  forge.user.get<{ metrics: { deployment_lifetime_days: number }; total_cost_usd: number }>(
+    `/api/billing/records/${jobId}`,
+  );
+
+/** The registry's manifest and its file are of the bill. */
+async function expectManifestOf(id: string, jobId: string): Promise<void> {
+  await waitFor("the manifest to be final", async () => {
+    return (await findDeploymentManifest(forge.ctx.pool, id))?.status === "stopped";
+  });
+  const manifest = await findDeploymentManifest(forge.ctx.pool, id);
+  const { metrics, total_cost_usd: cost } = await recordOf(jobId);
+  expect(manifest).toMatchObject({
+    cost_estimate_usd: cost,
+    metrics: { deployment_lifetime_days: metrics.deployment_lifetime_days },
+  });
+  expect(await read(`${artifactPrefix("deploy", id)}${MANIFEST_FILE}`)).toEqual(manifest);
+}
+
+slowTestAlone(
+  "the bill's file is that of the stop in the database",
+  async () => {
+    const { id, jobId, loseStop } = await stopped("box-1");
+    const late = pausingStore(forge.ctx.store);
+    const looking = lookAfter(late.store, id);
+    await late.untilAsked();
+    await loseStop();
+    await stop(forge.user, id);
+    late.goOn();
+    await looking;
+    const file = await read(billingRecordKey("local", jobId));
+    expect(file).toMatchObject({ metrics: (await recordOf(jobId)).metrics });
+  },
+  180_000,
+);
+
+slowTestAlone(
+  "the manifest is that of the stop in the database, if the old one is written afterwards",
+  async () => {
+    const { id, jobId, loseStop } = await stopped("box-2");
+    const late = await lateManifest(id);
+    await loseStop();
+    await stop(forge.user, id);
+    await waitFor("the manifest to be final", async () => {
+      return (await findDeploymentManifest(forge.ctx.pool, id))?.status === "stopped";
+    });
+    late.goOn();
+    await late.looking;
+    await expectManifestOf(id, jobId);
+  },
+  180_000,
+);
+
+slowTestAlone(
+  "the manifest is that of the stop in the database, if the old one is written before",
+  async () => {
+    const { id, jobId, loseStop } = await stopped("box-3");
+    const late = await lateManifest(id);
+    await loseStop();
+    late.goOn();
+    await late.looking;
+    expect((await findDeploymentManifest(forge.ctx.pool, id))?.status).not.toBe("stopped");
+    await stop(forge.user, id);
+    await expectManifestOf(id, jobId);
+  },
+  180_000,
+);
