@@ -62,7 +62,9 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
  *
  * If the clock is set while all processes are down, the next process to start sees only whether the clock is behind the
  * last check of any process. If a machine is suspended and its monotonic time stops, its processes see a step forward
- * afterwards. They do not record that step if a process elsewhere kept running and saw none.
+ * afterwards. They do not record that step if a process elsewhere kept running and saw none. If the clock is set twice
+ * in opposite directions within a second or two, before all processes have checked it, the second step may be recorded
+ * twice.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();

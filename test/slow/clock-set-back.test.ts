@@ -7,7 +7,7 @@ import { deploy, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
-import { useSettableClock } from "../support/settable-clock";
+import { untilAllLook, useSettableClock } from "../support/settable-clock";
 
 const DAY_S = 86_400;
 const GRACE_S = 6;
@@ -54,10 +54,11 @@ const ofSteps = async (): Promise<number> =>
     )
   )?.s ?? 0;
 
-/** Sets the clock and waits until a server has noticed. */
+/** Sets the clock and waits until all servers have noticed. */
 async function setAndWait(byS: number): Promise<void> {
   await setClock(byS);
   await waitFor("the step to be recorded", async () => Math.abs((await ofSteps()) - byS) < 5);
+  await untilAllLook(forge);
 }
 
 async function begin() {

@@ -1,4 +1,5 @@
-import { execute, maybeOne } from "../../platform/postgres/pool";
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 const CLOCK = (name: string): string => `
@@ -50,4 +51,15 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
   return async (byS) => {
     await execute(pool, "update test_clock.step set by_s = $1", [byS]);
   };
+}
+
+/**
+ * Waits until each server has checked the clock. One that checks it only before and after two
+ * opposite steps may record the second one again.
+ */
+export async function untilAllLook({ ctx: { pool }, servers }: Forge): Promise<void> {
+  await execute(pool, "delete from clock_looks");
+  await waitFor("all servers to check the clock", async () => {
+    return (await all(pool, "select from clock_looks")).length >= servers().length;
+  });
 }
