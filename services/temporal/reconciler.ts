@@ -114,8 +114,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows of the kinds that must end like their rows. An activity may have finished the row after its
-   * workflow was terminated.
+   * Lists terminated workflows of the kinds that must end like their rows. An activity may have finished the row after
+   * its workflow was terminated.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
@@ -149,8 +149,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Returns terminated runs whose row has finished, at most MAX_RUNS. If a row has not finished, its workflow is missing among the
-   * open ones and is found there.
+   * Returns terminated runs whose row has finished, at most MAX_RUNS. If a row has not finished, its workflow is missing
+   * among the open ones and is found there.
    */
   private async listRunsOfFinishedRows(
     kind: WorkflowKind,
