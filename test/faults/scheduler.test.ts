@@ -4,7 +4,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded } from "../support/jobs";
-import { untilServerWaits, withLock } from "../support/locks";
+import { countWaiting, untilServerWaits, withLock } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Postgres ends the transaction of a frozen matcher; without that, the pool's 30 s would apply. */
@@ -209,10 +209,13 @@ test("a frozen process that holds an idle worker does not keep a job from anothe
   await Promise.all(polls);
 }, 60_000);
 
+/** The server passes again with each sweep, and waits LOCKED_MS for a row each time. */
+const SEVERAL_SWEEPS_S = 10;
+
 test("a worker that no longer takes a tenant's jobs when a pass has its row gets none", async () => {
   const worker = new TestWorker(forge.admin, "shared");
   await worker.register({ name: "cpu", memory_gb: 0 });
-  const poll = worker.next(3);
+  const poll = worker.next(SEVERAL_SWEEPS_S);
   await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
   await client.connect();
@@ -220,12 +223,18 @@ test("a worker that no longer takes a tenant's jobs when a pass has its row gets
     await client.query("begin");
     await client.query("update workers set tenants = '{other}' where worker_id = $1", [worker.id]);
     const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-    await untilServerWaits(forge, "pg_try_advisory_xact_lock");
+    const isWaiting = async (): Promise<boolean> =>
+      (await countWaiting(forge, "forge", "pg_try_advisory_xact_lock")) > 0;
+    await waitFor("a pass to wait", isWaiting, { everyMs: 20 });
     await client.query("commit");
-    expect(await poll).toBeUndefined();
-    await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
+    const own = await forge.worker("own");
+    const job = await own.take();
+    expect(job.job_id).toBe(jobId);
+    await own.complete(job);
+    await untilEnded(forge.user, jobId);
   } finally {
     await client.end();
   }
+  expect(await poll).toBeUndefined();
   await forge.proveInvariants();
 }, 60_000);
