@@ -11,7 +11,11 @@ import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceStoppedManifest } from "../../services/artifacts/artifacts";
 import { syncManifestFile } from "../../services/artifacts/manifest-file";
-import { requireRecord, syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
+import {
+  checkRecordFile,
+  requireRecord,
+  writeRecordFile,
+} from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
   type DeploymentRow,
@@ -49,7 +53,7 @@ export function createDeploymentActivities(ctx: Context) {
       const isOver = await markStopped(ctx.pool, deploymentId);
       if (!isOver) {
         // Servers are left, or this process paused, and the database lost the stop whose bill it wrote.
-        await syncRecordFile(ctx, deployment);
+        await checkRecordFile(ctx, deployment);
         return { isOver };
       }
       await writeStoppedManifest(ctx, deployment);

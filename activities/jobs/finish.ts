@@ -67,8 +67,9 @@ export async function finishCompleted(
   // Another run of this activity wrote the bill. If the database was restored in between, that run
   // may have read another outcome of this attempt.
   if (!isNew) facts = await read();
-  if (!facts)
+  if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
+  }
   // None is stored if an earlier release wrote the bill, or if the job has ended.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);

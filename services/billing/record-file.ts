@@ -35,13 +35,15 @@ export async function syncRecordFile(
   place: Place,
   { job_id: jobId, user_id: userId }: RecordKey,
 ): Promise<void> {
-  for (let isRemoved = false; ; isRemoved = true) {
+  const write = async (): Promise<boolean> => {
     const record = await findBillingRecord(place.pool, jobId, null);
-    if (record) return await writeRecordFile(place, record);
-    if (isRemoved) return;
-    // The bill may be written meanwhile: read again.
-    await place.store.remove(billingRecordKey(userId, jobId));
-  }
+    if (record) await writeRecordFile(place, record);
+    return record !== undefined;
+  };
+  if (await write()) return;
+  await place.store.remove(billingRecordKey(userId, jobId));
+  // The bill may have been written meanwhile.
+  await write();
 }
 
 /**

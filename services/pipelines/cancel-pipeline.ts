@@ -3,7 +3,7 @@ import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { cancelJob } from "../jobs/cancel-job";
-import { isSuperseded, listUnfinishedJobs, lockPipeline, requestPipelineCancel } from "./pipelines";
+import { isSuperseded, listJobsToCancel, lockPipeline, requestPipelineCancel } from "./pipelines";
 import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
@@ -38,7 +38,7 @@ export async function cancelPipelineJobs(
   pipelineId: string,
   cancelledBy: string,
 ): Promise<void> {
-  for (const jobId of await listUnfinishedJobs(ctx.pool, pipelineId)) {
+  for (const jobId of await listJobsToCancel(ctx.pool, pipelineId)) {
     await cancelJob(ctx, jobId, null, cancelledBy);
   }
 }

@@ -14,8 +14,8 @@ import { requestWorkflowWake } from "./workflow-wakes";
  * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an error.
  *
  * @param step optional if exactly one step waits for approval.
- * @param by.principal undefined if the decision was made in Temporal's UI.
- * @param by.run the run in which it was made; undefined: the current one.
+ * @param origin.principal undefined if the decision was made in Temporal's UI.
+ * @param origin.run the run in which it was made; undefined: the current one.
  * @returns the name of the step.
  */
 export async function decideStep(
@@ -24,23 +24,23 @@ export async function decideStep(
   tenantScope: TenantScope,
   step: string | undefined,
   decision: Decision,
-  by: { principal?: AuditEntry["principal"]; run?: number | undefined } = {},
+  origin: { principal?: AuditEntry["principal"]; run?: number | undefined } = {},
 ): Promise<string> {
   const decided = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) throw new NotFound("pipeline", pipelineId);
-    if (isSuperseded(by, pipeline)) {
-      throw new Conflict("no_step_waiting", `run ${by.run} is over`, "step");
+    if (isSuperseded(origin, pipeline)) {
+      throw new Conflict("no_step_waiting", `run ${origin.run} is over`, "step");
     }
     const name = await resolveStepName(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {
       await requestWorkflowWake(db, pipelineId, ctx.config.outbox.firstLeaseS);
-      if (by.principal) {
+      if (origin.principal) {
         await recordAudit(db, {
           userId: pipeline.user_id,
           action: decision.approved ? "step_approved" : "step_rejected",
           subject: `${pipelineId}/${name}`,
-          principal: by.principal,
+          principal: origin.principal,
           after: { note: decision.note },
         });
       }

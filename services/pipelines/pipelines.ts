@@ -135,8 +135,8 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
   );
 }
 
-/** The jobs to cancel of a cancelled pipeline. None if it was resumed since: its jobs are those of another run. */
-export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Promise<string[]> {
+/** A cancelled pipeline's unfinished jobs. None if it was resumed since: its jobs are those of another run. */
+export async function listJobsToCancel(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,
     `select job_id from jobs

@@ -3,7 +3,6 @@
  * two could wait for each other.
  */
 
-import { waitFor } from "../../dev/stack/wait";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { releaseLines } from "../../services/billing/billing-exports";
@@ -15,6 +14,7 @@ import {
 } from "../../services/deployments/placements";
 import { type JobEntry, removeJobEntries } from "../../services/jobs/outbox-entries";
 import { type Database, openDatabase } from "../support/database";
+import { untilServerWaits } from "../support/locks";
 
 let database: Database;
 
@@ -127,17 +127,13 @@ const CASES: Record<string, Case> = {
 };
 
 test.each(Object.entries(CASES))("%s", async (_, { rows, keys: [first, second], work }) => {
-  const { pool } = database.ctx;
   const lock = (db: Queryable, key: string | number, orFail = ""): Promise<unknown> =>
     all(db, `select from ${rows} = $1 for update ${orFail}`, [key]);
   let working: Promise<void> | undefined;
   await undone(async (db) => {
     await lock(db, first);
     working = undone(work);
-    await waitFor("the statement to wait", async () => {
-      const waits = "datname = current_database() and wait_event_type = 'Lock'";
-      return (await all(pool, `select from pg_stat_activity where ${waits}`)).length > 0;
-    });
+    await untilServerWaits(database);
     await lock(db, second, "nowait");
   });
   await working;

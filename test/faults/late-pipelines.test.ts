@@ -24,10 +24,16 @@ const STEP = { name: "a", job_type: "audit", payload: { dataset_uri: URI } };
 const startOne = (more: object = {}): Promise<string> =>
   startPipeline(forge.user, { steps: [STEP], ...more });
 
-const resume = (id: string): Promise<unknown> => forge.user.post(`/api/pipelines/${id}/resume`, {});
+const cancel = (id: string): Promise<unknown> => forge.user.post(`/api/pipelines/${id}/cancel`, {});
 
 async function untilCancelled(id: string): Promise<void> {
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
+}
+
+/** Resumes the pipeline as soon as it is cancelled. */
+async function resume(id: string): Promise<void> {
+  await untilCancelled(id);
+  await forge.user.post(`/api/pipelines/${id}/resume`, {});
 }
 
 async function untilCompleted(id: string): Promise<void> {
@@ -46,9 +52,8 @@ test("no job of a cancelled run is inserted into a resumed one", async () => {
   const { insertStepJob } = createStepActivities({ ...forge.ctx, pool: late.pool });
   const inserting = asActivity("insertStepJob", () => insertStepJob({ jobId: begun.jobId }));
   await late.untilAsked();
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await cancel(id);
   await forge.stack.startTemporalWorker();
-  await untilCancelled(id);
   await resume(id);
   late.goOn();
   expect(await inserting).toBe(false);
@@ -66,7 +71,6 @@ test("a cancel does not cancel the jobs of a resumed run", async () => {
   await late.untilAsked();
   // Its workflow cancels the job meanwhile.
   await worker.fail(first);
-  await untilCancelled(id);
   await resume(id);
   const second = await worker.take();
   late.goOn();
@@ -79,14 +83,13 @@ test("a cancel through Temporal does not cancel a resumed run", async () => {
   const id = await startOne();
   const first = await worker.take();
   const late = pausingPool(forge.ctx.pool);
-  const { cancelPipeline: cancel } = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+  const activities = createPipelineActivities({ ...forge.ctx, pool: late.pool });
   const cancelling = asActivity("cancelPipeline", () =>
-    cancel({ pipelineId: id, requestId: "late", run: 1 }),
+    activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
   );
   await late.untilAsked();
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await cancel(id);
   await worker.fail(first);
-  await untilCancelled(id);
   await resume(id);
   const second = await worker.take();
   late.goOn();
@@ -105,12 +108,11 @@ test("an approval through Temporal does not approve a step of a resumed run", as
   );
   const refused = expect(deciding).rejects.toThrow("run 1 is over");
   await late.untilAsked();
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-  await untilCancelled(id);
+  await cancel(id);
   await resume(id);
   await untilPipeline(forge.user, id, ["waiting_approval"]);
   late.goOn();
   await refused;
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  await cancel(id);
   await untilCancelled(id);
 }, 120_000);

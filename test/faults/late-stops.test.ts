@@ -82,11 +82,14 @@ const recordOf = (jobId: string) =>
     `/api/billing/records/${jobId}`,
   );
 
-/** The registry's manifest and its file are of the bill. */
-async function expectManifestOf(id: string, jobId: string): Promise<void> {
-  await waitFor("the manifest to be final", async () => {
+const untilFinal = (id: string): Promise<unknown> =>
+  waitFor("the manifest to be final", async () => {
     return (await findDeploymentManifest(forge.ctx.pool, id))?.status === "stopped";
   });
+
+/** The registry's manifest and its file are of the bill. */
+async function expectManifestOf(id: string, jobId: string): Promise<void> {
+  await untilFinal(id);
   const manifest = await findDeploymentManifest(forge.ctx.pool, id);
   const { metrics, total_cost_usd: cost } = await recordOf(jobId);
   expect(manifest).toMatchObject({
@@ -120,9 +123,7 @@ slowTestAlone(
     const late = await lateManifest(id);
     await loseStop();
     await stop(forge.user, id);
-    await waitFor("the manifest to be final", async () => {
-      return (await findDeploymentManifest(forge.ctx.pool, id))?.status === "stopped";
-    });
+    await untilFinal(id);
     late.goOn();
     await late.looking;
     await expectManifestOf(id, jobId);

@@ -38,18 +38,6 @@ export function pausingStore(store: ObjectStore, kind: "put" | "remove" = "put")
   return { store: paused, ...control };
 }
 
-/** A pool whose transactions wait until they are released. Single statements do not. */
-export function pausingPool(pool: pg.Pool) {
-  const { pause, ...control } = pausing();
-  const connect = async (): Promise<pg.PoolClient> => {
-    await pause();
-    return await pool.connect();
-  };
-  const query = pool.query.bind(pool);
-  const paused = Object.create(pool, { connect: { value: connect }, query: { value: query } });
-  return { pool: paused as pg.Pool, ...control };
-}
-
 /** A pool whose statements with these texts wait until they are released, in transactions as well. */
 export function pausingStatement(pool: pg.Pool, ...texts: string[]) {
   const { pause, ...control } = pausing();
@@ -73,3 +61,6 @@ export function pausingStatement(pool: pg.Pool, ...texts: string[]) {
   const paused = Object.create(pool, { connect: { value: connect }, query });
   return { pool: paused as pg.Pool, ...control };
 }
+
+/** A pool whose transactions wait until they are released. Single statements do not. */
+export const pausingPool = (pool: pg.Pool) => pausingStatement(pool, "begin");

@@ -16,7 +16,7 @@ export const WAITS = waitsAs("forge");
  * @param part counts only statements that contain this text.
  */
 export const countWaiting = async (
-  { ctx }: Forge,
+  { ctx }: Pick<Forge, "ctx">,
   applicationName = "forge",
   part = "",
 ): Promise<number> => {
@@ -25,7 +25,7 @@ export const countWaiting = async (
   return (await all(ctx.pool, statement, [part])).length;
 };
 
-export const untilServerWaits = (forge: Forge, part = ""): Promise<unknown> =>
+export const untilServerWaits = (forge: Pick<Forge, "ctx">, part = ""): Promise<unknown> =>
   waitFor("the server to wait for the lock", async () => {
     return (await countWaiting(forge, "forge", part)) > 0;
   });
