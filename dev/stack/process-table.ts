@@ -19,6 +19,16 @@ export function startTime(pid: number): string {
   }
 }
 
+/** The parent and the session of a process; "" if it does not exist. Linux only. */
+export function familyOf(pid: number): { parent: number; session: string } {
+  try {
+    const fields = fieldsOf(pid);
+    return { parent: Number(fields[1]), session: fields[3] ?? "" };
+  } catch {
+    return { parent: 0, session: "" };
+  }
+}
+
 /** PF_KTHREAD of Linux's include/linux/sched.h. */
 const KERNEL_THREAD = 0x00200000;
 const isKernelThread = (pid: number): boolean => (Number(fieldsOf(pid)[6]) & KERNEL_THREAD) !== 0;

@@ -48,17 +48,23 @@ export async function waitFor<T>(
  */
 const FIRST_PORT = 19_000;
 /**
- * Each process uses its own lane of ports, so that concurrent processes seldom choose the same
- * port.
+ * Jest's concurrent processes, which jest numbers from 1, each have a lane of ports, and others use the rest, so that
+ * they seldom choose the same port.
  */
 const LANES = 16;
+const JEST_LANES = 8;
 const PORTS_OF_LANE = 800;
+
+function laneOf({ pid, env: { JEST_WORKER_ID: id } }: NodeJS.Process): number {
+  if (id === undefined) return JEST_LANES + (pid % (LANES - JEST_LANES));
+  return Number(id) % JEST_LANES;
+}
 
 /** Returns distinct free ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const held: { port: number; server: Server }[] = [];
   while (held.length < count) {
-    const port = FIRST_PORT + randomInt(PORTS_OF_LANE) * LANES + (process.pid % LANES);
+    const port = FIRST_PORT + randomInt(PORTS_OF_LANE) * LANES + laneOf(process);
     const server = await listenOn(port);
     if (server) held.push({ port, server });
   }

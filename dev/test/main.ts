@@ -49,13 +49,22 @@ async function main(): Promise<void> {
   const isSlow = MORE.some((name) => chosen.includes(name));
   const folder = isSlow ? onDisk : await RunFolder.make(fastFolder());
   process.env.TMPDIR = `${folder.path}/`;
-  const cleanUp = async (): Promise<void> => {
+  const endAll = async (): Promise<void> => {
     await endRunning();
     await folder.end();
     await onDisk.end();
   };
+  // An interrupted run gets here twice at once.
+  let cleaned: Promise<void> | undefined;
+  const cleanUp = (): Promise<void> => {
+    cleaned ??= endAll();
+    return cleaned;
+  };
   const interrupted = onInterrupt(cleanUp);
-  const isFirst = !Object.keys(readTimes()).some((path) => path.startsWith("test/"));
+  const timed = Object.keys(readTimes());
+  const isFirst = !["e2e", "contract", "faults"].every((suite) =>
+    timed.some((path) => path.startsWith(`test/${suite}/`)),
+  );
   const started = performance.now();
   try {
     const tallies = await runSuites(chosen, `${onDisk.path}/`);
@@ -78,7 +87,9 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const) {
-    process.once(signal, () => {
+    // Later signals change nothing: the clean-up takes its time.
+    process.on(signal, () => {
+      if (interrupt.signal.aborted) return;
       say("\nInterrupted; ending all started processes …");
       interrupt.abort();
       void cleanUp().finally(() => process.exit(code));
@@ -109,7 +120,10 @@ async function install(chosen: string[]): Promise<void> {
  */
 async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
   const inJest = chosen.filter((name) => name in IN_JEST);
-  const both = [inJest.length > 0 ? runInJest(inJest) : [], runOthers(chosen)];
+  const others = runOthers(chosen).catch((error: unknown) => [
+    failedTally("lint and python", String(error)),
+  ]);
+  const both = [inJest.length > 0 ? runInJest(inJest) : [], others];
   const tallies = (await Promise.all(both)).flat();
   if (chosen.includes("slow")) {
     const env = { TEST_SLOW: "1" };

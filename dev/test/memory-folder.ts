@@ -1,7 +1,7 @@
-import { readFileSync, statfsSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 
-const MEMORY = "/dev/shm";
+export const MEMORY = "/dev/shm";
 const NEEDED_BYTES = 8 * 1024 ** 3;
 
 export interface Machine {
@@ -18,7 +18,7 @@ export interface Machine {
  */
 export function fastFolder(): string {
   // A folder that the user chose stays.
-  if (process.platform !== "linux" || process.env.TMPDIR) return tmpdir();
+  if (process.platform !== "linux" || process.env.TMPDIR || !existsSync(MEMORY)) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   const mounts = readFileSync("/proc/self/mounts", "utf8");
   const machine = { kernel: release(), mounts, freeBytes: bavail * bsize };

@@ -1,11 +1,14 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { processesNaming, processesStarting, startTime } from "../stack/process-table";
+import { familyOf, processesNaming, processesStarting, startTime } from "../stack/process-table";
 import { endOrphans } from "../stack/recorded-processes";
 import { waitFor } from "../stack/wait";
+import { MEMORY } from "./memory-folder";
 
 const NAME = /^forge-run-(\d+)$/;
+/** Where runs have their folders, unless the user chose another place. */
+const BASES = [MEMORY, "/tmp"];
 
 /**
  * The folder for temporary files of one test run. It is the TMPDIR of all processes of the run, so
@@ -19,9 +22,12 @@ export class RunFolder {
    * killed.
    */
   static async make(base = tmpdir()): Promise<RunFolder> {
-    for (const name of readdirSync(base)) {
-      const [, pid] = NAME.exec(name) ?? [];
-      if (pid && startTime(Number(pid)) === "") await new RunFolder(join(base, name)).end();
+    // A killed run may have chosen another base, for example when less memory was free.
+    for (const each of new Set([base, ...BASES].filter(existsSync))) {
+      for (const name of readdirSync(each)) {
+        const [, pid] = NAME.exec(name) ?? [];
+        if (pid && startTime(Number(pid)) === "") await new RunFolder(join(each, name)).end();
+      }
     }
     const folder = new RunFolder(join(base, `forge-run-${process.pid}`));
     mkdirSync(folder.path, { recursive: true });
@@ -33,17 +39,25 @@ export class RunFolder {
   async end(): Promise<void> {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
+    const families = new Set([familyOf(process.pid).session]);
+    // Twice in a row, because a process that no family is known of may have been starting.
+    let quiet = 0;
     await waitFor("the processes of the run to end", () => {
-      // A starting process may belong to the run. It has no environment yet, so wait.
-      const starting = processesStarting();
       const left = processesNaming(`${this.path}/`);
       for (const pid of left) {
+        families.add(familyOf(pid).session);
         killed.set(pid, startTime(pid));
         kill(pid);
       }
+      // A starting process of the run has no environment yet, so wait.
+      const starting = processesStarting().filter((pid) => {
+        const { parent, session } = familyOf(pid);
+        return families.has(session) || killed.has(parent) || parent === process.pid;
+      });
       // A killed process loses its environment first, and takes a while to free its memory.
       const ending = [...killed].filter(([pid, at]) => at !== "" && startTime(pid) === at);
-      return starting.length + left.length + ending.length === 0;
+      quiet = starting.length + left.length + ending.length === 0 ? quiet + 1 : 0;
+      return quiet === 2;
     });
     // On systems without /proc, use the processes that each stack recorded.
     for (const name of readdirSync(this.path)) endOrphans(join(this.path, name));

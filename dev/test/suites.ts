@@ -34,6 +34,7 @@ export const SLOW = [
   "test/faults/unbilled",
   "test/faults/late-writers",
   "test/faults/late-stops",
+  "test/faults/late-completion",
   "test/faults/restored-pipelines",
   "test/faults/deployments",
   "test/faults/clock-steps",

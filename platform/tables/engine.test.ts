@@ -80,21 +80,28 @@ test("one process reads files one after the other, without the server's environm
   expect(answers[0]?.[2]).toEqual({ TZ: "UTC" });
 });
 
+/** On a busy machine a reader of low priority may be given up, and asked again, many times. */
+const UNTIL_JUDGED_MS = 300_000;
+
 test.each([
   ["crash", 30_000, /crashed/],
   ["exit", 30_000, /crashed/],
   ["SIGUSR2", 30_000, /more memory than is allowed/],
   ["spin", 1_500, /more than 1.5 s/],
-])("a new process replaces one that a file made %s", async (path, timeoutMs, says) => {
-  const [, pid] = await ask("a");
-  const [refusal, next] = await Promise.allSettled([untilJudged(path, timeoutMs), ask("b")]);
-  expect(refusal).toMatchObject({
-    reason: { status: 422, code: "preview_failed", message: expect.stringMatching(says) },
-  });
-  expect(next).toMatchObject({ value: ["b", expect.any(Number), expect.anything()] });
-  expect(engine.pid).not.toBe(pid);
-  await waitFor("the first process to be gone", () => !isAlive(pid));
-});
+])(
+  "a new process replaces one that a file made %s",
+  async (path, timeoutMs, says) => {
+    const [, pid] = await ask("a");
+    const [refusal, next] = await Promise.allSettled([untilJudged(path, timeoutMs), ask("b")]);
+    expect(refusal).toMatchObject({
+      reason: { status: 422, code: "preview_failed", message: expect.stringMatching(says) },
+    });
+    expect(next).toMatchObject({ value: ["b", expect.any(Number), expect.anything()] });
+    expect(engine.pid).not.toBe(pid);
+    await waitFor("the first process to be gone", () => !isAlive(pid));
+  },
+  UNTIL_JUDGED_MS,
+);
 
 test.each([
   ["SIGKILL", 30_000, /ended with SIGKILL/],

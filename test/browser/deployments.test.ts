@@ -59,8 +59,8 @@ inBrowser("deployments", () => {
   test("its requests, latency and tokens become curves", async () => {
     const { page } = stage.at;
     await page.getByRole("tab", { name: "Requests" }).click();
-    // The counts already include the prompt above, before the server has written them.
-    await page.getByText("none failed").waitFor({ timeout: 4_000 });
+    // The counts already include the prompt above, before the server writes them, every ten seconds.
+    await page.getByText("none failed").waitFor({ timeout: 9_000 });
     const buckets = `
       insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)
       select $1, extract(epoch from at)::bigint / 60 % 1440, at, 40 + 20 * sin(n), n % 7 / 6, 900 + 90 * n,

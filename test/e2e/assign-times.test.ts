@@ -10,7 +10,7 @@ let forge: Forge;
 
 beforeAll(async () => {
   // A worker that registers is assigned a job at once, and loses it if it does not fetch it.
-  forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "1" });
+  forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "4" });
 });
 
 afterEach(async () => {

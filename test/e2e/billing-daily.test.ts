@@ -15,7 +15,8 @@ let forge: Forge;
 let serving: ServingWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_RATE_LIMIT_PER_MINUTE: "1000000", TZ: "America/New_York" });
+  const env = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", TZ: "America/New_York" };
+  forge = await startForge(env, { own: ["server"] });
   serving = await servingWorker(forge, "serving");
 });
 

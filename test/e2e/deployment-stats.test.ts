@@ -14,7 +14,7 @@ let model: ModelServer;
 let deployment: Deployment;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_DEPLOYMENT_SAMPLE_S: "0.2", FORGE_PROXY_TIMEOUT_S: "0.5" });
+  forge = await startForge({ FORGE_DEPLOYMENT_SAMPLE_S: "0.2", FORGE_PROXY_TIMEOUT_S: "3" });
   worker = await servingWorker(forge, "box");
   deployment = await deploy(forge.user);
   const [served] = worker.served.values();

@@ -10,7 +10,7 @@ let forge: Forge;
 beforeAll(async () => {
   forge = await startForge({
     FORGE_HEARTBEAT_TIMEOUT_S: "8",
-    FORGE_DEAF_AFTER_S: "2",
+    FORGE_DEAF_AFTER_S: "5",
     FORGE_ASSIGNMENT_TIMEOUT_S: "5",
   });
 });
@@ -145,7 +145,7 @@ describe("error", () => {
     worker.startHeartbeats();
     expect(await until("e-deaf", { status: "error" })).toMatchObject({
       error_code: "unresponsive",
-      status_reason: "no poll for 2 s, although it sends heartbeats",
+      status_reason: "no poll for 5 s, although it sends heartbeats",
     });
     await forge.user.submit("audit", AUDIT).then(async ({ job_id }) => {
       const dispatched = await worker.take();
@@ -166,7 +166,7 @@ describe("error", () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
     // Waits longer than the time after which a worker that does not poll is set to error.
-    const poll = waiting.next(6);
+    const poll = waiting.next(9);
     const often = await forge.worker("e-often");
     often.startHeartbeats();
     let open = true;

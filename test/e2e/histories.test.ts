@@ -94,14 +94,18 @@ describe("today's code", () => {
   const ways: Record<string, () => Promise<string>> = {
     success: async () => {
       const worker = await forge.worker("good");
+      worker.startHeartbeats(200);
       const { job_id } = await forge.user.submit("audit", AUDIT);
       await worker.complete(await worker.take());
+      worker.stopHeartbeats();
       return job_id;
     },
     failure: async () => {
       const worker = await forge.worker("bad");
+      worker.startHeartbeats(200);
       const { job_id } = await forge.user.submit("audit", AUDIT);
       await worker.fail(await worker.take());
+      worker.stopHeartbeats();
       return job_id;
     },
     "worker-lost": async () => {

@@ -101,9 +101,11 @@ test("a worker key created by an admin registers shared workers", async () => {
 });
 
 test("an expired key is refused", async () => {
-  const soon = new Date(Date.now() + 1500).toISOString();
-  const { key } = await create({ expires_at: soon });
+  const soon = new Date(Date.now() + 60_000).toISOString();
+  const { key, key_id } = await create({ expires_at: soon });
   expect((await withKey(key).call("GET", "/api/auth/ping")).status).toBe(200);
+  const past = "update api_keys set expires_at = expires_at - interval '61 s' where key_id = $1";
+  await execute(forge.ctx.pool, past, [key_id]);
   await waitFor("its expiry", async () => {
     const answer = await withKey(key).call<{ error: { code: string } }>("GET", "/api/auth/ping");
     return answer.status === 403 && answer.body.error.code === "invalid_api_key";

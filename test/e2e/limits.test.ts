@@ -114,7 +114,7 @@ describe("a slow request", () => {
   let hasty: Forge;
 
   beforeAll(async () => {
-    hasty = await startForge({ FORGE_REQUEST_TIMEOUT_S: "1" });
+    hasty = await startForge({ FORGE_REQUEST_TIMEOUT_S: "3" });
   });
 
   afterAll(async () => {
@@ -145,7 +145,8 @@ describe("a slow request", () => {
   test("an upload may be slow while it makes progress", async () => {
     const { socket, answer } = openSocket(hasty.stack.apiUrl);
     const row = '{"q": 1}\n';
-    const rows = 25;
+    // Takes longer than the time-out.
+    const rows = 45;
     socket.write(
       `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${hasty.stack.keys.userKey}\r\n` +
         `Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: ${row.length * rows}\r\n\r\n`,
@@ -156,7 +157,7 @@ describe("a slow request", () => {
     }, 100);
     const text = await answer;
     clearInterval(drip);
-    expect(text).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
+    expect(text).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":45/);
   });
 });
 

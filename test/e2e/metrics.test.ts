@@ -113,6 +113,7 @@ test("a poll that waits is counted while it waits, and so is the process's event
 
 test("a restarted workflow is counted as repaired", async () => {
   const box = await forge.worker("mends");
+  box.startHeartbeats();
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await box.take();
   const workflow = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(job_id));
@@ -124,6 +125,7 @@ test("a restarted workflow is counted as repaired", async () => {
   await untilCounted("forge_workflow_repairs_total", { repair: "gone" }, 1);
   await box.complete(dispatched);
   await untilEnded(forge.user, job_id);
+  box.stopHeartbeats();
 });
 
 /** Rows that a healthy server never has. Written with SQL, bypassing triggers and foreign keys. */

@@ -13,7 +13,7 @@ let other: Tenant;
 
 beforeAll(async () => {
   forge = await startForge({
-    FORGE_ASSIGNMENT_TIMEOUT_S: "1",
+    FORGE_ASSIGNMENT_TIMEOUT_S: "4",
     FORGE_TRAIN_NEEDS_GPU: "true",
   });
   other = await createTenant(forge, "other");

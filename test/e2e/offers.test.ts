@@ -8,7 +8,7 @@ import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "1" });
+  forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "4" });
 });
 
 afterEach(async () => {

@@ -10,7 +10,7 @@ let formerMask: number;
 beforeAll(async () => {
   // The umask of an open machine, which the server inherits.
   formerMask = process.umask(0o000);
-  forge = await startForge();
+  forge = await startForge({}, { own: ["server"] });
 });
 
 afterAll(async () => {

@@ -1,6 +1,7 @@
 /** Faults of the real agent and its job. */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../../dev/stack/wait";
@@ -8,12 +9,14 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-const TIMEOUT_S = 6;
+/** Much longer than the freeze: the machine may be slow, too. */
+const TIMEOUT_S = 20;
 const BLIP_S = 4;
+const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));
 
-/** Slow enough for a fault to happen during it, without load on the machine. */
-const SLOW_AUDIT = `echo '::forge {"progress": 0.1}'
-sleep 3
+/** Waits until the test has done its harm. */
+const WAITING_AUDIT = `echo '::forge {"progress": 0.1}'
+while [ ! -e ${gate}/go ]; do sleep 0.05; done
 cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"`;
 
 let forge: Forge;
@@ -30,7 +33,7 @@ beforeAll(async () => {
   const samples = join(forge.stack.storeDir, "artifacts", "samples");
   mkdirSync(samples, { recursive: true });
   writeFileSync(join(samples, "rows.jsonl"), '{"q": "why?"}\n');
-  config = writeHandlers(forge, "slow", { audit: SLOW_AUDIT });
+  config = writeHandlers(forge, "slow", { audit: WAITING_AUDIT });
   await startAgent();
 });
 
@@ -40,10 +43,12 @@ afterEach(async () => {
 
 afterAll(async () => {
   await forge?.stop();
+  rmSync(gate, { recursive: true, force: true });
 });
 
-/** Starts a job of some seconds on the agent. */
+/** Starts a job on the agent, which runs until `go` is called. */
 async function underWay(): Promise<string> {
+  rmSync(join(gate, "go"), { force: true });
   const { job_id } = await forge.user.submit("audit", {
     dataset_uri: "forge://artifacts/samples/rows.jsonl",
   });
@@ -51,11 +56,14 @@ async function underWay(): Promise<string> {
   return job_id;
 }
 
+const go = (): void => writeFileSync(join(gate, "go"), "");
+
 test(`frozen for ${BLIP_S} s continues its attempt`, async () => {
   const jobId = await underWay();
   forge.stack.agents.get("agent")?.signal("SIGSTOP");
   await sleep(BLIP_S * 1000);
   forge.stack.agents.get("agent")?.signal("SIGCONT");
+  go();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
@@ -64,13 +72,16 @@ test("stops the cancelled job, and takes the next one", async () => {
   await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ error_code: "cancelled" });
   expect((await forge.user.get<{ status: string }>("/api/workers/agent")).status).toBe("idle");
-  expect(await untilEnded(forge.user, await underWay())).toMatchObject({ status: "completed" });
+  const next = await underWay();
+  go();
+  expect(await untilEnded(forge.user, next)).toMatchObject({ status: "completed" });
 });
 
 test("killed and restarted without its job returns it to the queue at once", async () => {
   const jobId = await underWay();
   await forge.stack.agents.get("agent")?.kill();
   await startAgent();
+  go();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 2 });
   expect(await forge.user.attempts(jobId)).toMatchObject([
     { outcome: "worker_lost", error: expect.stringMatching(/its worker started again/) },
@@ -81,6 +92,7 @@ test("killed and restarted without its job returns it to the queue at once", asy
 test("drained finishes its job and leaves", async () => {
   const jobId = await underWay();
   await forge.user.post("/api/workers/agent/drain", {});
+  go();
   expect(await forge.stack.agents.get("agent")?.exited).toBe(0);
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });

@@ -118,7 +118,8 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
     await away();
     const started = performance.now();
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    // A call of Temporal's would end after five seconds.
+    expect(performance.now() - started).toBeLessThan(4_000);
     const dispatched = await worker.take();
     expect(dispatched).toMatchObject({ job_id, attempt: 1 });
     expect((await worker.complete(dispatched)).status).toBe(200);
@@ -181,7 +182,8 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
         return performance.now() - started;
       }),
     );
-    expect(Math.max(...slowest)).toBeLessThan(5_000);
+    // The time-out of a statement is four seconds.
+    expect(Math.max(...slowest)).toBeLessThan(8_000);
     expect((await fetch(`${forge.stack.apiUrl}/readyz`)).status).toBe(503);
     // Wait longer than the heartbeat timeout.
     await sleep(SILENCE_MS + 1_000 - (performance.now() - silentMs));

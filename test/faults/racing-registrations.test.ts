@@ -13,6 +13,8 @@ import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
+/** More rounds follow while no registration was overtaken: the server may freeze a moment too late. */
+const MAX_ROUNDS = 15;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
 
 /** One worker, which registers at a process that is frozen for a moment, and polls at another one. */
@@ -60,9 +62,25 @@ async function race(n: number): Promise<string[]> {
   const ids = await Promise.all(racers.map(submit));
   for (const id of ids) await untilStatus(forge.user, id, ["assigned"]);
   const server = forge.own("server");
-  const boots = racers.map((racer) => boot(racer, `${n}-a`));
   const isBegun = async (): Promise<boolean> => (await all(forge.ctx.pool, BEGUN)).length > 0;
-  await waitFor("a registration to begin", isBegun, { everyMs: 1 });
+  const boots: Promise<unknown>[] = [];
+  let isOver = true;
+  await waitFor(
+    "a registration to begin",
+    async () => {
+      // All may be over before this process sees one.
+      if (isOver) {
+        isOver = false;
+        const more = racers.map((racer) => boot(racer, `${n}-${boots.length}`));
+        boots.push(...more);
+        void Promise.allSettled(more).then(() => {
+          isOver = true;
+        });
+      }
+      return await isBegun();
+    },
+    { everyMs: 1 },
+  );
   server.signal("SIGSTOP");
   let answered = 0;
   const polls = racers.map(({ polls: worker }) => worker.next().finally(() => answered++));
@@ -111,9 +129,17 @@ interface Hours {
   unbilled: number;
 }
 
+const OVERTAKEN =
+  "select from attempts where outcome = 'worker_lost' and ended_at = started_at limit 1";
+
 test("a worker registers again while its job is dispatched: the job ends, and no hours are negative or lost", async () => {
   const ids: string[] = [];
-  for (let n = 0; n < ROUNDS; n++) ids.push(...(await race(n)));
+  // Registrations that began before the dispatch and ended the attempt after it.
+  const isOvertaken = async (): Promise<boolean> =>
+    (await all(forge.ctx.pool, OVERTAKEN)).length > 0;
+  for (let n = 0; n < ROUNDS || (n < MAX_ROUNDS && !(await isOvertaken())); n++) {
+    ids.push(...(await race(n)));
+  }
   // The lines of all ended jobs are written by then.
   await forge.proveInvariants();
   const rows = await all<Hours & Record<string, unknown>>(
@@ -126,14 +152,9 @@ test("a worker registers again while its job is dispatched: the job ends, and no
        from billing_lines group by job_id) lines using (job_id)`,
     [ids],
   );
-  const overtaken = await all(
-    forge.ctx.pool,
-    "select from attempts where outcome = 'worker_lost' and ended_at = started_at",
-  );
   for (const { job_id, shortest, measured, billed, unbilled } of rows) {
     expect([job_id, Math.min(shortest, billed, unbilled) >= 0]).toEqual([job_id, true]);
     expect([job_id, billed + unbilled]).toEqual([job_id, expect.closeTo(measured, 8)]);
   }
-  // Registrations that began before the dispatch and ended the attempt after it.
-  expect(overtaken.length).toBeGreaterThan(0);
-}, 180_000);
+  expect(await isOvertaken()).toBe(true);
+}, 300_000);

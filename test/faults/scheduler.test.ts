@@ -1,5 +1,6 @@
 import pg from "pg";
 import { ApiClient } from "../../dev/api-client";
+import { quantile } from "../../dev/bench/dispatch-latency";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -67,16 +68,19 @@ test("while the matcher's lock is held only matching waits for it, once in each 
   await forge.proveInvariants();
 }, 90_000);
 
-/** Far less than two seconds a round, the interval of the sweep, which would assign the jobs in any case. */
+/**
+ * Far less than two seconds, the interval of the sweep, which would assign the jobs in any case. The median of the
+ * rounds counts, because each may meet a pause of the machine.
+ */
+const WITHIN_MS = 500;
 const ROUNDS = 6;
-const ALL_ROUNDS_WITHIN_MS = 2_000;
 
 test("a job that is submitted while another process holds the lock is assigned as soon as the lock is free", async () => {
   const { stack } = forge;
   const url = await stack.startAnotherServer();
   const worker = new TestWorker(new ApiClient(url, stack.keys.workerKey), "prompt");
   await worker.register();
-  let waitedMs = 0;
+  const waitedMs: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const poll = worker.take();
     await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
@@ -86,11 +90,11 @@ test("a job that is submitted while another process holds the lock is assigned a
     });
     const freed = performance.now();
     const job = await poll;
-    waitedMs += performance.now() - freed;
+    waitedMs.push(performance.now() - freed);
     await worker.complete(job);
     await untilEnded(forge.user, job.job_id);
   }
-  expect(waitedMs).toBeLessThan(ALL_ROUNDS_WITHIN_MS);
+  expect(quantile(waitedMs, 0.5)).toBeLessThan(WITHIN_MS);
   await forge.proveInvariants();
 }, 60_000);
 
@@ -102,7 +106,7 @@ const ASSIGN = `with job as (update jobs set status = 'assigned', worker_id = $2
 test("a pass that chose the same job as another process tries the next one at once", async () => {
   const worker = await forge.worker("late");
   const other = await forge.worker("early");
-  let waitedMs = 0;
+  const waitedMs: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const { job_id: first } = await forge.user.submit("audit", AUDIT);
     const { job_id: second } = await forge.user.submit("audit", AUDIT);
@@ -120,13 +124,13 @@ test("a pass that chose the same job as another process tries the next one at on
     }
     const freed = performance.now();
     const job = await poll;
-    waitedMs += performance.now() - freed;
+    waitedMs.push(performance.now() - freed);
     expect(job.job_id).toBe(second);
     await worker.complete(job);
     await other.complete(await other.take());
     for (const id of [first, second]) await untilEnded(forge.user, id);
   }
-  expect(waitedMs).toBeLessThan(ALL_ROUNDS_WITHIN_MS);
+  expect(quantile(waitedMs, 0.5)).toBeLessThan(WITHIN_MS);
   await forge.proveInvariants();
 }, 60_000);
 
@@ -158,7 +162,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
       const held = await all(
         ctx.pool,
         `select from pg_stat_activity join pg_locks using (pid)
-         where datname = current_database() and state = 'idle in transaction'
+         where datname = current_database() and state like 'idle in transaction%'
            and locktype = 'advisory'`,
       );
       return held.length > 0;
