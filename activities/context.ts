@@ -1,4 +1,5 @@
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
+import { DATABASE_BEHIND } from "../core/jobs/workflow";
 import { NOT_YET } from "../core/workflow-ids";
 import type { Logger } from "../platform/logger";
 import type { Queryable } from "../platform/postgres/pool";
@@ -18,6 +19,10 @@ export interface AttemptInput {
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
+
+/** Non-retryable: see DATABASE_BEHIND. */
+export const databaseBehind = (lost: string): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(`the database has lost ${lost}`, DATABASE_BEHIND);
 
 export async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
   const job = await findJob(db, jobId, null);

@@ -1,4 +1,4 @@
-import { CompleteAsyncError } from "@temporalio/activity";
+import { ApplicationFailure, CompleteAsyncError } from "@temporalio/activity";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
 import type { Context } from "../services/context";
 import { deleteStuckWrites, recordStuckWrite } from "../services/temporal/stuck-writes";
@@ -57,12 +57,17 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
             return result;
           } catch (error) {
             await stopRecording();
-            const isExpected = error instanceof CompleteAsyncError || isNotYet(error);
-            await (isExpected ? clear() : record(error)).catch(() => undefined);
+            await (isStillStuck(error) ? record(error) : clear()).catch(() => undefined);
             throw error;
           }
         },
       },
     };
   };
+}
+
+/** Whether the activity waits for nothing and is retried. */
+function isStillStuck(error: unknown): boolean {
+  if (error instanceof CompleteAsyncError || isNotYet(error)) return false;
+  return !(error instanceof ApplicationFailure && error.nonRetryable);
 }

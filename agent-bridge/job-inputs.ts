@@ -87,7 +87,7 @@ async function presentFiles(
   );
 }
 
-/** The checkpoint that this attempt resumes from; null for none. */
+/** The checkpoint that this attempt resumes from; null for none, and if the store no longer has it in this size. */
 export async function presentResume(
   ctx: Context,
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
@@ -96,6 +96,9 @@ export async function presentResume(
   const checkpoint = await findCheckpointBefore(ctx.pool, jobId, attempt);
   if (!checkpoint) return null;
   const key = `${checkpointPrefix(jobId, checkpoint.attempt)}${checkpoint.name}`;
+  // If the store is down, the worker retries the download.
+  const sizeBytes = await ctx.store.sizeOf(key).catch(() => checkpoint.size_bytes);
+  if (sizeBytes !== checkpoint.size_bytes) return null;
   const path = pathOf(jobId, RESUME, checkpoint.name);
   return { ...checkpoint, ...(await urlsOf(ctx, { store: ctx.store, key }, path)) };
 }

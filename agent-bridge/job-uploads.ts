@@ -106,8 +106,9 @@ export function jobUploadRoutes(ctx: Context): Route[] {
         if (!received.complete || received.sha256 === null) return received;
         const { sha256, received: sizeBytes } = received;
         const checkpoint = { attempt, name, size_bytes: sizeBytes, sha256 };
-        if (!(await recordCheckpoint(ctx.pool, jobId, checkpoint))) {
-          throw staleLease(jobId, attempt, call.query.worker_id);
+        if (!(await recordCheckpoint(ctx.pool, lease, checkpoint))) {
+          await requireLease(ctx, call);
+          return received;
         }
         const previous = lease.checkpoint?.name ?? name;
         if (previous !== name) await ctx.store.remove(`${prefix}${previous}`);

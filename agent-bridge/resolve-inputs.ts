@@ -95,7 +95,7 @@ function teacher(
   return { ...reference, withheld: true, reason, retryable: true };
 }
 
-/** A URI in Forge's own store: a file, or the folder of an artifact. */
+/** Resolves a URI in Forge's own store, of a file or of an artifact's folder. */
 async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   const { param, value, artifact } = uri;
   const key = artifact ? withStorageId(uri.key, artifact) : uri.key;

@@ -1,4 +1,4 @@
-import { forEachPage, runEach } from "../platform/concurrency/run-each";
+import { PagedWork, runEach } from "../platform/concurrency/run-each";
 import type { Queryable } from "../platform/postgres/pool";
 import { deleteOldIdempotencyKeys } from "./accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "./accounts/tenant-events";
@@ -44,13 +44,14 @@ export class Retention extends LoopComponent {
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
     const applications = (await listTenantRules(pool)).map((rule) => async () => {
-      await forEachPage<Expired>(
+      const work = new PagedWork<Expired>(
         ARTIFACTS,
         (after) => this.withKnownClock((db) => markExpiredDeleted(db, rule, after, ARTIFACTS)),
         async ({ storage_id: id, is_deleted: isDeleted }) => {
           if (isDeleted) logger.info({ storage_id: id }, "artifact expired");
         },
       );
+      await work.run();
     });
     await runEach(applications);
   }

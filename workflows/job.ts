@@ -1,8 +1,20 @@
-import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  continueAsNew,
+  log,
+  proxyActivities,
+} from "@temporalio/workflow";
 import type { Activities } from "../activities";
 import { willRetry } from "../core/jobs/retry";
 import { type AttemptEnd, errorCodeOf } from "../core/jobs/states";
-import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/jobs/workflow";
+import {
+  type AttemptReport,
+  DATABASE_BEHIND,
+  type JobEnd,
+  type JobWorkflowInput,
+} from "../core/jobs/workflow";
 import { attemptActivityId } from "../core/workflow-ids";
 import {
   localActivities,
@@ -49,12 +61,40 @@ export async function submittedJobWorkflow(input: JobWorkflowInput): Promise<Job
 type AwaitAttempt = (job: AttemptInput) => Promise<AttemptReport>;
 
 async function runJob(input: JobWorkflowInput, awaitReport: AwaitAttempt): Promise<JobEnd> {
-  CancellationScope.current().cancelRequested.catch(() => forwardCancel(input));
-  const end = await CancellationScope.nonCancellable(() => runAttempts(input, awaitReport));
+  let forwarded = Promise.resolve();
+  CancellationScope.current().cancelRequested.catch(() => {
+    forwarded = forwardCancel(input);
+  });
+  const end = await CancellationScope.nonCancellable(async () => {
+    try {
+      return await runAttempts(input, awaitReport);
+    } catch (error) {
+      if (!isDatabaseBehind(error)) throw error;
+      await forwarded;
+      return await startOver(input);
+    }
+  });
   if (end.status === "failed") {
     throw ApplicationFailure.nonRetryable(`job failed: ${end.code}`, end.code);
   }
   return end;
+}
+
+const isDatabaseBehind = (error: unknown): boolean =>
+  error instanceof ActivityFailure &&
+  error.cause instanceof ApplicationFailure &&
+  error.cause.type === DATABASE_BEHIND;
+
+/**
+ * Continues with what the database has now, in a new run of this workflow. If it failed instead, it could stay failed
+ * although a late activity completes the job. Its row is not inserted again: if that is lost, too, the new run fails.
+ */
+async function startOver({ jobId, maxAttempts, requestId }: JobWorkflowInput): Promise<never> {
+  log.warn("the database has lost a change; starting over", {
+    job_id: jobId,
+    request_id: requestId,
+  });
+  return await continueAsNew<typeof jobWorkflow>({ jobId, maxAttempts, requestId });
 }
 
 async function forwardCancel({ jobId, requestId }: JobWorkflowInput): Promise<void> {
@@ -109,7 +149,10 @@ async function readFirstAttempt(job: AttemptInput): Promise<AttemptReport> {
 
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
 
-/** The final writes: first as a local activity, then as a regular one with unlimited retries. */
+/**
+ * Completes the job: first in a local activity, then in a longRunning one, because it may take hours
+ * to measure the output.
+ */
 async function finish(job: AttemptInput): Promise<JobEnd> {
   // Undefined in histories of earlier releases.
   let end: JobEnd | undefined;

@@ -21,7 +21,7 @@ import {
   type NewRecord,
 } from "../../services/billing/billing-records";
 import { findRows } from "../../services/billing/estimate-job";
-import { requireRecord, writeRecordFile } from "../../services/billing/record-file";
+import { requireRecord, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import type { AttemptInput } from "../context";
 
@@ -97,7 +97,7 @@ export async function draftFailedBill(
 export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
   const write = await draftFailedBill(ctx, jobId);
   const record = await write?.(ctx.pool);
-  if (record) await writeRecordFile(ctx, record);
+  if (record) await syncRecordFile(ctx, record);
 }
 
 export async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {

@@ -10,12 +10,8 @@ import {
 import { isFinal } from "../../core/jobs/states";
 import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceStoppedManifest } from "../../services/artifacts/artifacts";
-import { syncManifestFile } from "../../services/artifacts/manifest-file";
-import {
-  checkRecordFile,
-  requireRecord,
-  writeRecordFile,
-} from "../../services/billing/record-file";
+import { checkManifestFile } from "../../services/artifacts/manifest-file";
+import { requireRecord, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
   type DeploymentRow,
@@ -49,13 +45,9 @@ export function createDeploymentActivities(ctx: Context) {
       }
       if (deployment.status === "active") return await placeDeployment(ctx, deploymentId);
       // The stop has closed the bill: replace the file of the open one.
-      await writeRecordFile(ctx, await requireRecord(ctx, deployment.job_id));
+      await syncRecordFile(ctx, deployment);
       const isOver = await markStopped(ctx.pool, deploymentId);
-      if (!isOver) {
-        // Servers are left, or this process paused, and the database lost the stop whose bill it wrote.
-        await checkRecordFile(ctx, deployment);
-        return { isOver };
-      }
+      if (!isOver) return { isOver };
       await writeStoppedManifest(ctx, deployment);
       ctx.logger.info({ deployment_id: deploymentId }, "deployment stopped");
       return { isOver };
@@ -94,6 +86,7 @@ async function writeStoppedManifest(
   if (isDeepStrictEqual(stopped, manifest)) return;
   const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
   await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
-  const isReplaced = await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
-  if (!isReplaced) await syncManifestFile(ctx, deploymentId, folder);
+  await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
+  // A process that paused, or the one that completed the job, may have written an older manifest.
+  await checkManifestFile(ctx, deploymentId, folder);
 }

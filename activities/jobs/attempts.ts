@@ -6,7 +6,7 @@ import { type AttemptReport, type JobEnd, jobEndOf } from "../../core/jobs/workf
 import { newId } from "../../platform/ids";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
+import { syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
   attemptEndOf,
@@ -20,7 +20,7 @@ import { isUnbilled } from "../../services/jobs/compared-jobs";
 import { failJob, lockJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
 import { billFailedJob, draftFailedBill } from "../billing/billing";
-import { type AttemptInput, activityLogger, gone, requireJob } from "../context";
+import { type AttemptInput, activityLogger, databaseBehind, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";
 
 export function createAttemptActivities(ctx: Context) {
@@ -37,7 +37,7 @@ export function createAttemptActivities(ctx: Context) {
       if (jobEnd.status === "failed") await billFailedJob(ctx, input.jobId);
       return jobEnd;
     }
-    if (!row.attempt_exists) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
+    if (!row.attempt_exists) throw databaseBehind(`attempt ${input.attempt} of ${input.jobId}`);
     return null;
   }
 
@@ -73,7 +73,7 @@ export function createAttemptActivities(ctx: Context) {
       const before = await findAttempt(ctx.pool, input.jobId, input.attempt - 1);
       const end = before && attemptEndOf(before);
       if (end && !isRetryable(end) && !isFinal(job.status)) {
-        throw gone(`the retryable end of attempt ${input.attempt - 1} of ${input.jobId}`);
+        throw databaseBehind(`the retryable end of attempt ${input.attempt - 1} of ${input.jobId}`);
       }
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
@@ -96,8 +96,7 @@ export function createAttemptActivities(ctx: Context) {
      * bill if the operator configured one, or else with its unbilled hours. Idempotent.
      *
      * The database decides whether and how the job fails: it may have lost the end that the workflow
-     * knows, and the worker may have reported another one since. Then the workflow fails, and the
-     * next one reads the attempts again.
+     * knows, and the worker may have reported another one since. Then the workflow starts over.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       const { jobId, attempt } = input;
@@ -107,7 +106,7 @@ export function createAttemptActivities(ctx: Context) {
         const failed = code !== undefined && (await failJob(db, jobId, attempt, code));
         const job = await requireJob(db, jobId);
         const end = jobEndOf(job.status, job.error_code);
-        if (!end) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+        if (!end) throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
         // An attempt ended after the bill was drafted.
         if (!bill && (await isUnbilled(db, jobId))) {
           throw new Error(`the attempts of ${jobId} have changed`);
@@ -117,8 +116,7 @@ export function createAttemptActivities(ctx: Context) {
         const record = end.status === "failed" ? await bill?.(db) : undefined;
         return { failed, job, end, record };
       });
-      if (done.record) await writeRecordFile(ctx, done.record);
-      else if (done.end.status === "completed") await syncRecordFile(ctx, done.job);
+      if (done.record || done.end.status === "completed") await syncRecordFile(ctx, done.job);
       if (done.failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
       return done.end;
     },

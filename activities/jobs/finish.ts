@@ -7,7 +7,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { putJson } from "../../platform/store/object-store";
 import { measureArtifact } from "../../platform/tables/stored-table";
 import { syncManifestFile } from "../../services/artifacts/manifest-file";
-import { syncRecordFile, writeRecordFile } from "../../services/billing/record-file";
+import { putRecordFile, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import { findAttemptState } from "../../services/jobs/attempts";
 import {
@@ -22,7 +22,7 @@ import { billFailedJob, billJob, requireBillable, sizeOf } from "../billing/bill
 import {
   type AttemptInput,
   activityLogger,
-  gone,
+  databaseBehind,
   notYet,
   requireJob,
   withHeartbeats,
@@ -76,7 +76,7 @@ export async function finishCompleted(
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
   const stored = Promise.all([
     putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-    writeRecordFile(ctx, bill),
+    putRecordFile(ctx, bill),
   ]);
   await metrics.finishing("store", stored);
   const { artifact_id, storage_id: storageId } = facts;
@@ -123,10 +123,10 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   // Outcomes are committed before workflows are notified, so the database has lost this one.
   if (!deploymentId || state?.outcome !== "completed") {
-    throw gone(`the end of attempt ${attempt} of ${jobId}`);
+    throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
-  await writeRecordFile(ctx, record);
+  await putRecordFile(ctx, record);
   const made = { jobId, attempt, version: record.version, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);

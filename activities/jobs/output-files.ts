@@ -10,7 +10,7 @@ import type { CompletionFacts } from "../../services/jobs/completion";
 
 /**
  * Moves uploads from the folder of the attempt's generated id to that of the id that the worker
- * chose. Does nothing if `from` and `to` are equal: they are if another tenant owns the chosen id.
+ * chose. Does nothing if `from` equals `to`, for example because another tenant owns the chosen id.
  * Idempotent: skips files that were moved before.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {

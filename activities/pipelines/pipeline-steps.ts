@@ -34,7 +34,7 @@ import { gone } from "../context";
 import { mayGoOnTo } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
-import { StepFault } from "./step-submission";
+import { StepFault } from "./step-fault";
 
 const SUPERSEDED: BegunStep = { how: "ended", end: "superseded" };
 
@@ -164,7 +164,8 @@ async function insertOnce(
   const pipeline = known && (await lockPipeline(db, known.pipeline_id, null));
   // Read under the lock: while this process waited or paused, the pipeline may have been cancelled and resumed.
   const step = pipeline && (await findStepOfJob(db, jobId));
-  if (!step?.submission || !pipeline || pipeline.cancel_requested_at !== null) return false;
+  if (step?.status !== "running" || !step.submission) return false;
+  if (!pipeline || pipeline.cancel_requested_at !== null) return false;
   const job = newJob(ctx, {
     type: step.job_type,
     submission: step.submission,

@@ -20,7 +20,9 @@ import { costsOfPipelines, type PipelineRow } from "../../services/pipelines/pip
 import type { Beginning } from "../../services/pipelines/step-changes";
 import { findReusableJob, readHistory } from "../../services/pipelines/step-history";
 import { notYet } from "../context";
-import { chooseStep, findReuseKey, resolveSubmission, StepFault } from "./step-submission";
+import { chooseStep } from "./choose-step";
+import { StepFault } from "./step-fault";
+import { findReuseKey, resolveSubmission } from "./step-submission";
 
 /** Maximum total size of the submissions of a pipeline's steps, in bytes. */
 const MAX_SUBMISSIONS_BYTES = 16 * 1024 * 1024;

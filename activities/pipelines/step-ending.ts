@@ -3,7 +3,7 @@ import type { StepRow, StepWork } from "../../services/pipelines/pipeline-steps"
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
-import { factsOf } from "./step-submission";
+import { factsOf } from "./choose-step";
 
 /** How a step ended, by its job's status and gate. @throws notYet while the job has not ended. */
 export function endingOf(

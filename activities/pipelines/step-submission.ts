@@ -4,63 +4,14 @@ import { sourceIdsOf } from "../../core/artifacts/references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";
-import {
-  evaluateCondition,
-  explain,
-  type GateFacts,
-  measure,
-  valueAt,
-} from "../../core/pipelines/gate";
+import { valueAt } from "../../core/pipelines/gate";
 import type { StepReference } from "../../core/pipelines/references";
 import { isReusable, workOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findOwnArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
 import type { StepRow, StepView, StepWork } from "../../services/pipelines/pipeline-steps";
-
-/** The step can never succeed, so it fails without retry, with this message. */
-export class StepFault extends Error {
-  override readonly name = "StepFault";
-  constructor(
-    readonly code: "step_invalid" | "budget_exhausted" | "nothing_to_choose",
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
-  result: result ?? {},
-  scores: result?.scores,
-  quality: result?.quality,
-  metrics,
-});
-
-/** The best candidate of a step's choice; null: no choice. @throws StepFault if none qualifies. */
-export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
-  if (!choose) return null;
-  const { from, by, order, where } = choose;
-  const rejected: string[] = [];
-  let best: StepView["chosen"] = null;
-  for (const name of from) {
-    const candidate = needed.find((each) => each.name === name);
-    if (candidate?.status !== "completed") {
-      rejected.push(`${name} is ${candidate?.status ?? "missing"}`);
-      continue;
-    }
-    const facts = factsOf(candidate);
-    const verdict = where === undefined ? undefined : evaluateCondition(where, facts);
-    const value = measure(by, facts);
-    if (where !== undefined && verdict && !verdict.passed) {
-      rejected.push(`${name}: ${explain(where, verdict)}`);
-    } else if (value === undefined) rejected.push(`${name} has no number ${by}`);
-    else if (!best || (order === "highest" ? value > best.value : value < best.value)) {
-      best = { step: name, by, value };
-    }
-  }
-  if (best) return best;
-  throw new StepFault("nothing_to_choose", `no step can be chosen: ${rejected.join("; ")}`);
-}
+import { StepFault } from "./step-fault";
 
 /** Resolves the step's references and validates it again: the values are known only now. */
 export function resolveSubmission(

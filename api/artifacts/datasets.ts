@@ -19,6 +19,7 @@ import { quotaExceeded } from "../../services/accounts/quota-exceeded";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import {
   deleteAbandonedUpload,
+  isUnregistered,
   registerDataset,
   reserveDataset,
 } from "../../services/artifacts/dataset-uploads";
@@ -92,8 +93,8 @@ export function datasetRoute(ctx: Context): Route {
         });
         return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
       } finally {
-        // Does nothing if the dataset was registered.
-        await deleteAbandonedUpload(ctx.pool, artifactId).catch(() => undefined);
+        // If this fails, the sweeper removes the upload.
+        await removeUnregistered(ctx, artifactId, prefix).catch(() => undefined);
       }
     },
   });
@@ -115,7 +116,17 @@ interface NewDataset {
   file: IngestedFile;
 }
 
-/** Writes the manifest, then the registry entry. An idempotent retry removes file and manifest. */
+/**
+ * Removes the files of an upload that failed or repeats an earlier one. The database decides, because a registration
+ * may be committed although its answer was lost.
+ */
+async function removeUnregistered(ctx: Context, storageId: string, prefix: string): Promise<void> {
+  if (!(await isUnregistered(ctx.pool, storageId))) return;
+  await ctx.store.removeAll(prefix);
+  await deleteAbandonedUpload(ctx.pool, storageId);
+}
+
+/** Writes the manifest, then the registry entry. */
 async function register(
   ctx: Context,
   call: AnyCall,
@@ -124,27 +135,20 @@ async function register(
   const { userId, keyName: createdBy } = call.principal;
   const createdAt = await readClock(ctx.pool);
   const manifest = buildUploadManifest({ artifactId, userId, createdBy, createdAt, name, file });
-  const keys = [`${prefix}${file.path}`, `${prefix}${MANIFEST_FILE}`] as const;
-  let isRegistered = false;
-  try {
-    await putJson(ctx.store, keys[1], manifest);
-    const { answer, isNew } = await createOnce(ctx, call, {
-      content: { name, sha256: file.sha256 },
-      async create(db) {
-        const { sizeBytes } = file;
-        const row = await registerDataset(db, { storageId: artifactId, name, sizeBytes, manifest });
-        return {
-          ...presentArtifact(row),
-          dataset_id: artifactId,
-          dataset_uri: storeUri(keys[0]),
-          num_rows: file.numRows,
-          schema: { columns: file.columns },
-        };
-      },
-    });
-    isRegistered = isNew;
-    return answer;
-  } finally {
-    if (!isRegistered) await Promise.all(keys.map((key) => ctx.store.remove(key)));
-  }
+  await putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest);
+  const { answer } = await createOnce(ctx, call, {
+    content: { name, sha256: file.sha256 },
+    async create(db) {
+      const { sizeBytes } = file;
+      const row = await registerDataset(db, { storageId: artifactId, name, sizeBytes, manifest });
+      return {
+        ...presentArtifact(row),
+        dataset_id: artifactId,
+        dataset_uri: storeUri(`${prefix}${file.path}`),
+        num_rows: file.numRows,
+        schema: { columns: file.columns },
+      };
+    },
+  });
+  return answer;
 }

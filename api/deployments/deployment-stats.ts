@@ -42,7 +42,7 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
     scope: "user",
     operationId: "getDeploymentStats",
     tag: "Deployments",
-    summary: "Read a deployment's request statistics of the last day",
+    summary: "Read a deployment's request statistics",
     description:
       "Requests to the deployment's stable address, counted by the minute and kept for 24 hours. Requests that " +
       "another server process forwarded appear after some seconds. Tokens are read from `usage` in OpenAI's " +

@@ -10,7 +10,7 @@ export interface DeploymentMonth {
   month: string;
   portions: Portion[];
   card: RateCard;
-  /** The month's share of the bill, written or not. */
+  /** The month's share of the bill, also if its line is not in the database yet. */
   share: Decimal;
   /** Age in days at the start of the month; null if it started later. */
   daysBefore: number | null;

@@ -43,7 +43,7 @@ type GpuHourPrices = { default: string } & Record<string, string>;
 
 interface CardName {
   name: string;
-  /** Absent on old pinned cards: version 1. */
+  /** Absent on old pinned cards, which are version 1. */
   version?: number;
 }
 

@@ -5,6 +5,12 @@ export const JOB_WORKFLOW = "jobWorkflow";
 /** For a job committed before its workflow starts: its first attempt may have ended already. */
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
+/**
+ * Type of an activity's failure: the database has lost a change that the workflow knows of, for example the end of an
+ * attempt. The workflow starts over from the rows.
+ */
+export const DATABASE_BEHIND = "database-behind";
+
 /** Search attributes of a job's workflow. Set at its start, never changed. */
 export const SEARCH_ATTRIBUTES = { jobType: "ForgeJobType", userId: "ForgeUserId" } as const;
 

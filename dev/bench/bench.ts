@@ -31,7 +31,8 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
  */
 const SHORT = {
   jobs: 60,
-  // Enough to keep fifty in flight. With fewer, the ratio would compare latencies.
+  // Enough to keep fifty in flight. With fewer, the ratio to bare Temporal would compare latency
+  // instead of throughput.
   workflows: 180,
   rounds: 3,
   slack: 1.5,

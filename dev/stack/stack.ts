@@ -81,7 +81,10 @@ export class Stack {
     this.secrets = loadSecrets(this.home);
   }
 
-  /** @throws Error if a host runs the server: it can't be killed, frozen or replaced separately. */
+  /**
+   * @throws Error if the server shares a process with others (dev/test/server-host.ts): then it can't be killed, frozen
+   *   or replaced separately.
+   */
   get server(): ManagedProcess | undefined {
     if (this.given.host) throw new Error("the forge-server shares its process with others");
     return this.ownServer;
@@ -209,9 +212,12 @@ export class Stack {
   }
 
   /** Starts another process of a role, as in production. Returns its address. */
-  async startAnotherServer(role: "api" | "worker" = "api"): Promise<string> {
+  async startAnotherServer(
+    role: "api" | "worker" = "api",
+    more: Record<string, string> = {},
+  ): Promise<string> {
     const name = `${role === "api" ? "forge-server" : "temporal-worker"}-${this.otherServers.length + 2}`;
-    return await this.runServer(name, 0, role, (server) => this.otherServers.push(server));
+    return await this.runServer(name, 0, role, (server) => this.otherServers.push(server), more);
   }
 
   private async runServer(

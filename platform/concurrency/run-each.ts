@@ -9,26 +9,36 @@ export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> 
 }
 
 /**
- * Runs `work` for each item of a paginated list, several at once. Failures are thrown at the end.
- * Stops after a page on which every item failed: a shared dependency is probably unavailable.
- *
- * @param size items of a page. A page with fewer items is the last one.
- * @param list returns the page after an item.
+ * Runs `work` for each item of a paginated list, several at once. Stops after a page on which every item failed: a
+ * shared dependency is probably unavailable. The next run goes on after that page, so that items that always fail do
+ * not block the others. A run that reaches the end is followed by one from the beginning.
  */
-export async function forEachPage<T>(
-  size: number,
-  list: (after: T | undefined) => Promise<T[]>,
-  work: (item: T) => Promise<unknown>,
-): Promise<void> {
-  const failures: unknown[] = [];
-  for (let after: T | undefined; ; ) {
-    const page = await list(after);
-    const failed = await failuresOf(page, work);
-    failures.push(...failed);
-    after = page.at(-1);
-    if (page.length < size || failed.length === page.length) break;
+export class PagedWork<T> {
+  private after: T | undefined;
+
+  /**
+   * @param size items of a page. A page with fewer items is the last one.
+   * @param list returns the page after an item; the first page for undefined.
+   */
+  constructor(
+    private readonly size: number,
+    private readonly list: (after: T | undefined) => Promise<T[]>,
+    private readonly work: (item: T) => Promise<unknown>,
+  ) {}
+
+  /** Failures are thrown at the end. */
+  async run(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let isDown = false; !isDown; ) {
+      const page = await this.list(this.after);
+      const failed = await failuresOf(page, this.work);
+      failures.push(...failed);
+      this.after = page.length < this.size ? undefined : page.at(-1);
+      if (this.after === undefined) break;
+      isDown = failed.length === page.length;
+    }
+    throwAll(failures);
   }
-  throwAll(failures);
 }
 
 async function failuresOf<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<unknown[]> {

@@ -87,8 +87,8 @@ export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
 }
 
-/** Records that a process saw no unrecorded step between two times (steadyMs). */
-export async function saveLook(
+/** Records that this process watched the clock between two times (steadyMs): every step of it is recorded. */
+export async function saveClockCheck(
   db: Queryable,
   processId: string,
   sinceMs: number,
@@ -103,7 +103,7 @@ export async function saveLook(
 }
 
 /** Whether another process has watched the clock during this whole interval (steadyMs). */
-export async function hasOtherRunOn(
+export async function didOtherProcessWatch(
   db: Queryable,
   processId: string,
   fromMs: number,
@@ -118,7 +118,7 @@ export async function hasOtherRunOn(
 }
 
 /** The latest time at which any process has checked the clock (steadyMs). */
-export async function findLastLook(db: Queryable): Promise<number | undefined> {
+export async function findLastClockCheck(db: Queryable): Promise<number | undefined> {
   const row = await maybeOne<{ last: number | null }>(
     db,
     "select max(until_ms) as last from clock_looks",

@@ -30,6 +30,7 @@ const MARK = ".forge-store";
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
+  /** The content survives a power loss, but the file's name may not: Forge can write these files again. */
   async put(key: string, body: Buffer): Promise<void> {
     await this.write(key, (file) => file.writeFile(body));
   }
@@ -44,6 +45,7 @@ export class LocalStore implements ObjectStore {
         await writeWhole(file, chunk);
       }
     });
+    await this.syncFolders(this.pathOf(key));
     return { sizeBytes, sha256: hash.digest("hex") };
   }
 
@@ -77,6 +79,7 @@ export class LocalStore implements ObjectStore {
       }
       await mkdir(dirname(target), { recursive: true });
       await rename(source, target);
+      await this.syncFolders(target);
       return true;
     } catch (error) {
       if (IN_THE_WAY.some((code) => isErrno(error, code))) return false;
@@ -171,6 +174,21 @@ export class LocalStore implements ObjectStore {
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** Makes the names of a file and of the folders above it survive a power loss. */
+  private async syncFolders(path: string): Promise<void> {
+    for (let folder = dirname(path); folder.startsWith(this.root); folder = dirname(folder)) {
+      const handle = await open(folder, "r");
+      try {
+        await handle.sync();
+      } catch (error) {
+        // Some network file systems don't offer this.
+        if (!isErrno(error, "EINVAL")) throw error;
+      } finally {
+        await handle.close();
+      }
     }
   }
 

@@ -87,7 +87,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Error codes of a file system that is full, gone, or not writable. */
+/** Error codes of a file system that is full, gone or not writable, and of too many open files. */
 const UNAVAILABLE = new Set([
   "ENOSPC",
   "EDQUOT",

@@ -41,7 +41,7 @@ export class ReadingLimit {
     return this.passedMs >= MOST_STARVED * this.timeoutMs ? "starved" : undefined;
   }
 
-  /** How long the reader has run, while this process ran too. */
+  /** The reader's running time in ms. Excludes time in which this process was suspended. */
   readMs(): number {
     const nowMs = this.nowMs();
     this.passedMs += Math.min(nowMs - this.lastMs, LONGEST_GAP_MS);

@@ -67,7 +67,7 @@ export class AdmissionControl {
     const length = Number(request.headers["content-length"] ?? 0);
     if (stream) this.spend(request.principal, length / STREAMED_BYTES_OF_A_REQUEST);
     if (isLimited) await this.limiter.admit(userId, reply);
-    // Shared workers serve all tenants, so they don't wait for the share of their owner.
+    // Requests of shared workers don't count against their owner's share: they serve all tenants.
     const mayWait = isLimited || (!sharesWorkers && (fairShare || isLarge(request)));
     if (mayWait) await this.enter(request.principal, fairShare ? operationId : "");
     else this.spend(request.principal, 1);

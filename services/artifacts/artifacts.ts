@@ -176,24 +176,23 @@ export async function findDeploymentManifest(
 }
 
 /**
- * Replaces the manifest of a stopped deployment that is not deleted.
- *
- * @returns false if its bill is another one than the manifest's, or is still open: the database lost the stop.
+ * Replaces the manifest of a stopped deployment that is not deleted. Does nothing if its bill is another one than the
+ * manifest's, or is still open: the database lost the stop.
  */
 export async function replaceStoppedManifest(
   db: Queryable,
   deploymentId: string,
   manifest: DeploymentManifest,
-): Promise<boolean> {
-  const changed = await execute(
+): Promise<void> {
+  await execute(
     db,
     `update artifacts set manifest = $2
      where artifact_id = $1 and deleted_at is null and exists (
        select from deployments d join billing_records b using (job_id)
-       where d.deployment_id = $1 and d.status = 'stopped' and b.total_cost_usd = $3)`,
-    [deploymentId, manifest, manifest.cost_estimate_usd],
+       where d.deployment_id = $1 and d.status = 'stopped' and b.total_cost_usd = $3
+         and (b.metrics->>'deployment_lifetime_days')::numeric = $4)`,
+    [deploymentId, manifest, manifest.cost_estimate_usd, manifest.metrics.deployment_lifetime_days],
   );
-  return changed === 1;
 }
 
 /** Those of the given ids that are this tenant's artifacts, deleted ones included, in the given order. */

@@ -1,7 +1,7 @@
 import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
-import { forEachPage, runEach } from "../../platform/concurrency/run-each";
+import { PagedWork, runEach } from "../../platform/concurrency/run-each";
 import { checkRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
 import { listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
@@ -28,36 +28,42 @@ export class Sweeper extends LoopComponent {
 
   protected async run(): Promise<void> {
     await runEach([
-      () => this.removeDeleted(),
-      () => this.removeOrphanedFiles(),
-      () => this.removeAbandoned(),
+      () => this.deletedArtifacts.run(),
+      () => this.orphanedFiles.run(),
+      () => this.abandonedUploads.run(),
     ]);
   }
 
-  private async removeDeleted(): Promise<void> {
-    const { pool, store, config } = this.ctx;
-    await forEachPage<DeletedArtifact>(
-      BATCH,
-      (after) => listDeletedArtifacts(pool, config.sweep.afterS, after, BATCH),
-      async ({ storage_id: id, kind }) => {
-        await store.removeAll(prefixOfKind(kind, id));
-        await markBytesRemoved(pool, id);
-      },
-    );
-  }
+  private readonly deletedArtifacts = new PagedWork<DeletedArtifact>(
+    BATCH,
+    (after) => listDeletedArtifacts(this.ctx.pool, this.ctx.config.sweep.afterS, after, BATCH),
+    async ({ storage_id: id, kind }) => {
+      await this.ctx.store.removeAll(prefixOfKind(kind, id));
+      await markBytesRemoved(this.ctx.pool, id);
+    },
+  );
 
-  private async removeOrphanedFiles(): Promise<void> {
-    const { pool, store, config } = this.ctx;
-    await forEachPage<SweepableJob>(
-      BATCH,
-      (after) => listJobsToSweep(pool, config.sweep.afterS, after, BATCH),
-      async (job) => {
-        for (const prefix of orphanedPrefixesOf(job)) await store.removeAll(prefix);
-        await this.checkFiles(job);
-        await markSwept(pool, job.job_id);
-      },
-    );
-  }
+  private readonly orphanedFiles = new PagedWork<SweepableJob>(
+    BATCH,
+    (after) => listJobsToSweep(this.ctx.pool, this.ctx.config.sweep.afterS, after, BATCH),
+    async (job) => {
+      for (const prefix of orphanedPrefixesOf(job)) await this.ctx.store.removeAll(prefix);
+      await this.checkFiles(job);
+      await markSwept(this.ctx.pool, job.job_id);
+    },
+  );
+
+  private readonly abandonedUploads = new PagedWork<AbandonedUpload>(
+    BATCH,
+    (after) =>
+      this.ctx.clockWatch.transaction((db) => listAbandonedUploads(db, after, BATCH), {
+        requireKnownClock: true,
+      }),
+    async ({ storage_id: id, kind }) => {
+      await this.ctx.store.removeAll(prefixOfKind(kind, id));
+      await deleteAbandonedUpload(this.ctx.pool, id);
+    },
+  );
 
   /** A process that paused in the job's last writes may have written an old file later, and then ended. */
   private async checkFiles(job: SweepableJob): Promise<void> {
@@ -66,21 +72,6 @@ export class Sweeper extends LoopComponent {
     // Not for deployments: a stop writes the manifest's file before its row, so they may differ for a moment.
     if (id === null || type === DEPLOYMENT_TYPE) return;
     await checkManifestFile(this.ctx, id, artifactPrefix(type, id));
-  }
-
-  private async removeAbandoned(): Promise<void> {
-    const { pool, store, clockWatch } = this.ctx;
-    await forEachPage<AbandonedUpload>(
-      BATCH,
-      (after) =>
-        clockWatch.transaction((db) => listAbandonedUploads(db, after, BATCH), {
-          requireKnownClock: true,
-        }),
-      async ({ storage_id: id, kind }) => {
-        await store.removeAll(prefixOfKind(kind, id));
-        await deleteAbandonedUpload(pool, id);
-      },
-    );
   }
 }
 

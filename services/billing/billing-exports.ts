@@ -50,14 +50,17 @@ export async function reopenLines(db: Queryable, limit: number) {
 }
 
 /** Marks a line exported. Accepted from any claimer, even after its lease has expired. */
-export async function markExported(db: Queryable, lineId: string): Promise<boolean> {
-  const marked = await execute(
+export async function markExported(
+  db: Queryable,
+  lineId: string,
+  warning: string | null,
+): Promise<void> {
+  await execute(
     db,
-    `update billing_lines set exported_at = now(), export_error = null
+    `update billing_lines set exported_at = now(), export_error = $2
      where line_id = $1 and exported_at is null`,
-    [lineId],
+    [lineId, warning],
   );
-  return marked === 1;
 }
 
 /** Records a failed delivery. Returns false, and changes nothing, if the line was exported or claimed again. */

@@ -35,8 +35,8 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
 }
 
 /**
- * Writes a tenant's storage line of a month once, after the month is closed. Call only while it is known whether the
- * clock was set.
+ * Writes a tenant's storage line of a month once, after the month is closed. Call in a transaction with
+ * `requireKnownClock` (ClockWatch), because a clock that was set could close a month too early.
  *
  * @param month its first day.
  * @param card the one in force at the month's end.

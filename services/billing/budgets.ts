@@ -38,16 +38,17 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs that are not billed yet, and of jobs that a pipeline is about to insert. A
- * job submitted before the budget existed counts with the median cost of the type's last 50 jobs.
+ * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. A job whose bill is
+ * written counts with that: its line follows when it completes, which may be much later if the store is full. A job
+ * submitted before the budget existed counts with the median cost of the type's last 50 jobs.
  */
 export async function sumExpected(db: Queryable, userId: string): Promise<number> {
   const row = await maybeOne<{ expected: number }>(
     db,
     `with unfinished as materialized (
-       select j.job_id, j.job_type, j.expected_cost_usd from jobs j
+       select j.job_id, j.job_type, coalesce(b.total_cost_usd, j.expected_cost_usd) as expected_cost_usd
+       from jobs j left join billing_records b on b.job_id = j.job_id and b.state = 'final'
        where j.user_id = $1 and j.status not in ('completed', 'failed') and j.deployment_id is null
-         and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'final')
        union all
        select s.job_id, s.job_type, s.expected_cost_usd
        from pipelines p join pipeline_steps s using (pipeline_id)

@@ -107,7 +107,10 @@ export class LineTopic implements Topic<Lane, never> {
     const delivery = await this.exporter.deliver(line);
     this.noteAnswer(delivery);
     if (delivery.taken) {
-      await markExported(pool, line.line_id);
+      const { warning = null } = delivery;
+      await markExported(pool, line.line_id, warning);
+      if (warning !== null)
+        this.ctx.logger.warn({ line_id: line.line_id, warning }, "line exported");
       return;
     }
     if (delivery.again !== "soon") refused.push(delivery);

@@ -11,39 +11,32 @@ type RecordKey = Pick<BillingRow, "job_id" | "user_id">;
 
 /**
  * Writes the record as a file to the object store. Idempotent: the file is rendered from the row.
- * Reads the row again after each write, because a process that was suspended in between may have
- * overwritten a newer state. A final record changes only if an operator withdraws it before its job
- * completes; finishJob then removes the file.
+ * The caller makes sure afterwards that the row has not changed; other callers use `syncRecordFile`.
  */
-export async function writeRecordFile(place: Place, record: BillingRow): Promise<void> {
-  const key = billingRecordKey(record.user_id, record.job_id);
-  for (let now = record; ; ) {
-    const content = presentBillingRecord(now);
-    await putJson(place.store, key, content);
-    if (now.state === "final") return;
-    now = await requireRecord(place, record.job_id);
-    if (isDeepStrictEqual(presentBillingRecord(now), content)) return;
-  }
-}
+export const putRecordFile = (place: Place, record: BillingRow): Promise<void> =>
+  putJson(
+    place.store,
+    billingRecordKey(record.user_id, record.job_id),
+    presentBillingRecord(record),
+  );
 
 /**
- * Writes the file of an ended job's record, or removes it if there is none. Call if another process
- * has ended the job: this one may have written the file of a bill that the database lost, or that
- * an operator withdrew.
+ * Writes the file of a job's record, or removes it if there is none. Reads the row again after each
+ * write: this process may have been suspended in between and overwritten a newer bill, also if its
+ * record was final, because the database may have lost that.
  */
 export async function syncRecordFile(
   place: Place,
   { job_id: jobId, user_id: userId }: RecordKey,
 ): Promise<void> {
-  const write = async (): Promise<boolean> => {
+  for (let written: object | null | undefined; ; ) {
     const record = await findBillingRecord(place.pool, jobId, null);
-    if (record) await writeRecordFile(place, record);
-    return record !== undefined;
-  };
-  if (await write()) return;
-  await place.store.remove(billingRecordKey(userId, jobId));
-  // The bill may have been written meanwhile.
-  await write();
+    const content = record ? presentBillingRecord(record) : null;
+    if (isDeepStrictEqual(content, written)) return;
+    if (record) await putRecordFile(place, record);
+    else await place.store.remove(billingRecordKey(userId, jobId));
+    written = content;
+  }
 }
 
 /**

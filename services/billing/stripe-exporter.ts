@@ -77,9 +77,12 @@ export class StripeExporter implements UsageExporter {
       return await this.send(line, key);
     } catch (error) {
       const judged = judge(error, this.errors);
-      if (judged.taken) return judged;
       // The library may have retried a request whose response it did not get.
-      const mayHaveArrived = judged.mayHaveArrived || this.requests.get(key) !== 1;
+      const isRepeated = this.requests.get(key) !== 1;
+      if (judged.taken) {
+        return isRepeated || line.in_doubt_s !== null ? judged : { ...judged, warning: UNKNOWN };
+      }
+      const mayHaveArrived = judged.mayHaveArrived || isRepeated;
       return { ...judged, reason: this.redact(judged.reason), mayHaveArrived };
     } finally {
       this.requests.delete(key);
@@ -110,6 +113,10 @@ export class StripeExporter implements UsageExporter {
     return reason.replaceAll(this.settings.apiKey, "[hidden]").slice(0, MAX_REASON);
   }
 }
+
+/** The database may have been restored, and may have had another amount before. */
+const UNKNOWN =
+  "already_there: Stripe had this line before it was sent; compare the amounts in Stripe and here";
 
 /** Errors of connections over which nothing was sent. */
 const NOT_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];

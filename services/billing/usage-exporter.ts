@@ -28,7 +28,13 @@ export interface DueLine extends ExportedLine {
   in_doubt_s: number | null;
 }
 
-export type Delivery = { taken: true } | NotDelivered;
+export type Delivery = Delivered | NotDelivered;
+
+interface Delivered {
+  taken: true;
+  /** What an operator should check: a stable code, a colon, and a message. */
+  warning?: string;
+}
 
 export interface NotDelivered {
   taken: false;

@@ -16,12 +16,12 @@ import { Coalesced } from "../../platform/concurrency/coalesce";
 import type { Logger } from "../../platform/logger";
 import {
   deleteLooksOutside,
-  findLastLook,
-  hasOtherRunOn,
+  didOtherProcessWatch,
+  findLastClockCheck,
   lockSteps,
   READ_TRANSACTION_MS,
   readClockAndSteps,
-  saveLook,
+  saveClockCheck,
 } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type TransactionOptions, transaction } from "../../platform/postgres/transaction";
@@ -174,14 +174,14 @@ export class ClockWatch {
     }
     this.accounted = before ? nextBaseline(before, now) : now;
     this.lastRunningMs = now.runningMs;
-    await saveLook(this.pool, this.processId, this.sinceMs, nowMs);
+    await saveClockCheck(this.pool, this.processId, this.sinceMs, nowMs);
   }
 
   /** Runs at the first check. Processes that start at the same time wait for the lock and see the recorded step. */
   private async recordStepBackWhileDown(): Promise<ClockReading | undefined> {
     const nowMs = this.runningMs();
     return await this.record(nowMs, nowMs, async (db, now) => {
-      const lastMs = await findLastLook(db);
+      const lastMs = await findLastClockCheck(db);
       return lastMs === undefined ? 0 : stepBackSince(lastMs, now);
     });
   }
@@ -242,7 +242,7 @@ export class ClockWatch {
   ): Promise<boolean> {
     if (byMs < 0) return false;
     const [fromMs, toMs] = [steadyMs(before) + PRECISE_MS, steadyMs(now) - byMs / 2];
-    return await hasOtherRunOn(db, this.processId, fromMs, toMs);
+    return await didOtherProcessWatch(db, this.processId, fromMs, toMs);
   }
 
   private async read(db: Queryable): Promise<ClockReading | undefined> {

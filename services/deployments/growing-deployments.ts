@@ -1,5 +1,5 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { IDLE, needsOf, SOME_KINDS } from "../fleet/matching-rules";
+import { IDLE, needsOf, SOME_KINDS } from "../fleet/eligibility-sql";
 import { fitting, kindsOf } from "../fleet/worker-kinds";
 
 /** The most deployments that one statement reads. */
@@ -30,10 +30,10 @@ growing as materialized (
   select d.deployment_id from deployments d
   where d.deployment_id in (select deployment_id from able) and d.status = 'active' and d.asked = d.told
   for no key update of d skip locked),
-asked as (
+woken as (
   update deployments d set asked = asked + 1 from growing
   where d.deployment_id = growing.deployment_id returning d.deployment_id)
-select (select coalesce(array_agg(deployment_id), '{}') from asked) as asked,
+select (select coalesce(array_agg(deployment_id), '{}') from woken) as woken_ids,
        (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
 
 /**
@@ -45,7 +45,9 @@ select (select coalesce(array_agg(deployment_id), '{}') from asked) as asked,
 export async function requestGrowth(
   db: Queryable,
   after: string,
-): Promise<{ asked: string[]; next: string }> {
-  const row = await maybeOne<{ asked: string[]; next: string | null }>(db, REQUEST_GROWTH, [after]);
-  return { asked: row?.asked ?? [], next: row?.next ?? "" };
+): Promise<{ wokenIds: string[]; next: string }> {
+  const row = await maybeOne<{ woken_ids: string[]; next: string | null }>(db, REQUEST_GROWTH, [
+    after,
+  ]);
+  return { wokenIds: row?.woken_ids ?? [], next: row?.next ?? "" };
 }

@@ -1,6 +1,6 @@
 import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { FITS, IDLE } from "../fleet/matching-rules";
+import { IDLE, MAY_RUN } from "../fleet/eligibility-sql";
 import type { JobRow } from "../jobs/jobs";
 
 /** The requirements of a job, with other workers to avoid. */
@@ -94,7 +94,7 @@ const HAS_IDLE = `exists (
            array(select worker_id from placements p where p.deployment_id = d.deployment_id
                    and p.state in ('serving', 'stopping')) as req_avoid) q
   cross join workers w
-  where j.job_id = d.job_id and ${IDLE} and ${FITS})`;
+  where j.job_id = d.job_id and ${IDLE} and ${MAY_RUN})`;
 
 export async function hasIdleWorker(db: Queryable, deploymentId: string): Promise<boolean> {
   const row = await maybeOne(

@@ -26,9 +26,9 @@ export class PlacementSweep extends LoopComponent {
     await runEach([
       async () => this.wake(await endOverdueStops(pool, config.deployments.stopGraceS)),
       async () => {
-        const { asked, next } = await requestGrowth(pool, this.growAfter);
+        const { wokenIds, next } = await requestGrowth(pool, this.growAfter);
         this.growAfter = next;
-        this.wake(asked);
+        this.wake(wokenIds);
       },
     ]);
   }

@@ -1,5 +1,5 @@
 import { JOB_TYPES } from "../../core/jobs/job-types";
-import { FITS, IDLE, needsOf, SOME_KINDS, SUITS } from "./matching-rules";
+import { ADMITS_AND_FITS, IDLE, MAY_RUN, needsOf, SOME_KINDS } from "./eligibility-sql";
 
 /** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
 const MATCHER_LOCK = 7_263_002;
@@ -47,11 +47,11 @@ export const HEADS = headsIn("groups", "heads");
 
 /** SQL: whether an idle worker of the tenant's own fits one of these `heads`. */
 export const ownFits = (heads: string): string =>
-  `exists (select from ${heads} q join workers w using (user_id) where not w.shared and ${FITS} and ${IDLE})`;
+  `exists (select from ${heads} q join workers w using (user_id) where not w.shared and ${MAY_RUN} and ${IDLE})`;
 
 /** SQL: whether an idle shared worker fits one of these `heads`. */
 export const sharedFits = (heads: string): string =>
-  `exists (select from ${heads} q cross join workers w where w.shared and ${FITS} and ${IDLE})`;
+  `exists (select from ${heads} q cross join workers w where w.shared and ${MAY_RUN} and ${IDLE})`;
 
 /** Longest time for which a pass waits for a row, in ms. Then it runs again and leaves out locked rows. */
 const LOCKED_MS = 300;
@@ -61,22 +61,22 @@ const LOCKED_MS = 300;
  * for the disk: if a crash loses an assignment, a later pass assigns the job again. Dispatching the job is a later
  * commit, which does wait.
  */
-const turnIf = (condition: string, from = ""): string => `turn as materialized (
-  select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_own
+const tryLockIf = (condition: string, from = ""): string => `matcher_lock as materialized (
+  select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_held
   from set_config('synchronous_commit', 'off', true) as commits,
        set_config('lock_timeout', '${LOCKED_MS}', true) as waits ${from})`;
 
 /** SQL: tries to take it only if own workers, and no shared ones, fit a job of these groups. Else it is null. */
-const turnIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
+const tryLockIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
 ${headsIn("queued", "asked")},
 fits as materialized (select ${ownFits("asked")} as own, ${sharedFits("asked")} as shared),
-${turnIf("own and not shared", "cross join fits")}`;
+${tryLockIf("own and not shared", "cross join fits")}`;
 
-const IS_OWN_TURN = "(select is_own from turn)";
+const HAS_MATCHER_LOCK = "(select is_held from matcher_lock)";
 
 /** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
 const headsAfter = (after: string, condition = "true"): string =>
-  `${stepThrough("groups", after, GROUPS, condition, IS_OWN_TURN)}, ${HEADS}`;
+  `${stepThrough("groups", after, GROUPS, condition, HAS_MATCHER_LOCK)}, ${HEADS}`;
 
 /** SQL: those of `groups` that have queued jobs, and what the jobs of each need. */
 export const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
@@ -109,7 +109,7 @@ interface PassSql {
   heads: string;
   /** Which workers `w` it considers. */
   ofWorker?: string;
-  turn?: string;
+  lock?: string;
   isShared?: string;
   /**
    * Whether it leaves out locked rows, and so never waits: a frozen process may hold them for half a minute. Otherwise it
@@ -147,17 +147,17 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
 const match = ({
   heads,
   ofWorker = "true",
-  turn = turnIf("true"),
+  lock = tryLockIf("true"),
   isShared = "null::bool",
   skips,
 }: PassSql): string => `
-with recursive ${turn},
+with recursive ${lock},
 idle as materialized (
   select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
-  where ${IS_OWN_TURN} and (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
+  where ${HAS_MATCHER_LOCK} and (w.shared or w.user_id in (select user_id from heads)) and ${ofWorker} and ${IDLE}),
 ${heads},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
@@ -169,9 +169,9 @@ all_kinds as (
 kinds as materialized (${SOME_KINDS}),
 fitting as materialized (
   select q.shape, q.req_avoid, w.kind, w.n
-  from heads q join kinds w on w.user_id = q.user_id where ${SUITS}
+  from heads q join kinds w on w.user_id = q.user_id where ${ADMITS_AND_FITS}
   union all
-  select q.shape, q.req_avoid, w.kind, w.n from heads q cross join kinds w where w.shared and ${SUITS}),
+  select q.shape, q.req_avoid, w.kind, w.n from heads q cross join kinds w where w.shared and ${ADMITS_AND_FITS}),
 wanted as materialized (select shape, sum(n) as n from fitting group by shape),
 queue as materialized (
   select a.*, q.shape, q.user_id
@@ -234,7 +234,7 @@ locked_attempts as materialized (
   where a.state = 'queued' order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
 locked as materialized (
   select p.* from locked_attempts p join jobs q on q.job_id = p.job_id join workers w on w.worker_id = p.worker_id
-  where ${IDLE} and ${FITS} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
+  where ${IDLE} and ${MAY_RUN} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id
   from locked p where j.job_id = p.job_id),
@@ -248,7 +248,7 @@ select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
        null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared
 from locked p cross join lateral ${FIRST_WAIT} first
 union all
-select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${IS_OWN_TURN}, ${isShared}`;
+select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${HAS_MATCHER_LOCK}, ${isShared}`;
 
 const statementsOf = (skips: boolean) => ({
   after: match({ skips, heads: headsAfter("$2::text") }),
@@ -261,8 +261,8 @@ const statementsOf = (skips: boolean) => ({
     skips,
     heads: headsAfter("$2::text", "shape < $3::text"),
     ofWorker: `w.user_id = $4 and not w.shared
-      and exists (select from heads q where q.shape = any($5::text[]) and ${FITS})`,
-    turn: turnIfOwnFit("$5::text[]"),
+      and exists (select from heads q where q.shape = any($5::text[]) and ${MAY_RUN})`,
+    lock: tryLockIfOwnFit("$5::text[]"),
     isShared: "(select shared from fits)",
   }),
 });

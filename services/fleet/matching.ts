@@ -5,7 +5,7 @@ import { isLockTimeout } from "../../platform/postgres/errors";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { requirementGroupRange } from "../accounts/quotas";
-import { FITS } from "./matching-rules";
+import { MAY_RUN } from "./eligibility-sql";
 import {
   BEGIN,
   GROUPS,
@@ -158,7 +158,7 @@ with recursive range as materialized (
 ${stepThrough("groups", "(select after from range)", GROUPS, "shape < (select before from range)")},
 ${HEADS}
 select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
-         array(select shape from heads q where ${FITS} limit ${FEW_GROUPS + 1}) end as wanted
+         array(select shape from heads q where ${MAY_RUN} limit ${FEW_GROUPS + 1}) end as wanted
 from workers w where w.worker_id = $1`;
 
 /**

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { needsOf } from "./matching-rules";
+import { needsOf } from "./eligibility-sql";
 import { BEGIN, stepThrough } from "./matching-sql";
 import { fitting, kindsOf } from "./worker-kinds";
 

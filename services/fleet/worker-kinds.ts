@@ -1,4 +1,4 @@
-import { SUITS } from "./matching-rules";
+import { ADMITS_AND_FITS } from "./eligibility-sql";
 
 /** SQL: one row per kind of workers `w`. Workers of a kind fit the same jobs. `user_id` is "" if they are shared. */
 export const kindsOf = (condition: string): string => `
@@ -12,7 +12,7 @@ export const kindsOf = (condition: string): string => `
  */
 export const fitting = (needs: string, kinds: string): string => `
   select q.* from ${needs} q join ${kinds} w on w.user_id = q.user_id
-  where ${SUITS} and not w.ids <@ q.req_avoid
+  where ${ADMITS_AND_FITS} and not w.ids <@ q.req_avoid
   union
   select q.* from ${needs} q cross join ${kinds} w
-  where w.shared and ${SUITS} and not w.ids <@ q.req_avoid`;
+  where w.shared and ${ADMITS_AND_FITS} and not w.ids <@ q.req_avoid`;

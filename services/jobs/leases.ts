@@ -79,17 +79,24 @@ export async function recordLog(
   );
 }
 
-/** Records an attempt's newest checkpoint. Returns false if the attempt has ended. */
+/**
+ * Records an attempt's newest checkpoint.
+ *
+ * @param lease as read before the upload.
+ * @returns false if the attempt has ended, or if another request has recorded a checkpoint since: that one is newer,
+ *   and its file replaced those before it.
+ */
 export async function recordCheckpoint(
   db: Queryable,
-  jobId: string,
+  lease: Pick<Lease, "job_id" | "attempt" | "checkpoint">,
   checkpoint: Checkpoint,
 ): Promise<boolean> {
   const changed = await execute(
     db,
     `update attempts set checkpoint = $3
-     where job_id = $1 and attempt = $2 and state = 'running'`,
-    [jobId, checkpoint.attempt, checkpoint],
+     where job_id = $1 and attempt = $2 and state = 'running'
+       and checkpoint is not distinct from $4::jsonb`,
+    [lease.job_id, lease.attempt, checkpoint, lease.checkpoint],
   );
   return changed === 1;
 }

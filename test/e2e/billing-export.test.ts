@@ -6,6 +6,7 @@ import { parse } from "csv-parse/sync";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
 import { BillingExporter } from "../../services/billing/billing-exporter";
 import { addLine, lineState, untilExported, untilRefused } from "../support/billing-lines";
 import { type Forge, startForge } from "../support/forge";
@@ -121,6 +122,24 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   // Both lines are checked again a day later, in case a wrong clock was the cause.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
+});
+
+test("a line that Stripe has already, although it was never sent, is marked for its operator", async () => {
+  await addLine(forge, "restored", { costUsd: "5" });
+  await untilExported(forge, "restored");
+  expect(await lineState(forge, "restored")).toMatchObject({ export_error: null });
+  // The database is restored, and the job runs again and costs less.
+  await transaction(forge.ctx.pool, async (db) => {
+    await execute(db, "set local session_replication_role = replica");
+    await execute(
+      db,
+      `update billing_lines set cost_usd = 3, exported_at = null, export_asked_at = null, export_due_at = now()
+       where line_id = 'restored'`,
+    );
+  });
+  await untilExported(forge, "restored");
+  const { export_error: warning } = await lineState(forge, "restored");
+  expect(warning).toMatch(/^already_there: /);
 });
 
 test("lines that an earlier release gave up because of their age are checked again", async () => {

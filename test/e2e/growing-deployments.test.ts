@@ -60,8 +60,8 @@ const askAll = async (): Promise<number[]> => {
   const counts: number[] = [];
   let after = "";
   do {
-    const { asked, next } = await requestGrowth(forge.ctx.pool, after);
-    counts.push(asked.length);
+    const { wokenIds, next } = await requestGrowth(forge.ctx.pool, after);
+    counts.push(wokenIds.length);
     after = next;
   } while (after !== "");
   return counts;

@@ -13,6 +13,7 @@ import {
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { startPipeline, untilPipeline } from "../support/pipelines";
+import { refuse } from "../support/refusals";
 import { slowTest } from "../support/slow";
 
 const AT_ONCE = 100;
@@ -120,6 +121,30 @@ test("jobs that cost more than estimated exceed the cap by the running jobs only
     { action: "budget_set", before: { cap_usd: 1 }, after: { cap_usd: 650 }, created_by: "user" },
     { action: "budget_set", before: null, after: { cap_usd: 1 }, created_by: "user" },
   ]);
+  hand.stopHeartbeats();
+}, 120_000);
+
+test("a billed job counts against the cap until it completes", async () => {
+  const { user, hand } = await createSpender("billed");
+  const body = { checkpoint_id: "ckpt" };
+  await setCap(user, 1);
+  const { job_id: id } = await user.submit("evaluate", body);
+  // For example, the store takes no more files.
+  const allow = await refuse(
+    forge,
+    "before update on jobs",
+    `new.job_id = '${id}' and new.status = 'completed'`,
+  );
+  await hand.complete(await hand.take(), { metrics: { samples_evaluated: 1_000 } });
+  await waitFor("the job to be billed", async () => {
+    const billed = "select from billing_records where job_id = $1";
+    return (await all(forge.ctx.pool, billed, [id])).length > 0;
+  });
+  expect(await readBudget(user)).toMatchObject({ spent_usd: 0, committed_usd: 1 });
+  expect((await user.call("POST", "/api/jobs/evaluate", body)).status).toBe(402);
+  await allow();
+  await untilEnded(user, id, 60_000);
+  expect(await readBudget(user)).toMatchObject({ spent_usd: 1, committed_usd: 0 });
   hand.stopHeartbeats();
 }, 120_000);
 

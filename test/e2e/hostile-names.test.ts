@@ -16,7 +16,7 @@ let forge: Forge;
 let worker: TestWorker;
 let job: DispatchedJob;
 
-/** Number of names that each of the four places gets. No name is used twice. */
+/** Number of names for each of `forFiles`, `forCheckpoints`, `forDownloads` and `forIds`. */
 const NAMES = process.env.TEST_SLOW ? 2_600 : 100;
 
 beforeAll(async () => {

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../platform/postgres/pool";
+import { all, execute } from "../../platform/postgres/pool";
+import { type Checkpoint, recordCheckpoint } from "../../services/jobs/leases";
 import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -409,6 +410,40 @@ test("the newest checkpoint is available to the next attempt, until the job has 
   await finish(again);
   const runs = join(forge.stack.storeDir, "runs", job.job_id);
   await waitFor("the checkpoints to be swept", () => !existsSync(runs));
+});
+
+test("the next attempt starts from the beginning if the store has lost the checkpoint", async () => {
+  const job = await begin();
+  const path = `/worker/jobs/${job.job_id}/checkpoints/step`;
+  expect((await send("PUT", path, job, "state 1")).status).toBe(201);
+  const stored = join(forge.stack.storeDir, "runs", job.job_id, "attempt-1", "step");
+  writeFileSync(stored, "st");
+  await worker.fail(job, { retryable: true });
+  const again = (await worker.take()) as Dispatched;
+  expect(again.resume_from).toBeNull();
+  await finish(again);
+});
+
+test("a checkpoint that is recorded late does not replace a newer one", async () => {
+  const job = await begin();
+  const { job_id: jobId, attempt } = job;
+  const sendStep = (step: number) =>
+    send("PUT", `/worker/jobs/${jobId}/checkpoints/step-${step}`, job, `state ${step}`);
+  expect((await sendStep(1)).status).toBe(201);
+  const noted = await all<{ checkpoint: Checkpoint }>(
+    forge.ctx.pool,
+    "select checkpoint from attempts where job_id = $1",
+    [jobId],
+  );
+  const { checkpoint } = noted[0] as { checkpoint: Checkpoint };
+  expect((await sendStep(3)).status).toBe(201);
+  const lease = { job_id: jobId, attempt, checkpoint };
+  const late = { ...checkpoint, name: "step-2" };
+  expect(await recordCheckpoint(forge.ctx.pool, lease, late)).toBe(false);
+  await worker.fail(job, { retryable: true });
+  const again = (await worker.take()) as Dispatched;
+  expect(again.resume_from).toMatchObject({ name: "step-3" });
+  await finish(again);
 });
 
 test("an unexpected deployment of a worker is stopped, and only that", async () => {

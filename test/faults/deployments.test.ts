@@ -3,13 +3,12 @@
  * killed.
  */
 
-import { text } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
 import { createFinalActivities } from "../../activities/jobs/finish";
-import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
-import { findBillingRecord } from "../../services/billing/billing-records";
-import { writeRecordFile } from "../../services/billing/record-file";
+import { syncRecordFile } from "../../services/billing/record-file";
 import { deploy, read, ServingWorkers, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -91,12 +90,15 @@ test("it accrues from when it can be stopped, not from a result that Temporal ha
 test("a process that paused with an old version of the bill does not overwrite the closed one", async () => {
   await workerOf("c2");
   const one = await deploy(forge.user);
-  const old = await findBillingRecord(forge.ctx.pool, one.job_id, null);
-  if (!old) throw new Error("the deployment has no bill");
+  const late = pausingStore(forge.ctx.store);
+  const bill = { job_id: one.job_id, user_id: "local" };
+  const writing = syncRecordFile({ ...forge.ctx, store: late.store }, bill);
+  await late.untilAsked();
   await stop(forge.user, one.deployment_id);
-  await writeRecordFile(forge.ctx, old);
-  // endTest() compares the bill's file with the bill's row.
-  expect(old.state).toBe("accruing");
+  late.goOn();
+  await writing;
+  const file = await json(forge.ctx.store.read(billingRecordKey("local", one.job_id)));
+  expect(file).toMatchObject({ state: "final" });
 }, 90_000);
 
 test("a process that paused before it wrote bill and manifest does not overwrite the latest ones", async () => {

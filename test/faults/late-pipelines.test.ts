@@ -2,6 +2,7 @@
 
 import { createStepActivities } from "../../activities/pipelines/pipeline-steps";
 import { createPipelineActivities } from "../../activities/pipelines/pipelines";
+import { waitFor } from "../../dev/stack/wait";
 import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
 import { type Forge, startForge } from "../support/forge";
 import { asActivity, pausingPool, pausingStatement } from "../support/late-activity";
@@ -61,6 +62,38 @@ test("no job of a cancelled run is inserted into a resumed one", async () => {
   await untilCompleted(id);
   const { jobs } = await forge.user.get<{ jobs: object[] }>(`/api/jobs?pipeline_id=${id}`);
   expect(jobs).toHaveLength(1);
+}, 120_000);
+
+test("no job is inserted for a step that the resumed run does not repeat", async () => {
+  const b = { ...STEP, name: "b", optional: true };
+  const c = { ...STEP, name: "c", choose: { from: ["a", "b"], by: "metrics.score" } };
+  const id = await startPipeline(forge.user, { steps: [STEP, b, c], approvals: ["b"] });
+  await worker.complete(await worker.take(), { metrics: { score: 1 } });
+  await waitFor("step a to be completed", async () => {
+    const { steps } = await forge.user.get<{ steps: { name: string; status: string }[] }>(
+      `/api/pipelines/${id}`,
+    );
+    return steps.find(({ name }) => name === "a")?.status === "completed";
+  });
+  await forge.stack.temporalWorker?.kill();
+  await forge.user.post(`/api/pipelines/${id}/approve`, { step: "b" });
+  const of = { pipelineId: id, requestId: "late", step: "b", run: 1 };
+  const { beginStep } = createStepActivities(forge.ctx);
+  const begun = await asActivity("beginStep", () => beginStep(of));
+  if (!begun || !("jobId" in begun)) throw new Error("the step has not begun");
+  const late = pausingStatement(forge.ctx.pool, "from pipelines", "for no key update");
+  const { insertStepJob } = createStepActivities({ ...forge.ctx, pool: late.pool });
+  const inserting = asActivity("insertStepJob", () => insertStepJob({ jobId: begun.jobId }));
+  await late.untilAsked();
+  await cancel(id);
+  await forge.stack.startTemporalWorker();
+  await resume(id);
+  late.goOn();
+  expect(await inserting).toBe(false);
+  await worker.complete(await worker.take());
+  await untilCompleted(id);
+  const { jobs } = await forge.user.get<{ jobs: object[] }>(`/api/jobs?pipeline_id=${id}`);
+  expect(jobs).toHaveLength(2);
 }, 120_000);
 
 test("a cancel does not cancel the jobs of a resumed run", async () => {

@@ -7,7 +7,7 @@ import { json } from "node:stream/consumers";
 import { createDeploymentActivities } from "../../activities/deployments/deployments";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../platform/postgres/pool";
+import { all, maybeOne } from "../../platform/postgres/pool";
 import type { ObjectStore } from "../../platform/store/object-store";
 import { findDeploymentManifest } from "../../services/artifacts/artifacts";
 import { backUp } from "../support/backup";
@@ -43,10 +43,7 @@ async function stopped(workerId: string) {
   await forge.stack.temporalWorker?.kill();
   await forge.user.post(`/api/deployments/${id}/stop`, {});
   /** Restores the backup. The deployment is active again. */
-  const loseStop = async (): Promise<void> => {
-    await forge.withoutServers(restore);
-    await forge.stack.startTemporalWorker();
-  };
+  const loseStop = (): Promise<void> => forge.withoutServers(restore);
   return { id, jobId, loseStop };
 }
 
@@ -107,9 +104,34 @@ slowTestAlone(
     const looking = lookAfter(late.store, id);
     await late.untilAsked();
     await loseStop();
+    await forge.stack.startTemporalWorker();
     await stop(forge.user, id);
     late.goOn();
     await looking;
+    const file = await read(billingRecordKey("local", jobId));
+    expect(file).toMatchObject({ metrics: (await recordOf(jobId)).metrics });
+  },
+  180_000,
+);
+
+slowTestAlone(
+  "so it is if no other process has looked after the deployment meanwhile",
+  async () => {
+    const { id, jobId, loseStop } = await stopped("box-4");
+    const late = pausingStore(forge.ctx.store);
+    const looking = lookAfter(late.store, id);
+    await late.untilAsked();
+    await loseStop();
+    await forge.user.post(`/api/deployments/${id}/stop`, {});
+    const live = "select from placements where deployment_id = $1 and state <> 'ended'";
+    await waitFor("its server to end", async () => {
+      return (await all(forge.ctx.pool, live, [id])).length === 0;
+    });
+    late.goOn();
+    await looking;
+    expect(await statusOf(id)).toBe("stopped");
+    await forge.stack.startTemporalWorker();
+    await expectManifestOf(id, jobId);
     const file = await read(billingRecordKey("local", jobId));
     expect(file).toMatchObject({ metrics: (await recordOf(jobId)).metrics });
   },
@@ -122,6 +144,7 @@ slowTestAlone(
     const { id, jobId, loseStop } = await stopped("box-2");
     const late = await lateManifest(id);
     await loseStop();
+    await forge.stack.startTemporalWorker();
     await stop(forge.user, id);
     await untilFinal(id);
     late.goOn();
@@ -132,11 +155,32 @@ slowTestAlone(
 );
 
 slowTestAlone(
+  "so it is under a metered card, where both stops cost the same",
+  async () => {
+    const { admin, user } = forge;
+    const path = "/api/admin/users/local/rate-card";
+    expect((await admin.call("PUT", path, { rate_card: "metered" })).status).toBe(200);
+    const { id, jobId, loseStop } = await stopped("box-5");
+    const late = await lateManifest(id);
+    await loseStop();
+    await forge.stack.startTemporalWorker();
+    await stop(user, id);
+    await untilFinal(id);
+    late.goOn();
+    await late.looking;
+    await expectManifestOf(id, jobId);
+    expect((await admin.call("PUT", path, { rate_card: "default" })).status).toBe(200);
+  },
+  180_000,
+);
+
+slowTestAlone(
   "the manifest is that of the stop in the database, if the old one is written before",
   async () => {
     const { id, jobId, loseStop } = await stopped("box-3");
     const late = await lateManifest(id);
     await loseStop();
+    await forge.stack.startTemporalWorker();
     late.goOn();
     await late.looking;
     expect((await findDeploymentManifest(forge.ctx.pool, id))?.status).not.toBe("stopped");

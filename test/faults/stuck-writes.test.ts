@@ -267,8 +267,8 @@ test("a job ended while its bill is written leaves no open bill", async () => {
      execute function hold_bills()`,
   );
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
-  // After the bill, the server would otherwise complete the job, sometimes before the operator's
-  // command gets the lock on it.
+  // Keeps the server from completing the job after its bill: that could be before the operator's
+  // command gets the lock on the job.
   const allow = await refuse(
     forge,
     "before update on jobs",

@@ -166,12 +166,10 @@ test.each(
     ],
   ] as const),
 )(
-  "so is one that ends as %s after its workflow has failed for the loss",
+  "so is one that ends as %s after its workflow has started over for the loss",
   async (code, end) => {
     const lost = await withLostResult(`gpu-${code}`);
-    await waitFor("its workflow to fail", async () => {
-      return (await workflowOf(forge, lost.id).describe()).status.name === "FAILED";
-    });
+    await untilAwaited(forge, lost.id);
     await end(lost);
     expect(await untilEnded(forge.user, lost.id)).toMatchObject({ error_code: code });
     await untilBilled(lost.id);

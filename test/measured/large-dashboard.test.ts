@@ -20,7 +20,7 @@ const LITTLE: Amounts = { jobs: 1, workers: 1, logBytes: 1024, lineage: 1 };
 const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, lineage: 500 };
 const ROUNDS = 9;
 const MAX_RATIO = 2;
-/** Three frames, which no user notices. Shorter times are whole frames: 20 and 40 ms differ by one. */
+/** Three frames. Times are multiples of a frame, so the ratio of two shorter times means nothing. */
 const UNNOTICED_MS = 50;
 
 /** No rate limit: a test opens pages faster than a user. */

@@ -32,10 +32,10 @@ export async function runForgeServer(forge: Forge, ...args: string[]): Promise<E
   });
 }
 
-/** `audit verify`: the broken entries, and the end of the log. */
+/** Runs `audit verify`, which prints the broken entries and the end of the log. */
 export const verifyAudit = (forge: Forge, ...more: string[]): Promise<Ended> =>
   runForgeServer(forge, "audit", "verify", ...more);
 
-/** `billing recompute --check`: the number of records, and the result. */
+/** Runs `billing recompute --check`, which prints the number of records and the result. */
 export const recomputeBills = (forge: Forge, ...more: string[]): Promise<Ended> =>
   runForgeServer(forge, "billing", "recompute", "--check", ...more);

@@ -88,7 +88,7 @@ class Deployment:
         return HandlerFolder(self.folder / "run")
 
     def _adopt_job_file(self) -> None:
-        """Moves the job file of an earlier agent's layout out of the server's writable folder."""
+        """Earlier agents wrote job.json where the model server can change it: moves it away."""
         folder = self.run_folder
         if not folder.job_file.exists():
             with contextlib.suppress(OSError):

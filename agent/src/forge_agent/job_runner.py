@@ -143,7 +143,7 @@ class JobRunner:
                 self._deployments.stop_previous(lease)
                 home = self._deployments.folder_for(lease)
             inputs = source.fetch(home / "inputs")
-            resume_from = source.fetch_checkpoint(folder / "resume")
+            resume_from = _fetch_checkpoint(source, folder / "resume", log)
             outcome = self._try_until_done(lease, folder, log, inputs, resume_from, storage)
             return {
                 "status": "completed",
@@ -265,6 +265,24 @@ class JobRunner:
         return (not types or lease.job_type in types) and (
             not tenants or tenant is None or tenant in tenants
         )
+
+
+def _fetch_checkpoint(source: Inputs, folder: Path, log: LogFile) -> Path | None:
+    """Fetches the checkpoint of an earlier attempt.
+
+    None if there is none, or if the store has lost it or has other bytes: the job then starts from
+    the beginning.
+    """
+    try:
+        return source.fetch_checkpoint(folder)
+    except Refused as error:
+        if error.code != "file_not_found":
+            raise
+        lost: Exception = error
+    except TransferFailed as error:
+        lost = error
+    log.note(f"starts from the beginning, because the checkpoint is lost: {lost}")
+    return None
 
 
 def _report_stop(stopped: JobStopped) -> dict[str, Any] | None:

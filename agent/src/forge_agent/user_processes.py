@@ -40,7 +40,7 @@ def processes_of(uid: int) -> list[int]:
 
 
 def _end(uid: int, pids: list[int]) -> None:
-    """Kills in two ways, because a job can defeat either one."""
+    """Kills in two ways: a job can evade each of them, but not both."""
     for pid in pids:
         # As root: the user's processes can't signal this one, but they can fork in the meantime.
         with contextlib.suppress(OSError):

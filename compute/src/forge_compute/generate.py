@@ -41,7 +41,7 @@ _AVOIDED_INSTRUCTIONS = 20
 
 
 def generate(job: Job) -> dict[str, Any]:
-    """Writes exactly `size` rows. An endpoint's instructions are unique.
+    """Writes exactly `size` rows. No instruction occurs twice if the teacher is an endpoint.
 
     Params: prompts, seed, max_unusable, and those of the teacher (endpoint_teacher.py).
     """

@@ -13,7 +13,7 @@ import { ApprovalView } from "./approval-view";
 import { GateView } from "./gate-view";
 import { StepStatus } from "./pipeline-state";
 import styles from "./step-details.module.css";
-import { StepMade } from "./step-made";
+import { StepOutput } from "./step-output";
 import { StepCost } from "./steps-table";
 
 /** Codes whose details the gate or the approval shows below. */
@@ -71,7 +71,10 @@ function Facts({ step }: { step: PipelineStep }) {
           value: <JobLink id={step.job_id} />,
         },
         step.job_id !== null &&
-          step.status === "completed" && { name: "Made", value: <StepMade jobId={step.job_id} /> },
+          step.status === "completed" && {
+            name: "Made",
+            value: <StepOutput jobId={step.job_id} />,
+          },
         step.worker_id !== null && { name: "Worker", value: step.worker_id },
         attempts !== null && attempts > 1 && { name: "Attempts", value: attempts },
         { name: "Begun", value: <Time at={started_at} /> },

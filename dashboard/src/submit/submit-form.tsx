@@ -9,11 +9,11 @@ import { ErrorBanner } from "../ui/error-banner";
 import { Select } from "../ui/field";
 import { formatUsd } from "../ui/format";
 import { useHotkeys } from "../ui/hotkeys";
+import { CodeExamples } from "./code-examples";
 import { EstimatePanel } from "./estimate-panel";
+import { fieldOnBlur } from "./field-on-blur";
 import { type FormFieldSchema, formsOf, formTitle, OPTION_FIELDS, payloadFields } from "./fields";
 import { FormField } from "./form-field";
-import { leftField } from "./left-field";
-import { SameAs } from "./same-as";
 import { snippetsOf } from "./snippets";
 import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
@@ -46,7 +46,7 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
     state.submit();
   };
   const onBlur = (event: FocusEvent): void => {
-    const name = leftField(event)?.dataset.field;
+    const name = fieldOnBlur(event)?.dataset.field;
     if (name) state.leave(name);
   };
   const { estimate } = state.estimate;
@@ -88,7 +88,7 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
       </form>
       <aside className={styles.aside}>
         <EstimatePanel {...state.estimate} />
-        <SameAs codes={snippetsOf(type, state.body, location.origin)} />
+        <CodeExamples codes={snippetsOf(type, state.body, location.origin)} />
       </aside>
     </div>
   );

@@ -62,7 +62,7 @@ export class Forge extends JobTypeMethods {
     return await this.jobs.get(job, options);
   }
 
-  /** Waits until the job has completed. Rejects with JobFailedError and WaitTimeoutError. */
+  /** Waits until the job has completed. Rejects with JobFailedError or WaitTimeoutError. */
   async wait(job: JobRef, options?: WaitOptions): Promise<Job> {
     return await this.jobs.wait(job, options);
   }

@@ -4,7 +4,7 @@ import type { RequestOptions } from "./options.ts";
 import { dataOf } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
-/** A change of an object. */
+/** An event of the tenant's stream. */
 export interface TenantEvent {
   /**
    * `job`, `pipeline`, `deployment` or `worker`. `ready`: the stream has started; if `resumed` is

@@ -1,8 +1,8 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef } from "react";
 import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
-import { leftField } from "../../submit/left-field";
-import { SameAs } from "../../submit/same-as";
+import { CodeExamples } from "../../submit/code-examples";
+import { fieldOnBlur } from "../../submit/field-on-blur";
 import { Button } from "../../ui/button";
 import { ErrorBanner, Notice } from "../../ui/error-banner";
 import { plural } from "../../ui/format";
@@ -45,7 +45,7 @@ export function NewPipelinePage() {
           className={styles.form}
           onSubmit={submit}
           onBlur={(event) => {
-            const field = leftField(event);
+            const field = fieldOnBlur(event);
             const step = field?.closest<HTMLElement>("[data-step]");
             if (step) form.leave(`params.${step.dataset.step}.${field?.dataset.field}`);
           }}
@@ -86,7 +86,7 @@ export function NewPipelinePage() {
         </form>
         <aside className={styles.aside}>
           <PipelineEstimate {...estimate} />
-          <SameAs codes={snippetsOf(form.body, location.origin)} />
+          <CodeExamples codes={snippetsOf(form.body, location.origin)} />
         </aside>
       </div>
     </Page>

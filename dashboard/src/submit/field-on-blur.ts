@@ -5,7 +5,7 @@ import type { FocusEvent } from "react";
  * a button of the same field, or to the submit button: a new message would move the submit button
  * away from the pointer, and submitting checks all fields anyway.
  */
-export function leftField({ target, relatedTarget }: FocusEvent): HTMLElement | undefined {
+export function fieldOnBlur({ target, relatedTarget }: FocusEvent): HTMLElement | undefined {
   const field = target.closest<HTMLElement>("[data-field]");
   const isLeft =
     target.matches("input, textarea") &&

@@ -7,10 +7,10 @@ import { ABSENT } from "../ui/format";
 import { ArtifactLink } from "../ui/links";
 
 /** Result fields that name an artifact (docs/handlers.md). */
-const MADE = ["dataset_id", "distilled_dataset_id", "checkpoint_id", "eval_id"];
+const OUTPUT_ID_FIELDS = ["dataset_id", "distilled_dataset_id", "checkpoint_id", "eval_id"];
 
 /** The output of a completed step: its artifact or its deployment. */
-export function StepMade({ jobId }: { jobId: string }) {
+export function StepOutput({ jobId }: { jobId: string }) {
   const forge = useForge();
   const { data: job } = useQuery({
     queryKey: ["jobs", "one", jobId],
@@ -30,6 +30,6 @@ export function StepMade({ jobId }: { jobId: string }) {
       </Link>
     );
   }
-  const artifact = MADE.map(textOf).find((id) => id !== undefined);
+  const artifact = OUTPUT_ID_FIELDS.map(textOf).find((id) => id !== undefined);
   return artifact === undefined ? ABSENT : <ArtifactLink id={artifact} />;
 }

@@ -7,16 +7,16 @@ import { MEMORY_SHARE } from "../../core/jobs/requirements";
 const KINDS = 100;
 
 /** SQL: `fits` of core/jobs/requirements.ts for a worker `w` and requirements `q`, regardless of owner. */
-const CAN = `w.gpu_count >= q.req_gpu_count
+const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
              and coalesce(q.job_type = any(w.job_types), true)`;
 
-/** SQL: `CAN`, and the worker's owner admits the tenant. */
-export const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
+/** SQL: `MEETS_REQUIREMENTS`, and the worker's owner admits the tenant. */
+export const ADMITS_AND_FITS = `coalesce(q.user_id = any(w.tenants), true) and ${MEETS_REQUIREMENTS}`;
 
 /** SQL: `mayRun` of core/fleet/matching.ts for one worker `w`. */
-export const FITS = `(w.shared or w.user_id = q.user_id) and ${SUITS}
+export const MAY_RUN = `(w.shared or w.user_id = q.user_id) and ${ADMITS_AND_FITS}
                      and w.worker_id <> all (q.req_avoid)`;
 
 /**

@@ -1,0 +1,36 @@
+import { evaluateCondition, explain, type GateFacts, measure } from "../../core/pipelines/gate";
+import type { StepView, StepWork } from "../../services/pipelines/pipeline-steps";
+import { StepFault } from "./step-fault";
+
+export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
+  result: result ?? {},
+  scores: result?.scores,
+  quality: result?.quality,
+  metrics,
+});
+
+/** The best candidate of a step's choice; null: no choice. @throws StepFault if none qualifies. */
+export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
+  if (!choose) return null;
+  const { from, by, order, where } = choose;
+  const rejected: string[] = [];
+  let best: StepView["chosen"] = null;
+  for (const name of from) {
+    const candidate = needed.find((each) => each.name === name);
+    if (candidate?.status !== "completed") {
+      rejected.push(`${name} is ${candidate?.status ?? "missing"}`);
+      continue;
+    }
+    const facts = factsOf(candidate);
+    const verdict = where === undefined ? undefined : evaluateCondition(where, facts);
+    const value = measure(by, facts);
+    if (where !== undefined && verdict && !verdict.passed) {
+      rejected.push(`${name}: ${explain(where, verdict)}`);
+    } else if (value === undefined) rejected.push(`${name} has no number ${by}`);
+    else if (!best || (order === "highest" ? value > best.value : value < best.value)) {
+      best = { step: name, by, value };
+    }
+  }
+  if (best) return best;
+  throw new StepFault("nothing_to_choose", `no step can be chosen: ${rejected.join("; ")}`);
+}
