@@ -20,9 +20,12 @@ export const regularActivities = proxyActivities<Activities>({
   retry: unlimitedRetries,
 });
 
-/** Runs inside the workflow task. Few retries, because each failure adds to the history. */
+/**
+ * Runs inside the workflow task. Few retries, because each failure adds to the history. Has no time-out of each attempt:
+ * the SDK would repeat an attempt that took all of `scheduleToCloseTimeout`, and the workflow would wait three times as
+ * long.
+ */
 export const localActivities = proxyLocalActivities<Activities>({
-  startToCloseTimeout: "5s",
   scheduleToCloseTimeout: "5s",
   retry: { initialInterval: "200ms", maximumAttempts: 3 },
 });

@@ -87,6 +87,6 @@ async function writeStoppedManifest(
   const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
   await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
   await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
-  // A process that paused, or the one that completed the job, may have written an older manifest.
+  // Before the row was replaced, another process may have written the older manifest again.
   await checkManifestFile(ctx, deploymentId, folder);
 }

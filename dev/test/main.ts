@@ -25,6 +25,9 @@ const MORE = ["slow", "doubled"];
  */
 const LANES = 5;
 
+/** The long forms have servers of their own, and run without pytest. */
+const SLOW_LANES = 3;
+
 const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
 
 /**
@@ -127,12 +130,12 @@ async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
   const tallies = (await Promise.all(both)).flat();
   if (chosen.includes("slow")) {
     const env = { TEST_SLOW: "1" };
-    tallies.push(...(await runJest({ suites: { slow: SLOW }, lanes: 2, env })));
+    tallies.push(...(await runJest({ suites: { slow: SLOW }, lanes: SLOW_LANES, env })));
     tallies.push(...(await runJest({ suites: { measured: MEASURED }, lanes: 1, env })));
   }
   if (chosen.includes("doubled")) {
     const env = { TEST_DOUBLED: "true" };
-    tallies.push(...(await runJest({ suites: { doubled: DOUBLED }, lanes: 2, env })));
+    tallies.push(...(await runJest({ suites: { doubled: DOUBLED }, lanes: SLOW_LANES, env })));
   }
   if (chosen.includes("bench")) {
     const command = ["dist/dev/bench/bench.js", "--short"];

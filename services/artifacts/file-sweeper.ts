@@ -1,5 +1,4 @@
 import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
-import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
 import { PagedWork, runEach } from "../../platform/concurrency/run-each";
 import { checkRecordFile } from "../billing/record-file";
@@ -69,9 +68,7 @@ export class Sweeper extends LoopComponent {
   private async checkFiles(job: SweepableJob): Promise<void> {
     await checkRecordFile(this.ctx, job);
     const { storage_id: id, job_type: type } = job;
-    // Not for deployments: a stop writes the manifest's file before its row, so they may differ for a moment.
-    if (id === null || type === DEPLOYMENT_TYPE) return;
-    await checkManifestFile(this.ctx, id, artifactPrefix(type, id));
+    if (id !== null) await checkManifestFile(this.ctx, id, artifactPrefix(type, id));
   }
 }
 

@@ -271,6 +271,17 @@ slowTestAlone(
     expect((await user.call("DELETE", "/api/workers/serves-2")).status).toBe(200);
     await until(user, deploymentId, "stopped", ({ status }) => status === "stopped", 60_000);
     await forge.proveInvariants();
+    // The store loses files of the stopped deployment, and its operator has them written again.
+    const { pool, store } = forge.ctx;
+    const manifest = `${artifactPrefix("deploy", deploymentId)}${MANIFEST_FILE}`;
+    const files = [manifest, billingRecordKey("local", deployId)];
+    for (const file of files) await store.remove(file);
+    await execute(pool, "update jobs set swept_at = null where job_id = $1", [deployId]);
+    await waitFor("the files to be written again", async () => {
+      const sizes = await Promise.all(files.map((file) => store.sizeOf(file)));
+      return sizes.every((size) => size !== undefined);
+    });
+    await forge.proveInvariants();
   },
   180_000,
 );
