@@ -11,7 +11,7 @@ import {
   stat,
   statfs,
 } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { dirname, join, normalize, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import {
@@ -179,15 +179,14 @@ export class LocalStore implements ObjectStore {
 
   /** Makes the names of a file and of the folders above it survive a power loss. */
   private async syncFolders(path: string): Promise<void> {
-    for (let folder = dirname(path); folder.startsWith(this.root); folder = dirname(folder)) {
-      const handle = await open(folder, "r");
+    const root = normalize(this.root);
+    for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder)) {
       try {
-        await handle.sync();
+        const handle = await open(folder, "r");
+        await handle.sync().finally(() => handle.close());
       } catch (error) {
-        // Some network file systems don't offer this.
-        if (!isErrno(error, "EINVAL")) throw error;
-      } finally {
-        await handle.close();
+        // The file was removed meanwhile; or a network file system does not offer this.
+        if (!["ENOENT", "EINVAL"].some((code) => isErrno(error, code))) throw error;
       }
     }
   }

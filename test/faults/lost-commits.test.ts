@@ -10,7 +10,7 @@ let proxy: FaultyProxy;
 let url: string;
 
 beforeAll(async () => {
-  forge = await startForge({}, { own: ["server"] });
+  forge = await startForge({}, { own: ["server", "postgres"] });
   proxy = await FaultyProxy.start(() => forge.stack.databaseUrl);
   const through = new URL(forge.stack.databaseUrl);
   through.port = new URL(proxy.url).port;

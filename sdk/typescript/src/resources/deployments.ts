@@ -26,7 +26,7 @@ export class Deployments extends Resource {
     return await this.transport.json(get(path`/api/deployments/${deploymentId}`), options);
   }
 
-  /** Reads counts of requests, errors and tokens, and latencies. Default: the last 24 hours. */
+  /** Counts of requests, errors and tokens, and latencies. Default: the last 24 hours. */
   async stats(
     deploymentId: string,
     query: TimeSpan & OfUser = {},

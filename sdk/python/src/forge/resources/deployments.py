@@ -52,7 +52,7 @@ class DeploymentsOperations(Resource[M]):
         bucket_s: int | None = None,
         user_id: str | None = None,
     ) -> Request[DeploymentStats]:
-        """Reads counts of requests, errors and tokens, and latencies. Default: the last 24 hours."""
+        """Counts of requests, errors and tokens, and latencies. Default: the last 24 hours."""
         path = path_of("/api/deployments/{}/stats", deployment_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
         return get(path, DeploymentStats, **query)
