@@ -26,6 +26,7 @@ export async function waitFor<T>(
     try {
       const value = await probe();
       if (value !== undefined && value !== false) return value;
+      last = undefined;
     } catch (error) {
       last = error;
     }
