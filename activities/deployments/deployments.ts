@@ -83,10 +83,11 @@ async function writeStoppedManifest(
     costUsd,
     days: metrics.deployment_lifetime_days,
   });
-  if (isDeepStrictEqual(stopped, manifest)) return;
   const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
-  await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
-  await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
+  if (!isDeepStrictEqual(stopped, manifest)) {
+    await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
+    await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
+  }
   // Before the row was replaced, another process may have written the older manifest again.
   await checkManifestFile(ctx, deploymentId, folder);
 }

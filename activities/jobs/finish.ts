@@ -122,9 +122,11 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   const { deployment_id: deploymentId } = job;
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   // Outcomes are committed before workflows are notified, so the database has lost this one.
-  if (!deploymentId || state?.outcome !== "completed") {
+  if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
+  // Starting over would not help: an operator must see it.
+  if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);
   const made = { jobId, attempt, version: record.version, deploymentId };

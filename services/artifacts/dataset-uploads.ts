@@ -45,14 +45,17 @@ export async function listAbandonedUploads(
   );
 }
 
-/** Whether an upload was not registered. Waits for a registration whose commit was not answered. */
+/**
+ * Whether an upload was not registered. Waits for a registration whose commit was not answered. True if the database
+ * has lost the upload's row.
+ */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(
     db,
     "select registered_at from artifacts where artifact_id = $1 for update",
     [storageId],
   );
-  return row?.registered_at === null;
+  return row === undefined || row.registered_at === null;
 }
 
 /** Deletes the row of an upload, unless it was registered in the meantime. */

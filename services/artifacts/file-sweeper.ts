@@ -3,7 +3,7 @@ import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
 import { PagedWork, runEach } from "../../platform/concurrency/run-each";
 import { checkRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
-import { listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
+import { hasSameEnd, listJobsToSweep, markSwept, type SweepableJob } from "../jobs/orphaned-files";
 import { LoopComponent } from "../loop-component";
 import { type DeletedArtifact, listDeletedArtifacts, markBytesRemoved } from "./artifact-deletion";
 import {
@@ -46,9 +46,10 @@ export class Sweeper extends LoopComponent {
     BATCH,
     (after) => listJobsToSweep(this.ctx.pool, this.ctx.config.sweep.afterS, after, BATCH),
     async (job) => {
+      if (!(await hasSameEnd(this.ctx.pool, job))) return;
       for (const prefix of orphanedPrefixesOf(job)) await this.ctx.store.removeAll(prefix);
       await this.checkFiles(job);
-      await markSwept(this.ctx.pool, job.job_id);
+      await markSwept(this.ctx.pool, job);
     },
   );
 

@@ -1,5 +1,5 @@
 import type { JobType } from "../../core/jobs/job-types";
-import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /** An ended job whose attempts may have left files that belong to no artifact. */
 export interface SweepableJob {
@@ -8,6 +8,8 @@ export interface SweepableJob {
   job_type: JobType;
   /** The id of its artifact's folder; null if it has no artifact. */
   storage_id: string | null;
+  /** When it ended. As text, because a Date would drop the microseconds. */
+  ended_at: string;
   /** Ids without an artifact that were generated for its attempts or chosen by a worker. */
   orphaned_ids: string[];
 }
@@ -25,7 +27,7 @@ export async function listJobsToSweep(
 ) {
   return await all<SweepableJob>(
     db,
-    `select j.job_id, j.user_id, j.job_type,
+    `select j.job_id, j.user_id, j.job_type, j.completed_at::text as ended_at,
             (select artifact_id from artifacts r
              where r.job_id = j.job_id and r.registered_at is not null) as storage_id,
             array(select id from attempts a cross join jsonb_each_text(a.output_ids) as minted (field, id)
@@ -43,12 +45,24 @@ export async function listJobsToSweep(
   );
 }
 
-/** Records that the job's orphaned folders were removed, and frees their ids. */
-export async function markSwept(db: Queryable, jobId: string): Promise<void> {
+type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
+
+/** False if the job runs again, or ended again: this process paused, and the database was restored. */
+export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
+  const row = await maybeOne(db, "select from jobs where job_id = $1 and completed_at = $2", [
+    job.job_id,
+    job.ended_at,
+  ]);
+  return row !== undefined;
+}
+
+/** Records that the job's orphaned folders were removed, and frees their ids; see `hasSameEnd`. */
+export async function markSwept(db: Queryable, job: EndedJob): Promise<void> {
   await execute(
     db,
-    `with swept as (update jobs set swept_at = now() where job_id = $1 returning job_id)
+    `with swept as (
+       update jobs set swept_at = now() where job_id = $1 and completed_at = $2 returning job_id)
      delete from artifacts r using swept where r.job_id = swept.job_id and r.registered_at is null`,
-    [jobId],
+    [job.job_id, job.ended_at],
   );
 }

@@ -84,7 +84,7 @@ describe("drain", () => {
       headers: { "x-service-api-key": forge.stack.keys.userKey },
     });
     expect(await poll).toEqual({ job_id: null, commands: [{ type: "drain" }] });
-    expect(performance.now() - asked).toBeLessThan(2_000);
+    expect(performance.now() - asked).toBeLessThan(5_000);
   });
 
   test("ends with another boot, and not with the same one", async () => {

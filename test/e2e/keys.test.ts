@@ -174,7 +174,8 @@ test("revoking ends a key at once: requests, streams and waiting polls, in every
     expect(poll).toMatchObject({ status: 403, body: { error: { code: "invalid_api_key" } } });
   }
   await Promise.all(streams.map((stream) => stream.ended));
-  expect(performance.now() - since).toBeLessThan(2_000);
+  // By themselves, the polls would end after 50 s.
+  expect(performance.now() - since).toBeLessThan(5_000);
   for (const { key } of [worker, watcher]) {
     for (const url of [forge.stack.apiUrl, otherUrl]) {
       expect((await withKey(key, url).call("GET", "/api/auth/ping")).status).toBe(403);

@@ -9,6 +9,7 @@ import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { checkRecordFile, syncRecordFile } from "../../services/billing/record-file";
 import { findJob } from "../../services/jobs/jobs";
+import { hasSameEnd, markSwept } from "../../services/jobs/orphaned-files";
 import { until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilAwaited, workflowOf } from "../support/job-workflow";
@@ -349,6 +350,47 @@ slowTestAlone(
     late.goOn();
     await sweeping;
     expect(await store.sizeOf(billingRecordKey(ended.user_id, id))).toBeDefined();
+    await forge.proveInvariants();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a sweeper that paused does not sweep a job that runs again, because the database lost its end",
+  async () => {
+    const { worker, job, id, input } = await running("gpu-10");
+    const { pool, store } = forge.ctx;
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    // As if it had ended before.
+    const old = { job_id: id, ended_at: "2026-01-01 00:00:00+00" };
+    expect(await hasSameEnd(pool, old)).toBe(false);
+    await markSwept(pool, old);
+    const late = lateFinish(input);
+    await late.untilAsked();
+    late.goOn();
+    expect(await late.writing).toEqual({ status: "completed" });
+    await forge.stack.startTemporalWorker();
+    await untilEnded(forge.user, id, 60_000);
+    await forge.proveInvariants();
+    expect(await store.sizeOf(billingRecordKey("local", id))).toBeDefined();
+  },
+  120_000,
+);
+
+slowTestAlone(
+  "a job whose artifact's row is missing does not start over without end, but shows as stuck",
+  async () => {
+    const { worker, job, id, input } = await running("gpu-11");
+    const { pool } = forge.ctx;
+    expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
+    const { checkpoint_id: row } = job.output_ids;
+    await execute(pool, "update artifacts set job_id = null where artifact_id = $1", [row]);
+    const { finishJob } = createFinalActivities(forge.ctx);
+    const finishing = asActivity("finishJob", () => finishJob(input));
+    await expect(finishing).rejects.toThrow(/the row of the artifact of .* is missing/);
+    await execute(pool, "update artifacts set job_id = $2 where artifact_id = $1", [row, id]);
+    await forge.stack.startTemporalWorker();
+    expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
     await forge.proveInvariants();
   },
   120_000,

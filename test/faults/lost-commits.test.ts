@@ -74,3 +74,29 @@ test("a dataset keeps its files if the answer of its commit is lost", async () =
   const files = (await forge.ctx.store.list(`${RAW_DATASET.directory}/`)).map(({ path }) => path);
   expect(files.sort()).toEqual([`${id}/manifest.json`, `${id}/raw.jsonl`]);
 }, 60_000);
+
+test("an upload whose row the database has lost leaves no files", async () => {
+  const prefix = `${RAW_DATASET.directory}/`;
+  const before = await forge.ctx.store.list(prefix);
+  const rows = new ReadableStream<Uint8Array>({
+    async start(body) {
+      body.enqueue(Buffer.from('{"q": "why?"}\n'));
+      const reserved = "select from artifacts where registered_at is null";
+      await waitFor("the row", async () => (await all(forge.ctx.pool, reserved)).length > 0);
+      await execute(forge.ctx.pool, "delete from artifacts where registered_at is null");
+      body.enqueue(Buffer.from('{"q": "why not?"}\n'));
+      body.close();
+    },
+  });
+  const { status } = await fetch(`${url}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": forge.user.key, "content-type": "application/x-ndjson" },
+    body: rows,
+    duplex: "half",
+  } as RequestInit);
+  expect(status).toBe(500);
+  await waitFor("its files to go", async () => {
+    return (await forge.ctx.store.list(prefix)).length === before.length;
+  });
+  expect(await forge.ctx.store.list(prefix)).toEqual(before);
+}, 60_000);

@@ -177,7 +177,7 @@ describe("cancel while Temporal is unavailable", () => {
     await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
     expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
     expect(await workerStatus("away-deaf")).toBe("error");
-    expect(performance.now() - asked).toBeLessThan((GRACE_S + 3) * 1000);
+    expect(performance.now() - asked).toBeLessThan((GRACE_S + 10) * 1000);
     worker.stopHeartbeats();
     await forge.stack.startTemporal();
     // endTest() proves that Temporal and the database agree.
