@@ -1,6 +1,4 @@
 import type { Command } from "commander";
-import { findBillingRecord } from "../services/billing/billing-records";
-import { syncRecordFile } from "../services/billing/record-file";
 import { endJob, recordUnbilledHours } from "../services/jobs/end-job";
 import { listStuckWrites } from "../services/temporal/stuck-writes";
 import type { WithContext } from "./long-statements";
@@ -34,8 +32,6 @@ export function addJobCommands(program: Command, withContext: WithContext): void
         process.stdout.write(`${jobId} has failed; its workflow ends at its next retry\n`);
         try {
           await recordUnbilledHours(ctx, jobId);
-          const record = await findBillingRecord(ctx.pool, jobId, null);
-          if (record) await syncRecordFile(ctx, record);
         } catch (error) {
           throw new Error(`its bill is not final yet; run this command again: ${String(error)}`);
         }

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from agent_support import control_plane, lease, server
+from hostile_support import received
 
-__all__ = ["control_plane", "lease", "server"]
+__all__ = ["control_plane", "lease", "received", "server"]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agent_support import Answer, Request, ScriptedServer, as_json, dispatched_job
 
 from forge_agent.config import AgentConfig, HandlerConfig
@@ -58,6 +59,11 @@ class Received:
     @property
     def everything(self) -> bytes:
         return b"\n".join([self.log, *self.files.values()])
+
+
+@pytest.fixture
+def received(server: ScriptedServer) -> Received:
+    return Received(server)
 
 
 def run_hostile(

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer
 from hostile_support import Received, run_hostile
 
 from forge_agent import checkpoint_uploads, handler_folder
@@ -17,11 +16,6 @@ from forge_agent.job_listing import list_files
 SECRET = b"the-key-of-the-agent"
 OTHER_UID = 61_999
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-
-@pytest.fixture
-def received(server: ScriptedServer) -> Received:
-    return Received(server)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_support import Answer, Request, ScriptedServer, as_error
@@ -23,11 +24,6 @@ CODE = """
 """
 
 
-@pytest.fixture
-def received(server: ScriptedServer) -> Received:
-    return Received(server)
-
-
 def _missing() -> Answer:
     return as_error(404, "file_not_found")
 
@@ -36,37 +32,41 @@ def _of_other_bytes() -> Answer:
     return Answer(200, b"other", {"content-length": "5"})
 
 
+def _forbidden() -> Answer:
+    return as_error(403, "forbidden")
+
+
+Resume = Callable[[Callable[[], Answer]], dict[str, Any]]
+
+
+@pytest.fixture
+def resume(
+    server: ScriptedServer, control_plane: ControlPlane, received: Received, tmp_path: Path
+) -> Resume:
+    """Runs a job that should resume. Requests of its checkpoint get the given answer."""
+
+    def run(answer: Callable[[], Answer]) -> dict[str, Any]:
+        others = server.script
+
+        def script(request: Request) -> Answer:
+            is_checkpoint = request.path.partition("?")[0] == CHECKPOINT
+            return answer() if is_checkpoint else others(request)
+
+        server.script = script
+        return run_hostile(control_plane, tmp_path, CODE, {}, resume_from=RESUME, attempt=2)
+
+    return run
+
+
 @pytest.mark.parametrize("answer", [_missing, _of_other_bytes])
 def test_the_job_starts_from_the_beginning(
-    server: ScriptedServer,
-    control_plane: ControlPlane,
-    received: Received,
-    tmp_path: Path,
-    answer: Callable[[], Answer],
+    resume: Resume, received: Received, answer: Callable[[], Answer]
 ) -> None:
-    others = server.script
-
-    def script(request: Request) -> Answer:
-        is_checkpoint = request.path.partition("?")[0] == CHECKPOINT
-        return answer() if is_checkpoint else others(request)
-
-    server.script = script
-    report = run_hostile(control_plane, tmp_path, CODE, {}, resume_from=RESUME, attempt=2)
-    assert report["status"] == "completed"
+    assert resume(answer)["status"] == "completed"
     assert received.files == {"artifacts/resumed": b"None"}
     assert b"starts from the beginning" in received.log
 
 
-def test_another_refusal_fails_the_attempt(
-    server: ScriptedServer, control_plane: ControlPlane, received: Received, tmp_path: Path
-) -> None:
-    others = server.script
-
-    def script(request: Request) -> Answer:
-        is_checkpoint = request.path.partition("?")[0] == CHECKPOINT
-        return as_error(403, "forbidden") if is_checkpoint else others(request)
-
-    server.script = script
-    report = run_hostile(control_plane, tmp_path, CODE, {}, resume_from=RESUME, attempt=2)
-    assert report["status"] == "failed"
+def test_another_refusal_fails_the_attempt(resume: Resume, received: Received) -> None:
+    assert resume(_forbidden)["status"] == "failed"
     assert received.files == {}

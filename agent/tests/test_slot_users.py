@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer, dispatched_job
+from agent_support import dispatched_job
 from hostile_support import Received, run_hostile
 from slot_user_support import FIRST_UID, needs_root, open_path
 
@@ -39,11 +39,6 @@ SECRET = "the-key-of-the-agent"
 UID = FIRST_UID + 2
 USER = SlotUser(UID)
 RUN_AS = RunAs(USER, USER)
-
-
-@pytest.fixture
-def received(server: ScriptedServer) -> Received:
-    return Received(server)
 
 
 @needs_python

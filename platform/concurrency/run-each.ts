@@ -29,13 +29,12 @@ export class PagedWork<T> {
   /** Failures are thrown at the end. */
   async run(): Promise<void> {
     const failures: unknown[] = [];
-    for (let isDown = false; !isDown; ) {
+    for (;;) {
       const page = await this.list(this.after);
       const failed = await failuresOf(page, this.work);
       failures.push(...failed);
       this.after = page.length < this.size ? undefined : page.at(-1);
-      if (this.after === undefined) break;
-      isDown = failed.length === page.length;
+      if (this.after === undefined || failed.length === page.length) break;
     }
     throwAll(failures);
   }

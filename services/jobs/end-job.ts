@@ -1,4 +1,3 @@
-import { billingRecordKey } from "../../core/artifacts/artifacts";
 import { hoursOf } from "../../core/billing/metering";
 import { willRetry } from "../../core/jobs/retry";
 import { isFinal } from "../../core/jobs/states";
@@ -6,6 +5,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../accounts/audit";
 import { releaseArtifactId } from "../artifacts/artifacts";
 import { dropBill, findBillingRecord, insertUnbilledLine } from "../billing/billing-records";
+import { syncRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
@@ -50,15 +50,16 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
 
 /**
  * Records the hours of a job that an operator ended on a billing line without cost, and removes the file of the
- * deleted bill. Runs after `endJob` in a transaction of its own, because these may be the writes that fail.
+ * deleted bill, or writes that of a bill that stays. Runs after `endJob` in a transaction of its own, because these may be the writes that fail.
  * Idempotent.
  */
 export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<void> {
   const job = await findJob(ctx.pool, jobId, null);
   // The previous release left a deployment's bill open here.
   await dropBill(ctx.pool, jobId);
-  if (!job || (await findBillingRecord(ctx.pool, jobId, null))) return;
-  await ctx.store.remove(billingRecordKey(job.user_id, jobId));
+  if (!job) return;
+  await syncRecordFile(ctx, job);
+  if (await findBillingRecord(ctx.pool, jobId, null)) return;
   await transaction(ctx.pool, async (db) => {
     const latest = await lockLatestAttempt(db, jobId);
     if (!latest) return;

@@ -47,6 +47,14 @@ async function stopped(workerId: string) {
   return { id, jobId, loseStop };
 }
 
+/** A process that looks after a deployment and pauses before it writes the first file. */
+async function lateLook(id: string) {
+  const late = pausingStore(forge.ctx.store);
+  const looking = lookAfter(late.store, id);
+  await late.untilAsked();
+  return { ...late, looking };
+}
+
 /** A process that pauses before it writes the final manifest of a stopped deployment. */
 async function lateManifest(id: string) {
   const noManifest = Object.create(forge.ctx.store, {
@@ -61,10 +69,7 @@ async function lateManifest(id: string) {
     await lookAfter(noManifest, id);
     return (await statusOf(id)) === "stopped";
   });
-  const late = pausingStore(forge.ctx.store);
-  const looking = lookAfter(late.store, id);
-  await late.untilAsked();
-  return { ...late, looking };
+  return await lateLook(id);
 }
 
 const statusOf = async (id: string): Promise<string | undefined> => {
@@ -100,14 +105,12 @@ slowTestAlone(
   "the bill's file is that of the stop in the database",
   async () => {
     const { id, jobId, loseStop } = await stopped("box-1");
-    const late = pausingStore(forge.ctx.store);
-    const looking = lookAfter(late.store, id);
-    await late.untilAsked();
+    const late = await lateLook(id);
     await loseStop();
     await forge.stack.startTemporalWorker();
     await stop(forge.user, id);
     late.goOn();
-    await looking;
+    await late.looking;
     const file = await read(billingRecordKey("local", jobId));
     expect(file).toMatchObject({ metrics: (await recordOf(jobId)).metrics });
   },
@@ -118,9 +121,7 @@ slowTestAlone(
   "so it is if no other process has looked after the deployment meanwhile",
   async () => {
     const { id, jobId, loseStop } = await stopped("box-4");
-    const late = pausingStore(forge.ctx.store);
-    const looking = lookAfter(late.store, id);
-    await late.untilAsked();
+    const late = await lateLook(id);
     await loseStop();
     await forge.user.post(`/api/deployments/${id}/stop`, {});
     const live = "select from placements where deployment_id = $1 and state <> 'ended'";
@@ -128,7 +129,7 @@ slowTestAlone(
       return (await all(forge.ctx.pool, live, [id])).length === 0;
     });
     late.goOn();
-    await looking;
+    await late.looking;
     expect(await statusOf(id)).toBe("stopped");
     await forge.stack.startTemporalWorker();
     await expectManifestOf(id, jobId);

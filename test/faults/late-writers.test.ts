@@ -365,10 +365,9 @@ slowTestAlone(
     const old = { job_id: id, ended_at: "2026-01-01 00:00:00+00" };
     expect(await hasSameEnd(pool, old)).toBe(false);
     await markSwept(pool, old);
-    const late = lateFinish(input);
-    await late.untilAsked();
-    late.goOn();
-    expect(await late.writing).toEqual({ status: "completed" });
+    const { finishJob } = createFinalActivities(forge.ctx);
+    const finished = await asActivity("finishJob", () => finishJob(input));
+    expect(finished).toEqual({ status: "completed" });
     await forge.stack.startTemporalWorker();
     await untilEnded(forge.user, id, 60_000);
     await forge.proveInvariants();
