@@ -1,15 +1,9 @@
-import { text } from "node:stream/consumers";
-import { isDeepStrictEqual } from "node:util";
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
-import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts/artifacts";
-import type { Manifest } from "../core/artifacts/manifest-schema";
-import { presentBillingRecord } from "../core/billing/record";
-import { type JobType, typesWhere } from "../core/jobs/job-types";
+import { typesWhere } from "../core/jobs/job-types";
 import { jobWorkflowId } from "../core/workflow-ids";
 import { all } from "../platform/postgres/pool";
 import type { ObjectStore } from "../platform/store/object-store";
-import type { BillingRow } from "../services/billing/billing-records";
 import { recompute } from "../services/billing/recompute";
 import { compareWorkflow } from "./compare-workflow";
 import {
@@ -17,6 +11,7 @@ import {
   IMPOSSIBLE_DEPLOYMENTS,
   recomputeAccruals,
 } from "./deployment-invariants";
+import { compareFiles } from "./file-invariants";
 import { inParallel } from "./in-parallel";
 import { comparePipelines } from "./pipeline-invariants";
 
@@ -186,7 +181,8 @@ const HOURS_ON_NO_LINE = `
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 /**
- * The measured hours of a job's attempts are on its billing lines, as billed or as unbilled hours.
+ * The hours of all attempts of a job are on its billing lines, as billed or as unbilled hours: those
+ * that the worker reported, up to the measured ones, or the measured ones if it reported none.
  */
 const HOURS_DIFFER = `
   select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (
@@ -200,56 +196,6 @@ const HOURS_DIFFER = `
 async function recomputeBills({ pool }: World): Promise<string[]> {
   const { differences } = await recompute(pool);
   return differences.map((difference) => `I2 ${difference}`);
-}
-
-interface FiledRow {
-  job_id: string;
-  user_id: string;
-  job_type: JobType;
-  artifact_id: string;
-  manifest: Manifest;
-  deleted_at: Date | null;
-}
-
-async function compareFiles({ pool, store }: World): Promise<string[]> {
-  const rows = await all<FiledRow>(
-    pool,
-    `select job_id, j.user_id, j.job_type, a.artifact_id, a.manifest, a.deleted_at
-     from jobs j join artifacts a using (job_id) where j.status = 'completed'`,
-  );
-  const read = async (key: string): Promise<unknown> => JSON.parse(await text(store.read(key)));
-  const ofArtifacts = await inParallel(rows, async (row) => {
-    if (row.deleted_at !== null) return [];
-    const prefix = artifactPrefix(row.job_type, row.artifact_id);
-    const manifest = await read(`${prefix}manifest.json`).catch(() => undefined);
-    const found: string[] = [];
-    if (!isDeepStrictEqual(manifest, row.manifest)) {
-      found.push(`I3 manifest.json differs from the registry: ${row.job_id}`);
-    }
-    if (!(await hasItsFiles(store, prefix, row.manifest))) {
-      found.push(`I3 the stored files do not match the manifest: ${row.job_id}`);
-    }
-    return found;
-  });
-  const records = await all<BillingRow>(pool, "select * from billing_records");
-  const ofRecords = await inParallel(records, async (record) => {
-    const file = await read(billingRecordKey(record.user_id, record.job_id)).catch(() => undefined);
-    return isDeepStrictEqual(file, presentBillingRecord(record))
-      ? []
-      : [`I2 the billing file differs from its row: ${record.job_id}`];
-  });
-  return [...ofArtifacts, ...ofRecords];
-}
-
-/** Compares names and sizes only. `forge artifacts verify` compares the bytes. */
-async function hasItsFiles(
-  store: ObjectStore,
-  prefix: string,
-  { files }: Pick<Manifest, "files">,
-): Promise<boolean> {
-  const stored = (await store.list(prefix)).filter(({ path }) => path !== MANIFEST_FILE);
-  const named = files.map(({ path, size_bytes: sizeBytes }) => ({ path, sizeBytes }));
-  return isDeepStrictEqual(stored, named);
 }
 
 /** I6: the result of every workflow agrees with its job within 60 s. */

@@ -137,7 +137,7 @@ async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<
   await locked(ctx, of, async (db, pipeline) => {
     if (!prepared.reused) {
       await requirePipelineBudget(db, pipeline, of.step);
-      await requireTenantBudget(db, pipeline, prepared.expectedCostUsd);
+      await requireTenantBudget(ctx, db, pipeline, prepared.expectedCostUsd);
     }
     await beginStep(db, of.pipelineId, of.step, prepared);
   });

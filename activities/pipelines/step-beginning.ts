@@ -84,12 +84,14 @@ async function expectCost(
 
 /** The tenant's monthly budget applies to steps as to jobs. */
 export async function requireTenantBudget(
+  ctx: Context,
   db: Queryable,
   { user_id: userId, rate_card: card }: PipelineRow,
   expectedUsd: number | null,
 ): Promise<void> {
   try {
-    await requireBudget(db, userId, card, expectedUsd ?? 0);
+    const { outcomes } = ctx.config.billing;
+    await requireBudget(db, { userId, card, outcomes }, expectedUsd ?? 0);
   } catch (error) {
     if (!(error instanceof ForgeError) || error.code !== "budget_exhausted") throw error;
     throw new StepFault("budget_exhausted", error.message);

@@ -28,7 +28,8 @@ const TENANT = z.strictObject(tenantQuery);
 
 export function billingBudgetRoutes(ctx: Context): Route[] {
   const show = async (db: Queryable, userId: string) => {
-    const verdict = await judgeTenant(db, userId, await findRateCard(db, userId));
+    const card = await findRateCard(db, userId);
+    const verdict = await judgeTenant(db, { userId, card, outcomes: ctx.config.billing.outcomes });
     return { user_id: userId, budget: verdict ? presentBudget(verdict) : null };
   };
   const answers = {

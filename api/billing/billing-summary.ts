@@ -84,17 +84,17 @@ export function billingSummaryRoute(ctx: Context): Route {
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
       // A bill that is closed between two reads must not count twice.
-      return await readSnapshot(ctx.pool, (db) => summarise(db, userId, query.period));
+      return await readSnapshot(ctx.pool, (db) => summarise(ctx, db, userId, query.period));
     },
   });
 }
 
-async function summarise(db: Queryable, userId: string, period: string | undefined) {
+async function summarise(ctx: Context, db: Queryable, userId: string, period: string | undefined) {
   const card = await findRateCard(db, userId);
   const bounds = monthBounds(period, await readClock(db));
   const first = `${bounds.period}-01`;
   const month = await readMonth(db, userId, bounds, card);
-  const budget = await judgeTenant(db, userId, card);
+  const budget = await judgeTenant(db, { userId, card, outcomes: ctx.config.billing.outcomes });
   const tags = await readMostExpensive(db, userId, first, "tag", MOST_SHOWN);
   const pipelines = await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN);
   return {

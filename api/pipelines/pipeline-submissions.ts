@@ -100,17 +100,19 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
     async handle(call) {
       const { body, principal, request } = call;
       await checkGivenNames(ctx, principal.userId, body);
-      const rateCard = await findRateCard(ctx.pool, principal.userId);
+      const { userId } = principal;
+      const rateCard = await findRateCard(ctx.pool, userId);
+      const tenant = { userId, card: rateCard, outcomes: ctx.config.billing.outcomes };
       const pipelineId = newId("pipe");
       const { answer, isNew } = await createOnce(ctx, call, {
         content: body,
         create: async (db) => {
           // Each step is checked again, with its expected cost, when it starts.
-          await requireBudget(db, principal.userId, rateCard, 0);
+          await requireBudget(db, tenant, 0);
           const row = await insertPipeline(db, {
             ...body,
             pipelineId,
-            userId: principal.userId,
+            userId,
             createdBy: principal.keyName,
             rateCard,
             requestId: request.id,

@@ -28,8 +28,11 @@ export function prefixOfKind(kind: string, storageId: string): string {
   return `${form.directory}/${storageId}/`;
 }
 
+/** The folder of the files of all bills. */
+export const BILLING_RECORDS = "billing/records/";
+
 export const billingRecordKey = (userId: string, jobId: string): string =>
-  `billing/records/${userId}/${jobId}.json`;
+  `${BILLING_RECORDS}${userId}/${jobId}.json`;
 
 export const MANIFEST_FILE = "manifest.json";
 

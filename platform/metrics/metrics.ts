@@ -88,9 +88,9 @@ export class Metrics {
   readonly temporalCalls = this.counter(
     {
       name: "forge_temporal_calls_total",
-      help: "Calls that deliver jobs' outbox entries, by result",
+      help: "Calls that deliver outbox entries, by result and gRPC code",
     },
-    ["call", "result"],
+    ["call", "result", "code"],
   );
   readonly repairs = this.counter(
     {

@@ -54,7 +54,8 @@ export function isRefusal(error: unknown): boolean {
   return code !== undefined && REFUSALS.includes(code);
 }
 
-function grpcCode(error: unknown): number | undefined {
+/** The status code of a failed call, for example 14: unavailable. */
+export function grpcCode(error: unknown): number | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "number") return at.code;
   }

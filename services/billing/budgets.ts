@@ -1,3 +1,4 @@
+import type { Outcome } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /** A tenant's monthly budget. A limit that is null does not apply. */
@@ -41,8 +42,15 @@ export async function setBudget(
  * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. A job whose bill is
  * written counts with that: its line follows when it completes, which may be much later if the store is full. A job
  * submitted before the budget existed counts with the median cost of the type's last 50 jobs.
+ *
+ * @param billed outcomes that are billed although they fail the job. A job that failed in the last day counts until its
+ *   workflow writes its bill, which waits while Temporal is away.
  */
-export async function sumExpected(db: Queryable, userId: string): Promise<number> {
+export async function sumExpected(
+  db: Queryable,
+  userId: string,
+  billed: ReadonlySet<Outcome>,
+): Promise<number> {
   const row = await maybeOne<{ expected: number }>(
     db,
     `with unfinished as materialized (
@@ -53,7 +61,14 @@ export async function sumExpected(db: Queryable, userId: string): Promise<number
        select s.job_id, s.job_type, s.expected_cost_usd
        from pipelines p join pipeline_steps s using (pipeline_id)
        where p.user_id = $1 and p.status in ('running', 'waiting_approval') and s.status = 'running'
-         and not s.reused and not exists (select from jobs j where j.job_id = s.job_id)),
+         and not s.reused and not exists (select from jobs j where j.job_id = s.job_id)
+       union all
+       select j.job_id, j.job_type, j.expected_cost_usd from jobs j
+       where cardinality($2::text[]) > 0 and j.user_id = $1 and j.status = 'failed'
+         and j.completed_at > now() - interval '1 day'
+         and exists (select from attempts a where a.job_id = j.job_id and a.outcome = any($2)
+                       and a.started_at is not null)
+         and not exists (select from billing_lines l where l.job_id = j.job_id)),
      typical as (
        select t.job_type, (
          select percentile_cont(0.5) within group (order by lately.total_cost_usd::float8)
@@ -63,7 +78,7 @@ export async function sumExpected(db: Queryable, userId: string): Promise<number
        from (select distinct job_type from unfinished where expected_cost_usd is null) t)
      select coalesce(sum(coalesce(u.expected_cost_usd, typical.cost)), 0) as expected
      from unfinished u left join typical using (job_type)`,
-    [userId],
+    [userId, [...billed]],
   );
   return row?.expected ?? 0;
 }

@@ -9,16 +9,25 @@ import {
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
 import { ForgeError } from "../../core/errors";
+import type { Outcome } from "../../core/jobs/states";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { JobWarning } from "../jobs/jobs";
 import { findBudget, lockBudget, sumExpected } from "./budgets";
 import { readMonth } from "./read-month";
 
+/** A tenant, and how it is billed. */
+export interface Billed {
+  userId: string;
+  card: RateCard;
+  /** Outcomes that are billed although they fail the job. */
+  outcomes: ReadonlySet<Outcome>;
+}
+
 /** What counts against a tenant's budget in this month. */
-async function readSpending(db: Queryable, userId: string, card: RateCard): Promise<Spending> {
+async function readSpending(db: Queryable, { userId, card, outcomes }: Billed): Promise<Spending> {
   // Read unfinished jobs first, so that a job billed between the two reads counts twice rather than not at all.
-  const expected = await sumExpected(db, userId);
+  const expected = await sumExpected(db, userId, outcomes);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {
     spent: month.totalUsd.plus(month.accruingLaterUsd),
@@ -35,12 +44,11 @@ export interface BudgetVerdict {
 /** The state of a tenant's budget; undefined if the tenant has none. */
 export async function judgeTenant(
   db: Queryable,
-  userId: string,
-  card: RateCard,
+  tenant: Billed,
 ): Promise<BudgetVerdict | undefined> {
-  const budget = await findBudget(db, userId);
+  const budget = await findBudget(db, tenant.userId);
   if (!budget) return undefined;
-  const spending = await readSpending(db, userId, card);
+  const spending = await readSpending(db, tenant);
   return { state: judgeBudget(budget, spending), budget, spending };
 }
 
@@ -53,13 +61,12 @@ export async function judgeTenant(
  */
 export async function requireBudget(
   db: Queryable,
-  userId: string,
-  card: RateCard,
+  tenant: Billed,
   expectedUsd: Decimal.Value,
 ): Promise<JobWarning[]> {
-  const budget = await lockBudget(db, userId);
+  const budget = await lockBudget(db, tenant.userId);
   if (!budget) return [];
-  const spending = await readSpending(db, userId, card);
+  const spending = await readSpending(db, tenant);
   const state = judgeBudget(budget, spending, expectedUsd);
   const numbers = explainBudget(budget, spending, expectedUsd);
   switch (state) {

@@ -24,5 +24,6 @@ export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => 
       return "delivered";
     },
     factsOf: ({ deployment_id }) => ({ deployment_id }),
+    callOf: () => "deployment",
   };
 };

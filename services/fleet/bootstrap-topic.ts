@@ -24,6 +24,7 @@ export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
     return "delivered";
   },
   factsOf: ({ worker_id }) => ({ worker_id }),
+  callOf: () => "bootstrap",
 });
 
 async function startBootstrap({ temporal, config }: Context, input: BootstrapInput): Promise<void> {

@@ -73,7 +73,7 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
  * time, so that no job is assigned meanwhile. A later call updates rows that are locked.
  *
  * @param after the requirement group after which it starts; "" for all.
- * @returns the group after which the next call continues; "" if this call saw all.
+ * @returns the group after which the next call continues; "" for the first.
  */
 export async function markProvisioning(pool: pg.Pool, after = ""): Promise<string> {
   let from = after;

@@ -1,12 +1,14 @@
 import { hoursOf } from "../../core/billing/metering";
 import { willRetry } from "../../core/jobs/retry";
 import { isFinal } from "../../core/jobs/states";
+import { jobWorkflowId } from "../../core/workflow-ids";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../accounts/audit";
 import { releaseArtifactId } from "../artifacts/artifacts";
 import { dropBill, findBillingRecord, insertUnbilledLine } from "../billing/billing-records";
 import { syncRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
+import { hasStuckWrite } from "../temporal/stuck-writes";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
 import { removeEntriesOfJob } from "./outbox-entries";
@@ -21,17 +23,23 @@ const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admi
  * Ends a job whose work is over but whose final writes fail. The job becomes `failed`; its workflow then ends. The job
  * is not billed: an existing bill is deleted, which is possible because it counts in no month before the job completes.
  * The id of its artifact becomes free for another job. The sweeper removes the files.
+ *
+ * A job that has failed already, for example because it was cancelled, keeps its error; only its bill may be missing.
  */
 export async function endJob(ctx: Context, jobId: string, reason: string): Promise<EndJobOutcome> {
   const end = await transaction(ctx.pool, async (db): Promise<EndJobOutcome> => {
     const job = await lockJob(db, jobId);
     if (!job) return "unknown";
     if (job.error?.startsWith(BY_OPERATOR)) return "ended";
-    if (isFinal(job.status)) return "already ended";
-    const latest = await lockLatestAttempt(db, jobId);
-    const end = latest && attemptEndOf(latest);
-    if (!end || willRetry(job, end)) return "not finalising";
-    await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
+    if (isFinal(job.status)) {
+      if (job.status === "completed" || !(await hasStuckWrite(db, jobWorkflowId(jobId))))
+        return "already ended";
+    } else {
+      const latest = await lockLatestAttempt(db, jobId);
+      const end = latest && attemptEndOf(latest);
+      if (!end || willRetry(job, end)) return "not finalising";
+      await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
+    }
     await removeEntriesOfJob(db, jobId);
     await dropBill(db, jobId);
     await releaseArtifactId(db, jobId);

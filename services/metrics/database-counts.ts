@@ -41,6 +41,11 @@ const STATEMENT = `
   union all
   select 'outbox', '', count(*)::int, ${AGE("j.moved_at")} from outbox join jobs j using (job_id)
   union all
+  select 'wakes', 'pipelines', count(*)::int, null from pipelines where told < asked
+  union all
+  select 'wakes', 'deployments', count(*)::int, null from deployments
+  where status <> 'stopped' and told < asked
+  union all
   select 'finishing', '', count(*)::int, ${AGE("a.ended_at")} from jobs j join attempts a using (job_id)
   where j.status not in ('completed', 'failed') and j.status = 'running' and a.outcome = 'completed'
   union all

@@ -124,6 +124,11 @@ interface Named {
 const COUNTS: Record<string, Named> = {
   workers: { name: "forge_workers", help: "Workers in the fleet", label: "status" },
   outbox: { name: "forge_outbox_rows", help: "Outbox entries not delivered to Temporal yet" },
+  wakes: {
+    name: "forge_undelivered_wakes",
+    help: "Pipelines and deployments with a change that their workflow was not told yet",
+    label: "of",
+  },
   finishing: {
     name: "forge_finishing_jobs",
     help: "Jobs with a successful result whose final writes are not done",

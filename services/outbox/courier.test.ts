@@ -25,6 +25,7 @@ class FakeTopic implements Topic<Entry, number> {
   readonly postponed: { id: number; forS: number; why: string }[] = [];
   onCommit: (key?: number) => void = () => undefined;
   isDown = false;
+  isPostgresDown = false;
   calls = 0;
   atOnce = 0;
   mostAtOnce = 0;
@@ -58,7 +59,8 @@ class FakeTopic implements Topic<Entry, number> {
     this.mostAtOnce = Math.max(this.mostAtOnce, this.atOnce);
     await sleep(this.takesMs);
     this.atOnce -= 1;
-    if (this.isDown || id < 0) throw new Error("no answer");
+    if (this.isPostgresDown) throw Object.assign(new Error("too late"), { code: "57014" });
+    if (this.isDown || id < 0) throw Object.assign(new Error("no answer"), { code: 14 });
     if (this.answer === "delivered") this.delivered.push(id);
     return this.answer;
   }
@@ -81,14 +83,20 @@ class FakeTopic implements Topic<Entry, number> {
   }
 
   factsOf = ({ id, tries }: Entry) => ({ id, tries });
+  callOf = () => "fake";
 }
 
 const successes = { set: () => undefined };
 const failures = { count: 0, inc: () => (failures.count += 1) };
+const calls: object[] = [];
 const ctx = {
   clock: { nowMs: () => performance.now() },
   logger: createLogger("silent"),
-  metrics: { loopSuccess: successes, loopFailures: failures },
+  metrics: {
+    loopSuccess: successes,
+    loopFailures: failures,
+    temporalCalls: { inc: (of: object) => calls.push(of) },
+  },
 } as unknown as Context;
 
 let topic: FakeTopic;
@@ -98,6 +106,7 @@ beforeEach(() => {
   topic = new FakeTopic();
   courier = new Courier(ctx, topic);
   failures.count = 0;
+  calls.length = 0;
 });
 
 afterEach(async () => {
@@ -156,6 +165,24 @@ test("postpones an entry at fault, and delivers the others", async () => {
   await waitFor("the others", () => topic.delivered.length === 2);
   expect(topic.postponed).toEqual([{ id: -1, forS: 0.2, why: "Error: no answer" }]);
   expect(failures.count).toBe(0);
+  const taken = { call: "fake", result: "taken", code: "" };
+  expect(calls).toHaveLength(3);
+  expect(calls).toEqual(
+    expect.arrayContaining([{ call: "fake", result: "failed", code: "14" }, taken]),
+  );
+});
+
+test("an error of Postgres is no outage of the receiver, and no fault of the entry", async () => {
+  topic.isPostgresDown = true;
+  // It would say that it is down, but is not asked.
+  topic.outageOf = async () => "it is down";
+  topic.add(1);
+  courier.start();
+  await waitFor("the delivery", () => topic.calls === 1);
+  topic.isPostgresDown = false;
+  topic.add(2, 3);
+  await waitFor("the others", () => topic.removed.flat().length === 2);
+  expect([topic.postponed, topic.removed.flat(), failures.count]).toEqual([[], [2, 3], 0]);
 });
 
 test("postpones an entry that is not awaited yet, and removes an obsolete one", async () => {

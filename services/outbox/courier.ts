@@ -3,7 +3,7 @@ import { Slots } from "../../platform/concurrency/slots";
 import { Loop } from "../../platform/loop";
 import { isDatabaseError } from "../../platform/postgres/errors";
 import type { Component } from "../../platform/service";
-import { isRefusal, reasonOf } from "../../platform/temporal/client";
+import { grpcCode, isRefusal, reasonOf } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { Removals } from "./removals";
 import type { Delivery, Topic } from "./topic";
@@ -142,7 +142,7 @@ export class Courier<Entry, Key = never> implements Component {
   private async onFailure(entry: Entry, error: unknown): Promise<void> {
     // The lease expires. A sweep delivers the entry when Postgres works again.
     if (isDatabaseError(error)) throw error;
-    this.count(entry, "failed");
+    this.count(entry, "failed", grpcCode(error));
     const reason = reasonOf(error);
     this.outage = await this.topic.outageOf(error);
     if (this.outage === undefined) {
@@ -168,9 +168,10 @@ export class Courier<Entry, Key = never> implements Component {
     await this.topic.postpone?.(entry, backoffS, why.slice(0, MAX_REASON_LENGTH));
   }
 
-  private count(entry: Entry, result: "taken" | "not_waited_for" | "failed"): void {
+  private count(entry: Entry, result: "taken" | "not_waited_for" | "failed", code?: number): void {
     const call = this.topic.callOf?.(entry);
-    if (call !== undefined) this.ctx.metrics.temporalCalls.inc({ call, result });
+    if (call === undefined) return;
+    this.ctx.metrics.temporalCalls.inc({ call, result, code: code === undefined ? "" : `${code}` });
   }
 
   private debug(error: unknown, message: string): void {

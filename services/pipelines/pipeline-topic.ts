@@ -25,4 +25,5 @@ export const pipelineTopic = (ctx: Context): Topic<PipelineWake, string> => ({
   postpone: ({ pipeline_id: pipelineId }, forS) =>
     postponeWake(ctx.pool, pipelineId, Math.min(forS, MAX_BACKOFF_S)),
   factsOf: ({ pipeline_id, tries }) => ({ pipeline_id, tries }),
+  callOf: () => "pipeline",
 });

@@ -1,4 +1,4 @@
-import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /** A write of a workflow that keeps failing and is retried. */
 export interface StuckWrite {
@@ -42,6 +42,11 @@ export async function deleteStuckWrites(
  */
 export async function deleteOldStuckWrites(db: Queryable): Promise<void> {
   await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");
+}
+
+export async function hasStuckWrite(db: Queryable, workflowId: string): Promise<boolean> {
+  const row = await maybeOne(db, "select from stuck_writes where workflow_id = $1", [workflowId]);
+  return row !== undefined;
 }
 
 export async function listStuckWrites(db: Queryable) {

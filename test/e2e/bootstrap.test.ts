@@ -1,6 +1,6 @@
 /** A machine becomes a worker. Failures of each step and of the server are in test/slow. */
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bootstrapWorkflowId } from "../../core/workflow-ids";
@@ -217,6 +217,18 @@ describe("the life cycle of one machine", () => {
       [own?.key_id],
     );
     expect(row).toEqual({ made_by_key_id: asking });
+  });
+
+  test("a key that was revoked is not installed, and the agent keeps its own", async () => {
+    const { user } = machine.forge;
+    const made = { name: "of a paused server", scope: "worker" };
+    const { key_id: id, key } = await user.post<Record<string, string>>("/api/auth/api-keys", made);
+    expect((await user.call("DELETE", `/api/auth/api-keys/${id}`)).status).toBe(200);
+    const [installed, pid] = [machine.read("agent.env"), machine.agentPid];
+    const script = join(machine.remoteDir, "bootstrap.sh");
+    const { status, stderr } = spawnSync("sh", [script, "agent"], { input: `${key}\n` });
+    expect([status, String(stderr)]).toEqual([1, expect.stringContaining("refuses this key")]);
+    expect([machine.read("agent.env"), machine.agentPid]).toEqual([installed, pid]);
   });
 
   slowTest(

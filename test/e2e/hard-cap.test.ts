@@ -28,6 +28,7 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_RATE_LIMIT_BURST: "1000000",
     FORGE_DEPLOYMENT_STOP_GRACE_S: "1",
+    FORGE_BILL_OUTCOMES: "cancelled",
   };
   forge = await startForge(limits, { split: true });
   otherUrl = await forge.stack.startAnotherServer();
@@ -145,6 +146,27 @@ test("a billed job counts against the cap until it completes", async () => {
   await allow();
   await untilEnded(user, id, 60_000);
   expect(await readBudget(user)).toMatchObject({ spent_usd: 1, committed_usd: 0 });
+  hand.stopHeartbeats();
+}, 120_000);
+
+test("a cancelled job counts against the cap until it is billed", async () => {
+  const { user, hand } = await createSpender("failing");
+  const body = { checkpoint_id: "ckpt" };
+  await setCap(user, 0.3);
+  const { job_id: id } = await user.submit("evaluate", body);
+  const job = await hand.take();
+  // The job ends, but its bill waits for the Temporal worker.
+  forge.stack.temporalWorker?.signal("SIGSTOP");
+  try {
+    await user.post(`/api/jobs/${id}/cancel`, {});
+    await hand.report(job, { status: "cancelled" });
+    await untilEnded(user, id);
+    expect(await readBudget(user)).toMatchObject({ spent_usd: 0, committed_usd: 0.2 });
+    expect((await user.call("POST", "/api/jobs/evaluate", body)).status).toBe(402);
+  } finally {
+    forge.stack.temporalWorker?.signal("SIGCONT");
+  }
+  await waitFor("its bill", async () => (await readBudget(user)).committed_usd === 0);
   hand.stopHeartbeats();
 }, 120_000);
 

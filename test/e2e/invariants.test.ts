@@ -1,17 +1,25 @@
 /** The invariant check finds faults: each test creates one fault, and repairs it. */
 
 import { buffer } from "node:stream/consumers";
-import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { RAW_DATASET } from "../../core/artifacts/artifact-form";
+import {
+  artifactPrefix,
+  billingRecordKey,
+  MANIFEST_FILE,
+  prefixOfKind,
+} from "../../core/artifacts/artifacts";
 import { IMPOSSIBLE_DEPLOYMENTS } from "../../dev/deployment-invariants";
 import { checkInvariants } from "../../dev/invariants";
 import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
+import { uploadRows } from "../support/budgets";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
 let forge: Forge;
 let jobId: string;
 let artifactId: string;
+let uploadId: string;
 let userId: string;
 
 beforeAll(async () => {
@@ -22,6 +30,9 @@ beforeAll(async () => {
   await worker.complete(await worker.take());
   const { result } = await untilEnded(forge.user, jobId);
   artifactId = String(result?.dataset_id);
+  await uploadRows(forge.user, 1);
+  const uploads = "select artifact_id as id from artifacts where job_id is null";
+  [{ id: uploadId }] = (await all(forge.ctx.pool, uploads)) as [{ id: string }];
   await forge.proveInvariants();
 });
 
@@ -80,9 +91,10 @@ test.each([
 });
 
 test.each([
-  ["bill", "the billing file differs from its row", billKey],
-  ["manifest", "manifest.json differs from the registry", manifestKey],
-])("a file of a %s that does not match its row", async (_what, found, keyOf) => {
+  ["a bill", "the billing file differs from its row", billKey],
+  ["a manifest", "manifest.json differs from the registry", manifestKey],
+  ["an upload's manifest", "manifest.json differs from the registry", uploadKey],
+])("a file of %s that does not match its row", async (_what, found, keyOf) => {
   const { store } = forge.ctx;
   const key = keyOf();
   const right = await buffer(store.read(key));
@@ -91,6 +103,18 @@ test.each([
     expect((await checkInvariants(forge.ctx)).join("\n")).toContain(found);
   } finally {
     await store.put(key, right);
+  }
+});
+
+test("a billing file without a record", async () => {
+  const { store } = forge.ctx;
+  const key = billingRecordKey(userId, "job_of_nobody");
+  await store.put(key, Buffer.from("{}"));
+  try {
+    const found = `a billing file without a record: ${key}`;
+    expect((await checkInvariants(forge.ctx)).join("\n")).toContain(found);
+  } finally {
+    await store.remove(key);
   }
 });
 
@@ -126,6 +150,10 @@ test.each([
 
 function billKey(): string {
   return billingRecordKey(userId, jobId);
+}
+
+function uploadKey(): string {
+  return `${prefixOfKind(RAW_DATASET.kind, uploadId)}${MANIFEST_FILE}`;
 }
 
 function manifestKey(): string {

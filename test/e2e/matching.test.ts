@@ -365,6 +365,18 @@ test("jobs that wait for a worker being set up show it, however many they are, u
   const statuses = async (): Promise<unknown> =>
     await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
   await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
+  await execute(
+    forge.ctx.pool,
+    `create function refuse_many() returns trigger language plpgsql as $$ begin
+       if (select count(*) from moved) > 500 then raise 'too many jobs in one statement'; end if;
+       return null;
+     end $$`,
+  );
+  await execute(
+    forge.ctx.pool,
+    `create trigger refuse_many after update on jobs referencing new table as moved
+     for each statement execute function refuse_many()`,
+  );
   // A row locked by another transaction is left to a later call, so nothing waits for it.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
@@ -385,7 +397,27 @@ test("jobs that wait for a worker being set up show it, however many they are, u
   await execute(forge.ctx.pool, "update workers set status = 'dead'");
   await markProvisioning(forge.ctx.pool);
   expect(await statuses()).toEqual([{ status: "pending", n: 1_200 }]);
+  await execute(forge.ctx.pool, "drop function refuse_many cascade");
 });
+
+test("with more requirement groups than one call reads, the next call goes on after them", async () => {
+  const { pool } = forge.ctx;
+  const queue = Array.from({ length: 5_100 }, (_, n) => {
+    const needs = { ...NO_NEEDS, memoryGb: n };
+    return { ...needs, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
+  });
+  const large = { ...NO_NEEDS, memoryGb: 10_000, workerId: "w", jobTypes: null, tenants: null };
+  await fill(queue, [{ ...large, userId: "ann", shared: false }]);
+  await execute(pool, "update workers set status = 'bootstrapping'");
+  const left = "select count(*) as n from jobs where status = 'pending'";
+  // Changes as many jobs as a call may, and starts again at the first group.
+  expect(await markProvisioning(pool)).toBe("");
+  expect(await all(pool, left)).toEqual([{ n: 100 }]);
+  const after = await markProvisioning(pool);
+  expect(await all(pool, left)).toEqual([{ n: 0 }]);
+  expect(after).not.toBe("");
+  expect(await markProvisioning(pool, after)).toBe("");
+}, 60_000);
 
 test("on random fleets and queues, the same jobs as in the model wait for a worker being set up", async () => {
   const statuses = fc.array(

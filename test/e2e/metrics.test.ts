@@ -75,7 +75,7 @@ test("a job is counted at each stage, and waiting jobs by their reason", async (
   await untilCounted("forge_attempts_assigned_total", {}, 1);
   expect(sampleOf(text, "forge_handout_wait_seconds_count", { job_type: "audit" })).toBe(1);
   expect(sampleOf(text, "forge_heartbeat_batch_size_sum")).toBe(1);
-  await untilCounted("forge_temporal_calls_total", { call: "start", result: "taken" }, 1);
+  await untilCounted("forge_temporal_calls_total", { call: "start", result: "taken", code: "" }, 1);
   await until(worker, "forge_finish_seconds_count", { part: "complete" }, 1);
 });
 
@@ -140,9 +140,13 @@ const UNHEALTHY = `
            'running', 1, 'infinity' from jobs where status = 'completed' limit 1;
   insert into attempts select (jsonb_populate_record(a, jsonb_build_object('job_id', 'job_unfinished',
     'ended_at', now() - interval '1 hour'))).* from attempts a where outcome = 'completed' limit 1;
-  update deployments set active_at = now() - interval '70 days'`;
+  update pipelines set asked = told + 1, due_at = 'infinity' where status = 'waiting_approval';
+  update deployments set active_at = now() - interval '70 days', asked = told + 1,
+                         tell_at = 'infinity'`;
 const HEALTHY_AGAIN = `
   delete from outbox where attempt = 9;
+  update pipelines set asked = told;
+  update deployments set asked = told, tell_at = now();
   delete from stuck_writes;
   delete from attempts where job_id = 'job_unfinished';
   delete from jobs where job_id = 'job_unfinished'`;
@@ -162,6 +166,8 @@ test("stuck rows in the database are counted, with their age", async () => {
     const expected: [string, Record<string, string>, number][] = [
       ["forge_outbox_rows", {}, 1],
       ["forge_outbox_oldest_seconds", {}, 1],
+      ["forge_undelivered_wakes", { of: "pipelines" }, 1],
+      ["forge_undelivered_wakes", { of: "deployments" }, 1],
       ["forge_stuck_writes", { activity: "finishJob" }, 1],
       ["forge_finishing_jobs", {}, 1],
       ["forge_finishing_oldest_seconds", {}, HOUR_S],

@@ -1,17 +1,22 @@
 /** A user's own commands, as in docs/agent.md, with the real agent. */
 
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
 import { logOf, runJob } from "../support/agent-jobs";
+import { artifactOf } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
 let forge: Forge;
 const folder = mkdtempSync(join(tmpdir(), "forge-own-handler-"));
+
+const git = (...args: string[]): string =>
+  execFileSync("git", args, { cwd: folder, encoding: "utf8" }).trim();
 
 /** The code blocks of a document in a language, in order. */
 function blocksOf(document: string, language: string): string[] {
@@ -30,8 +35,11 @@ beforeAll(async () => {
   writeFileSync(join(folder, "audit.sh"), shell);
   writeFileSync(
     join(folder, "agent.toml"),
-    `${toml}\n[handlers.audit]\ncommand = "sh audit.sh"\nenv = { NOTE = "from the file" }\n`,
+    `${toml}\n[handlers.audit]\ncommand = "sh ${join(folder, "audit.sh")}"\nenv = { NOTE = "from the file" }\n`,
   );
+  git("init", "-q");
+  git("add", ".");
+  git("-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "handlers");
   forge = await startForge({ HEARTBEAT_INTERVAL: "0.5", FORGE_HEARTBEAT_TIMEOUT_S: "10" });
 });
 
@@ -103,6 +111,8 @@ test("the shell handler of the documentation audits, and needs no result file", 
   expect(await forge.user.get(`/api/billing/records/${job.job_id}`)).toMatchObject({
     metrics: { rows_processed: 2 },
   });
+  const { manifest } = await artifactOf(forge.user, job.job_id);
+  expect(manifest.git_commit).toBe(git("rev-parse", "HEAD"));
 });
 
 test("a worker gets only the types and tenants that its owner allows, and the job shows this as its reason", async () => {

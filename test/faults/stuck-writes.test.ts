@@ -159,6 +159,28 @@ test("the operator ends a job whose bill can't be written; its hours are recorde
   await forge.proveInvariants();
 }, 60_000);
 
+test("the operator ends a cancelled job whose hours can't be recorded", async () => {
+  const { pool } = forge.ctx;
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  // Only the server's writes are refused.
+  const byServer = `new.job_id = '${jobId}' and current_setting('application_name') <> '${OPERATOR}'`;
+  const allow = await refuse(forge, "before insert on billing_lines", byServer);
+  const dispatched = await worker.take();
+  await forge.user.post(`/api/jobs/${jobId}/cancel`, {});
+  await worker.report(dispatched, { status: "cancelled" });
+  const cancelled = { status: "failed", error_code: "cancelled" };
+  expect(await untilEnded(forge.user, jobId)).toMatchObject(cancelled);
+  expect((await end(jobId)).stderr).toContain("has already ended");
+  await waitFor("its last write to be stuck", () =>
+    maybeOne(pool, "select from stuck_writes where workflow_id = $1", [jobWorkflowId(jobId)]),
+  );
+  expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
+  await untilFailedInTemporal(jobId);
+  expect(await read(jobId)).toMatchObject(cancelled);
+  await allow();
+  await forge.proveInvariants();
+}, 60_000);
+
 test("a job ended after its bill was computed costs nothing, and may run again under the same id", async () => {
   const { pool, config, store } = forge.ctx;
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);

@@ -223,6 +223,7 @@ install_locked() {
 # Reads the key from standard input, so that it appears in no process list and no log.
 step_agent() {
   IFS= read -r key || fail "no key on standard input"
+  require_valid_key
   {
     cat environment
     [ -z "$REPOSITORY" ] || printf 'FORGE_GIT_COMMIT="%s"\n' "$(revision)"
@@ -235,6 +236,17 @@ step_agent() {
     stop_process
     start_process
   fi
+}
+
+# A server that paused may bring the key of an earlier try, which a later try has revoked and replaced.
+require_valid_key() {
+  status=$(
+    # In a configuration on standard input, the key appears in no process list.
+    printf 'header = "X-Service-Api-Key: %s"\n' "$key" |
+      curl -q --config - --silent --max-time 20 --output /dev/null --write-out '%{http_code}' \
+        "${SERVICE_API_URL%/}/api/auth/ping"
+  ) || say "this machine can't reach $SERVICE_API_URL"
+  [ "$status" != 403 ] || fail "the server refuses this key; the agent keeps the one that it has"
 }
 
 # `forge-agent install` creates the unit and the account.
