@@ -7,6 +7,7 @@ import type { Config } from "../config/config";
 export const TEMPORAL_DEADLINE_MS = 5_000;
 
 const GRPC_ALREADY_EXISTS = 6;
+const GRPC_RESOURCE_EXHAUSTED = 8;
 
 export const searchAttributeKeys = {
   jobType: defineSearchAttributeKey(SEARCH_ATTRIBUTES.jobType, SearchAttributeType.KEYWORD),
@@ -74,14 +75,17 @@ export function reasonOf(error: unknown): string {
 /** Deadline of the availability check, in ms. */
 const ANSWER_DEADLINE_MS = 1_000;
 
-/** Whether Temporal responds. The error of a failed call alone does not show where the fault is. */
+/**
+ * Whether Temporal responds. The error of a failed call alone does not show where the fault is. A
+ * server that limits our rate is there.
+ */
 export async function isTemporalThere({ connection }: Client): Promise<boolean> {
   try {
     await connection.withDeadline(Date.now() + ANSWER_DEADLINE_MS, () =>
       connection.workflowService.getSystemInfo({}),
     );
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return grpcCode(error) === GRPC_RESOURCE_EXHAUSTED;
   }
 }
