@@ -65,7 +65,7 @@ export async function sumExpected(
        union all
        select j.job_id, j.job_type, j.expected_cost_usd from jobs j
        where cardinality($2::text[]) > 0 and j.user_id = $1 and j.status = 'failed'
-         and j.completed_at > now() - interval '1 day'
+         and j.deployment_id is null and j.completed_at > now() - interval '1 day'
          and exists (select from attempts a where a.job_id = j.job_id and a.outcome = any($2)
                        and a.started_at is not null)
          and not exists (select from billing_lines l where l.job_id = j.job_id)),

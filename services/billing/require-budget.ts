@@ -17,7 +17,7 @@ import { findBudget, lockBudget, sumExpected } from "./budgets";
 import { readMonth } from "./read-month";
 
 /** A tenant, and how it is billed. */
-export interface Billed {
+interface Billed {
   userId: string;
   card: RateCard;
   /** Outcomes that are billed although they fail the job. */
