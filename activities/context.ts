@@ -15,7 +15,7 @@ export interface AttemptInput {
 
 /**
  * Non-retryable: a row that the workflow needs is missing. Rows are committed before their workflow
- * starts, so the database must have lost it, for example by a restore. The workflow fails.
+ * starts, so the database must have lost the row, for example by a restore. The workflow fails.
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
@@ -30,7 +30,10 @@ export async function requireJob(db: Queryable, jobId: string): Promise<JobRow> 
   return job;
 }
 
-/** Retryable: the activity waits for another event. It does not indicate an error. */
+/**
+ * Retryable: Temporal repeats the activity until the event that it waits for has happened. This
+ * failure is not an error.
+ */
 export const notYet = (what: string): ApplicationFailure =>
   ApplicationFailure.retryable(what, NOT_YET);
 

@@ -6,7 +6,7 @@ import { isNotYet } from "./context";
 
 /** Longer error texts are truncated. */
 const MAX_ERROR_CHARACTERS = 2_000;
-/** Most writes take a few milliseconds. */
+/** A try that runs longer is recorded while it runs. Most writes take a few milliseconds. */
 const SLOW_MS = 2_000;
 
 /** Records activities that keep failing, so that a write that can never succeed is noticed. */
@@ -14,7 +14,8 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
   return ({ info }) => {
     const workflowId = info.workflowExecution?.workflowId;
     const write = { workflow_id: workflowId ?? "", activity: info.activityType };
-    // A regular activity follows a failed local one, and its attempts are counted from 1.
+    // Local activities are ignored: a failed one is repeated as a regular activity, whose attempts
+    // are counted from 1.
     const isStuck = !info.isLocal && info.attempt >= ctx.config.temporal.stuckAfterTries;
 
     async function record(error: unknown): Promise<void> {
@@ -30,7 +31,7 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
 
     /**
      * Records a slow try while it runs, because a try that hangs or kills its process never fails.
-     * @returns stops recording; waits for a write that has started.
+     * @returns a function that stops the recording and waits for a write that has started.
      */
     function recordIfSlow(): () => Promise<void> {
       let written = Promise.resolve();
@@ -49,7 +50,7 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
           if (!isStuck || workflowId === undefined) return await next(input);
           const clear = () => deleteStuckWrites(ctx.pool, workflowId, info.activityType);
           const stopRecording = recordIfSlow();
-          // If the database is down, nothing is recorded; the next try records it.
+          // If the database is down, this failure is not recorded; the next try records its own.
           try {
             const result = await next(input);
             await stopRecording();
@@ -66,7 +67,10 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
   };
 }
 
-/** Whether the activity waits for nothing and is retried. */
+/**
+ * True if the activity will be retried because of an error. False if it waits for an event, or has
+ * failed for good.
+ */
 function isStillStuck(error: unknown): boolean {
   if (error instanceof CompleteAsyncError || isNotYet(error)) return false;
   return !(error instanceof ApplicationFailure && error.nonRetryable);

@@ -16,7 +16,7 @@ const loadTemporal = () => import("@temporalio/worker");
 
 /**
  * Sends Temporal's log lines, including workflow logs, to our logger. A process has at most one
- * runtime. It ends with its last worker, so it is installed again after an outage.
+ * runtime. The runtime ends with its last worker, so it is installed again after an outage.
  */
 async function installRuntime({ logger, metrics }: Context): Promise<void> {
   const { DefaultLogger, Runtime } = await loadTemporal();
@@ -58,7 +58,8 @@ export class TemporalWorkerComponent implements Component {
   }
 
   private shutdown(): void {
-    // Tasks assigned to a worker that is stopping would wait for their timeout.
+    // Stop starting workflows with their first task assigned to this process
+    // (services/jobs/job-workflows.ts): a stopping worker would leave the task until its timeout.
     this.ctx.workerTemporal.client = undefined;
     for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }

@@ -35,7 +35,8 @@ interface Running {
 }
 
 /**
- * The commands for a worker in this state. @param toStop deployments that it serves and should not.
+ * The commands for a worker in this state.
+ * @param toStop deployments that the worker serves and should not serve.
  */
 export function commandsFor(state: HeartbeatState, running: Running, toStop: string[]): Command[] {
   const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));

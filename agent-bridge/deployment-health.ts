@@ -44,8 +44,9 @@ export async function compareDeploymentHealth(
 }
 
 /**
- * False while a step of the database's clock may be unnoticed: it would end the grace of a missing
- * deployment early. The next heartbeat then reports the change.
+ * False if the database's clock was, or may have been, set just now: a step forward would end the
+ * grace period of a missing or unhealthy deployment early. The next heartbeat then reports the
+ * change again.
  */
 async function isClockRight(
   { clockWatch }: Pick<Context, "clockWatch">,

@@ -64,8 +64,9 @@ export class HeartbeatWriter {
 
   private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
-    // Only a worker's last heartbeat in the batch is recorded, and all get the same response. A
-    // heartbeat whose key is not bound to the worker must not replace the worker's own heartbeat.
+    // Only a worker's last heartbeat in the batch is recorded, and all its heartbeats get the same
+    // response. The map's key includes the bound API key, so that a heartbeat with a key that is not
+    // bound to the worker does not replace the worker's own heartbeat.
     const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
     const sent = [...latest.values()];
     const { pool, config, signals } = this.ctx;
@@ -98,7 +99,7 @@ export class HeartbeatWriter {
       return isDenied || isOver ? [{ workerId, jobId, isDenied }] : [];
     });
     if (denials.length > 0) await recordDenials(pool, denials);
-    // A worker is alive again, and its poll may be waiting already.
+    // A dead worker is idle again. Wake the scheduler, because the worker's poll may already wait.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) signals.queueChanged();
     const missing = sent.filter((heartbeat) => !rowOf(heartbeat));
     // A registered worker whose heartbeat was not recorded has a locked row.

@@ -44,13 +44,13 @@ export const resumeSchema = fileSchema.omit({ path: true }).extend({
 const pathOf = (jobId: string, param: string, path: string): string =>
   `/worker/jobs/${jobId}/inputs/${param}/${path.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Where a worker reads an object: in the store if that signs URLs, else through this API. */
+/** Where a worker reads an object: in the store if the store signs URLs, else through this API. */
 async function urlsOf(
   { store: own, config }: Context,
   { store, key }: Pick<InputFile, "store" | "key">,
   path: string,
 ): Promise<{ url: string; fallback_url?: string }> {
-  // The server can reach a tenant's bucket, but the tenant's workers may not.
+  // A tenant's bucket is read through this API: the server can reach it, but a worker may be unable to.
   if (store !== own || !store.signDownload || !config.store.signsUrls) return { url: path };
   return { url: await store.signDownload(key), fallback_url: path };
 }
@@ -87,7 +87,10 @@ async function presentFiles(
   );
 }
 
-/** The checkpoint that this attempt resumes from; null for none, and if the store no longer has it in this size. */
+/**
+ * The checkpoint that this attempt resumes from. Null if there is none, or if its file is missing in the store or has
+ * another size.
+ */
 export async function presentResume(
   ctx: Context,
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
@@ -96,14 +99,14 @@ export async function presentResume(
   const checkpoint = await findCheckpointBefore(ctx.pool, jobId, attempt);
   if (!checkpoint) return null;
   const key = `${checkpointPrefix(jobId, checkpoint.attempt)}${checkpoint.name}`;
-  // If the store is down, the worker retries the download.
+  // If the store is down, assume that the file is there: the worker retries the download.
   const sizeBytes = await ctx.store.sizeOf(key).catch(() => checkpoint.size_bytes);
   if (sizeBytes !== checkpoint.size_bytes) return null;
   const path = pathOf(jobId, RESUME, checkpoint.name);
   return { ...checkpoint, ...(await urlsOf(ctx, { store: ctx.store, key }, path)) };
 }
 
-/** `:param` in the URL of the checkpoint to resume from. */
+/** The value of `:param` in the URL of the checkpoint to resume from. */
 const RESUME = "resume_from";
 
 const BYTES = { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) };
@@ -141,7 +144,7 @@ export function jobInputRoute(ctx: Context): Route {
         param === RESUME
           ? await resumeFile(ctx, lease, path)
           : (await resolveInputs(ctx, lease, param))[0]?.files?.find((one) => one.path === path);
-      // The path must equal one that next_job sent: it is never resolved.
+      // The path must equal one that next_job sent. It is never resolved in a file system.
       if (!file || (await file.store.sizeOf(file.key)) !== file.sizeBytes) {
         throw new NotFound("file", path, "path");
       }

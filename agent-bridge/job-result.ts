@@ -136,7 +136,7 @@ async function accept(
     throw new NotFound("job", jobId, "job_id");
   }
   const digest = digestOf(given);
-  // The worker did not receive the response to its first request.
+  // The same result again: the worker did not receive the response to its first request.
   if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
   if (attempt?.state !== "running") throw staleAttempt(given, attempt);
   if (attempt.lease_token !== null && attempt.lease_token !== given.lease_token) {
@@ -199,10 +199,11 @@ async function endingOf(
   }
   const { idField } = ARTIFACT_FORMS[job.job_type];
   const { artifactId, minted } = nameArtifact(given.result, job, attempt);
-  // An id generated for another attempt is the folder of that attempt's uploads.
+  // Refuse an id that was generated for another attempt: it names the folder of that attempt's
+  // uploads.
   const isForeign = MINTED_ID.test(artifactId) && artifactId !== minted;
   // A folder is named by its artifact's id (spec.md 2.6). Tenants share the store and may choose
-  // the same id. If another tenant already has that folder, the generated id names it.
+  // the same id. If another tenant already has that folder, use the generated id as storage id.
   for (const storageId of isForeign ? [] : new Set([artifactId, minted])) {
     const uri = uriOf(given.artifacts_uri, storeUri(artifactPrefix(job.job_type, storageId)));
     if (await reserve(db, { artifactId, storageId, uri }, job, attempt)) {

@@ -173,7 +173,7 @@ async function nextJob(
         continue;
       }
       if (now && now.poll_seq !== offer.poll_seq) {
-        // The wake-up is for a later poll, which may be waiting in another process.
+        // The worker has sent a later poll, which may wait in another process: pass the wake-up on.
         ctx.signals.assigned([workerId]);
         return NOTHING;
       }
@@ -218,7 +218,7 @@ async function countWaiting<T>({ metrics }: Context, woken: Promise<T>): Promise
   return await woken.finally(() => metrics.waitingPolls.dec());
 }
 
-/** Waits, so that a worker that ignores the command does not poll in a tight loop. */
+/** Waits, so that a worker that ignores `drain` or `cancel_job` does not poll in a tight loop. */
 async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
   await sleep(Math.min(waitMs, MAX_PAUSE_MS), undefined, { signal }).catch(() => undefined);

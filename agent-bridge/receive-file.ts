@@ -118,8 +118,8 @@ export async function receiveFile(
     const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
     return { path, received: stored, complete: false, sha256: null, ...signed };
   }
-  // Equal requests run one at a time. Otherwise another request could move the file between
-  // measuring and moving, and a new partial upload would pass for the complete file.
+  // Run equal requests one at a time. Otherwise another request could move the complete file away
+  // after this request has measured it, and this one would move a new, partial upload in its place.
   return await ctx.uploadMutex.runExclusive(partial, async () => {
     const found = await store.measure(partial);
     const measured = found?.sizeBytes === range.total ? found : undefined;
@@ -127,7 +127,10 @@ export async function receiveFile(
   });
 }
 
-/** Reported as an unavailable store: the worker then keeps its result and retries. */
+/**
+ * The error for a store with too little free space. It is the error of an unavailable store, so
+ * that the worker keeps its result and retries.
+ */
 const noRoom = (free: number): StoreUnavailable =>
   new StoreUnavailable(
     `the store has only ${free} bytes left, which are reserved (FORGE_STORE_RESERVE_BYTES)`,
@@ -188,7 +191,8 @@ async function finish(
     try {
       await onComplete(measured);
     } catch (error) {
-      // Other errors may be temporary: keep the upload, so that the client need not send it again.
+      // Remove the upload only after a conflict. Other errors may be temporary: if the upload is
+      // kept, the client need not send it again.
       if (error instanceof Conflict) await store.remove(partial);
       throw error;
     }

@@ -26,7 +26,7 @@ export const workerIdField = z
 export const tagsField = z.array(z.string().max(128)).max(64).default([]);
 
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
-/** Relative, absolute, or below `~/`. Where it leads is checked when it is read. */
+/** Relative, absolute, or below `~/`. Where the path leads is checked when the key file is read. */
 const KEY_PATH = /^(?:~\/)?[A-Za-z0-9._/-]{1,512}$/;
 
 /** The SSH form of spec.md 2.4; unknown fields are ignored. */
@@ -153,7 +153,10 @@ function tagsOf({ tags, metadata }: SshRegistration): string[] {
   return [...new Set(tagsField.safeParse([...tags, ...region]).data ?? tags)];
 }
 
-/** Checks now what would otherwise fail as a step a minute later. */
+/**
+ * Checks before the registration what would otherwise fail in a step of the bootstrap, a minute
+ * later.
+ */
 async function requireUsable(
   ctx: Context,
   { principal }: AnyCall,
@@ -161,7 +164,8 @@ async function requireUsable(
 ): Promise<void> {
   requireScope(principal, "user");
   if (ctx.config.http.publicUrl === undefined) {
-    // Without a public URL, the last step would fail after an hour of installing.
+    // Without a public URL, the agent could not reach this server, and the last step would fail
+    // after an hour of installing.
     const message = "this server can't set up workers: FORGE_PUBLIC_URL must be set first";
     throw new Conflict("bootstrap_not_configured", message);
   }
@@ -172,7 +176,7 @@ async function requireUsable(
 
 async function refuseField(param: string, check: Promise<unknown>): Promise<void> {
   await check.catch((error: unknown) => {
-    // A name that does not resolve yet may resolve when the step runs.
+    // Ignore other errors: a name that does not resolve yet may resolve when the step runs.
     if (error instanceof ConnectionRefused) throw new InvalidRequest(error.message, param);
   });
 }

@@ -21,10 +21,16 @@ import {
   workerIdField,
 } from "./register-ssh";
 
-/** A whole fleet may start at once: then registrations wait, but less than an agent's timeout. */
+/**
+ * A whole fleet may start at once. Registrations then wait, but for less time than the request
+ * time-out of an agent.
+ */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
-/** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
+/**
+ * The agent form of spec.md 2.4. Unknown fields are ignored, so that an agent may be newer than the
+ * server.
+ */
 const agentForm = z.object({
   worker_id: workerIdField.optional(),
   gpu: z.object({
@@ -37,7 +43,9 @@ const agentForm = z.object({
   tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only tenants served"),
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
-  /** The attempt that the worker still runs: it keeps a named attempt across a restart. */
+  /**
+   * The attempt that the worker still runs, if any. The worker keeps it even if it has restarted.
+   */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
 });

@@ -29,7 +29,7 @@ export interface Input {
   withheld?: true;
   /** Why the input is withheld, for the tenant. */
   reason?: string;
-  /** A withheld input may be available later. */
+  /** True if the withheld input may be available later. */
   retryable?: true;
   files?: InputFile[];
   uri?: string;
@@ -105,7 +105,9 @@ async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   return { param, value, ...(isFolder ? contentOf(ctx, artifact) : { withheld: true }) };
 }
 
-/** The key with the artifact's storage id: an id that the worker chose is not a folder. */
+/**
+ * Puts the artifact's storage id, which names its folder, into the key. The key may have the id that a worker chose.
+ */
 const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string =>
   key.split("/").with(2, folder).join("/");
 

@@ -7,8 +7,8 @@ export interface Owned {
 }
 
 /**
- * The only resource with an id. Each tenant has at most one. An admin sees all tenants, and must
- * pass `user_id` if several tenants have one.
+ * Returns the only resource with this id. Each tenant has at most one. An admin sees all tenants,
+ * and must pass `user_id` if several tenants have a resource with this id.
  *
  * @throws 404 if there is none; 400 `ambiguous_id` with the owners if there are several.
  */

@@ -7,7 +7,10 @@ import type { TimeSpan } from "../services/jobs/job-throughput";
 
 const DAY_MS = 86_400_000;
 const MAX_BUCKETS = 500;
-/** Default bucket lengths in seconds: the first that gives at most MAX_DEFAULT_BUCKETS. */
+/**
+ * Default bucket lengths in seconds. The first one that gives at most MAX_DEFAULT_BUCKETS buckets
+ * is used.
+ */
 const DEFAULT_STEPS = [10, 60, 300, 900, 3_600, 21_600, 86_400];
 const MAX_DEFAULT_BUCKETS = 150;
 

@@ -6,7 +6,10 @@ import { once } from "../platform/concurrency/once";
 import type { OpenApiDocument } from "../platform/http/openapi";
 import type { OpenFiles } from "./http-app";
 
-/** Only its files are read. An import would keep a second, parsed copy of them in memory. */
+/**
+ * The folder of the package swagger-ui-dist. The server only reads the package's files: an import
+ * would keep a second, parsed copy of them in memory.
+ */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
 const PAGE = join(__dirname, "api-reference");
 

@@ -16,7 +16,10 @@ const CONTENT_TYPES: Record<string, string> = {
   ".woff2": "font/woff2",
 };
 
-/** Only content of this origin, and no code from text. Tests check the dashboard against it. */
+/**
+ * Allows only content of this origin, and no code that is made from text. Tests check that the
+ * dashboard works under this policy.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

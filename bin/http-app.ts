@@ -63,7 +63,10 @@ const KEEP_ALIVE_MS = 72_000;
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** A request passes authentication, limits, its route, and one error handler. */
+/**
+ * Creates the HTTP application. A request passes authentication, limits and its route. One error
+ * handler answers all errors.
+ */
 export async function createApp(
   ctx: Context,
   routes: Route[],
@@ -139,11 +142,11 @@ function serverOptions({ logger, clock, config }: Context): FastifyHttpOptions<S
       createServer(
         {
           keepAliveTimeout: KEEP_ALIVE_MS,
-          // slow-bodies.ts limits the time of bodies.
+          // No limit here: slow-bodies.ts limits how long a body may take.
           requestTimeout: 0,
           headersTimeout: http.requestTimeoutS * 1000,
           connectionsCheckingInterval: 1_000,
-          // Node's own error response has no body. A hook below checks the header.
+          // A hook below checks the Host header, because Node's own error response has no body.
           requireHostHeader: false,
         },
         oneAtATime(handle, clock.nowMs),

@@ -1,2 +1,4 @@
-/** Must be imported first: files that this process creates are accessible to its own user only. */
+/**
+ * Makes files that this process creates accessible to its own user only. Must be imported first.
+ */
 process.umask(0o077);

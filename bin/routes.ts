@@ -18,7 +18,7 @@ Send the key as \`X-Service-Api-Key\` or \`Authorization: Bearer\`. Lists are ne
 \`after\` with the \`next_cursor\` of the page before. Refusals have one form, with a stable \`code\`. Every path
 is also served without \`/api\`, and with a trailing slash.`;
 
-/** Readiness, which needs no key. */
+/** Whether the server is ready, for the routes of health checks. */
 export interface Health {
   isReady(): Promise<boolean>;
 }

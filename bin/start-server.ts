@@ -21,7 +21,10 @@ async function requireStore({ store, logger }: Context): Promise<void> {
   }
 }
 
-/** A branch or tag can be moved, and workers set up over SSH then run different code. */
+/**
+ * Warns if the code of workers set up over SSH is not pinned to a commit: a branch or tag can be
+ * moved, and workers then run different code.
+ */
 function warnOfMovingRef({ config, logger }: Context): void {
   const { repository, repositoryRef } = config.bootstrap;
   if (repository === undefined || /^[0-9a-f]{40}$/.test(repositoryRef)) return;

@@ -28,7 +28,7 @@ export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * The least, in ms, by which the clock was set back while no process ran: 0 or negative. A step
+ * By how much, at least, the clock was set back while no process ran, in ms: 0 or negative. A step
  * forward can't be detected: it looks like time that has passed.
  * @param lastMs `steadyMs` of the last reading of any process.
  */
@@ -39,13 +39,17 @@ export const stepBackSince = (lastMs: number, now: ClockReading): number =>
 export const isStepBetween = (before: ClockReading, now: ClockReading): boolean =>
   now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;
 
-/** The reading to compare the next one with. Small drift stays in it, so that it adds up. */
+/**
+ * The reading to compare the next one with. If the drift since `before` is neither negligible nor a
+ * step, this is `before`, so that several small drifts add up to a step.
+ */
 export const nextBaseline = (before: ClockReading, now: ClockReading): ClockReading =>
   isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < MIN_DRIFT_MS ? now : before;
 
 /**
  * The unrecorded part of a step, in ms. A process that saw no step accepts what others recorded:
- * otherwise two that disagree, because one was suspended, would correct each other forever.
+ * otherwise two processes that disagree, for example because one was suspended, would correct each
+ * other forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

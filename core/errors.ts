@@ -21,7 +21,10 @@ export class InvalidRequest extends ForgeError {
   }
 }
 
-/** 404 `<thing>_not_found`, also for things of another tenant: callers can't tell them apart. */
+/**
+ * 404 `<thing>_not_found`. Also for things of another tenant, so that callers can't find out that
+ * they exist.
+ */
 export class NotFound extends ForgeError {
   override readonly name = "NotFound";
   constructor(thing: string, id: string, param?: string) {

@@ -5,7 +5,10 @@ export const timestamp = z.string().meta({ format: "date-time" });
 
 const isInCalendar = (year: number): boolean => year >= 1 && year <= 9999;
 
-/** A time in a request, as UTC: Postgres rejects offsets of 16 hours or more, and the year 0. */
+/**
+ * A time in a request, converted to UTC: Postgres rejects offsets of 16 hours or more, and the year
+ * 0.
+ */
 export const givenTime = z.iso
   .datetime({ offset: true })
   .refine((text) => isInCalendar(new Date(text).getUTCFullYear()), "is not in the years 1 to 9999")

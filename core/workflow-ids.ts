@@ -16,8 +16,8 @@ export const pipelineIdOfWorkflow = idAfter("pipeline:");
 export const deploymentIdOfWorkflow = idAfter("deployment:");
 
 /**
- * Each attempt has its own activity id. Temporal doesn't check its retry count when an activity is
- * completed by id, so with a shared id a late outcome could complete the next attempt.
+ * Each attempt has its own activity id. Temporal completes an activity by its id alone. With one id
+ * for all attempts, a late outcome could complete the activity of the next attempt.
  */
 export const attemptActivityId = (attempt: number): string => `attempt-${attempt}`;
 

@@ -2,10 +2,10 @@ import type { Client } from "@temporalio/client";
 import { waitFor } from "./stack/wait";
 
 /**
- * Invariant I6 (docs/architecture.md): a workflow's status agrees with its row within 60 s.
+ * Checks invariant I6 (docs/architecture.md): a workflow's status agrees with its row within 60 s.
  *
  * @param what describes the expected state.
- * @returns one line if it does not agree, else none.
+ * @returns one line if the status does not agree, else none.
  */
 export async function compareWorkflow(
   temporal: Client,

@@ -10,8 +10,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * SQL: by how much the recorded time of a later event may precede that of an earlier one: the sum
- * of all backward steps of the clock.
+ * SQL: the sum of all backward steps of the clock. The recorded time of an event may precede that
+ * of an earlier event by this much.
  */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
@@ -20,15 +20,16 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * SQL: a backward step of the clock may have made it pass these times twice. The step was recorded
- * within a minute.
+ * SQL condition: the clock may have passed the times of this range twice, because it was set back.
+ * Assumes that each step is recorded within a minute.
  */
 const isPassedTwice = (times: string): string => `exists (
   select from clock_steps where by_s < 0
     and tstzrange(seen_at - interval '1 minute', seen_at - make_interval(secs => by_s::float8)) @> (${times}))`;
 
 /**
- * Each statement finds invalid states of deployments. They also hold while jobs are in progress.
+ * Each statement finds invalid states of deployments. It must find none, even while jobs are in
+ * progress.
  */
 export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D1 a completed deploy job without its deployment, or the reverse": `
@@ -104,7 +105,10 @@ export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   });
 }
 
-/** I6: within 60 s, the workflow of a stopped deployment has completed, and any other one runs. */
+/**
+ * Checks I6: within 60 s, the workflow of a stopped deployment has completed, and that of any other
+ * deployment runs.
+ */
 export async function compareDeployments(pool: pg.Pool, temporal: Client): Promise<string[]> {
   const rows = await all<{ deployment_id: string; status: string }>(
     pool,

@@ -19,7 +19,10 @@ interface Place {
   store: ObjectStore;
 }
 
-/** The files that Forge writes are those of the rows: none differs, is missing or is left over. */
+/**
+ * Compares the files that Forge writes with the database: none may differ, be missing or be left
+ * over.
+ */
 export async function compareFiles(place: Place): Promise<string[]> {
   return [...(await compareManifests(place)), ...(await compareBills(place))];
 }

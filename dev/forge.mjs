@@ -48,7 +48,8 @@ function digestOf(files) {
 function once(marker, digest, work) {
   const path = join(root, marker);
   if (existsSync(path) && readFileSync(path, "utf8") === digest) return;
-  // Unfinished work leaves no marker, also when the inputs are later those of the old marker again.
+  // Remove the old marker before the work. If the work fails and the inputs then become those of
+  // the old marker again, that marker would hide the unfinished work.
   rmSync(path, { force: true });
   work();
   mkdirSync(dirname(path), { recursive: true });
@@ -189,7 +190,7 @@ function runBuilt(script) {
     cwd: root,
     stdio: "inherit",
   });
-  process.on("SIGINT", () => {}); // a terminal sends it to the child, too
+  process.on("SIGINT", () => {}); // Ctrl-C reaches the child too; wait for its end
   process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.once("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 }

@@ -25,8 +25,9 @@ interface World {
  * Checks the invariants of docs/architecture.md on a database at rest: no job is in progress,
  * except one that waits to place a live deployment again.
  *
- * @param closed ids of workflows that were already compared after their end. They are not compared
- *   again, so only a call without them finds a wrong second run. New ids are added.
+ * @param closed ids of workflows that an earlier call compared after their end. This call skips
+ *   them and adds new ids. A workflow that wrongly ran again is found only by a call without its
+ *   id.
  * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(
@@ -41,7 +42,8 @@ export async function checkInvariants(
   found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareFiles(world)));
   found.push(...(await compareWithTemporal(world, closed)));
-  // Check these last: a workflow writes the lines before it closes.
+  // Check these last. A workflow writes the billing lines before it closes, and compareWithTemporal
+  // has waited for the jobs' workflows to close.
   for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
     found.push(`I2 a job's hours are on no billing line: ${JSON.stringify(row)}`);
   }
@@ -181,8 +183,9 @@ const HOURS_ON_NO_LINE = `
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 /**
- * The hours of all attempts of a job are on its billing lines, as billed or as unbilled hours: those
- * that the worker reported, up to the measured ones, or the measured ones if it reported none.
+ * Finds jobs whose billing lines, with billed and unbilled hours together, differ from the hours of
+ * their attempts. The hours of an attempt are those that the worker reported, at most the measured
+ * ones; if the worker reported none, the measured ones.
  */
 const HOURS_DIFFER = `
   select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (
@@ -198,7 +201,7 @@ async function recomputeBills({ pool }: World): Promise<string[]> {
   return differences.map((difference) => `I2 ${difference}`);
 }
 
-/** I6: the result of every workflow agrees with its job within 60 s. */
+/** Checks I6: the result of every job's workflow agrees with the job within 60 s. */
 async function compareWithTemporal(
   { pool, temporal }: World,
   closed: Set<string>,

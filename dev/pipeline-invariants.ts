@@ -6,7 +6,9 @@ import { all } from "../platform/postgres/pool";
 import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
-/** I6: within 60 s, the workflow of an ended pipeline has closed, and any other one runs. */
+/**
+ * Checks I6: within 60 s, the workflow of an ended pipeline has closed, and that of any other runs.
+ */
 export async function comparePipelines(pool: pg.Pool, temporal: Client): Promise<string[]> {
   const rows = await all<{ pipeline_id: string; status: PipelineStatus }>(
     pool,

@@ -5,7 +5,7 @@ import { Metrics } from "./metrics/metrics";
 import { createPool } from "./postgres/pool";
 
 const logger = createLogger("silent");
-/** Nothing connects to it. */
+/** Never connects, because no test sends it a query. */
 const pool = createPool({ connectionString: "postgres://nowhere", max: 1, timeoutMs: 1 }, logger);
 
 test("a failed run is counted as a failure, and the loop continues", async () => {

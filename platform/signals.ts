@@ -10,7 +10,7 @@ const CHANNEL = "forge";
 const RECONNECT_MS = 500;
 const COALESCE_MS = 2;
 
-/** Other payloads on the channel are ignored. */
+/** The payload of a notification. Other payloads on the channel are ignored. */
 const notification = z.object({
   from: z.string(),
   assigned: z.array(z.string()).default([]),
@@ -37,7 +37,10 @@ export interface OutcomeKey {
 export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
-  /** An assignment may be possible: a job of this requirement group was queued; undefined: anything else changed. */
+  /**
+   * An assignment may be possible: a job of this requirement group (jobs that need the same of a
+   * worker) was queued; undefined: something else changed.
+   */
   queue: [group?: string];
   /** These workers have an assignment to fetch, or another message waiting. */
   assigned: [workerIds: string[]];
@@ -58,7 +61,10 @@ interface SignalEvents {
    * the outbox entry.
    */
   deployment: [deploymentId: string];
-  /** Signals of other processes may have been missed. */
+  /**
+   * The connection for notifications was opened. Signals of other processes may have been missed
+   * before.
+   */
   reconnected: [];
 }
 
@@ -94,7 +100,10 @@ export class Signals extends EventEmitter<SignalEvents> {
     await this.listener?.end().catch(() => undefined);
   }
 
-  /** Not sent to other processes: every process has a scheduler. */
+  /**
+   * Wakes the scheduler of this process only. Every process has a scheduler, and one of them is
+   * enough.
+   */
   queueChanged(group?: string): void {
     this.emit("queue", group);
   }
@@ -111,7 +120,9 @@ export class Signals extends EventEmitter<SignalEvents> {
     if (!this.stopped) this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
   }
 
-  /** A key was revoked: ends the requests that wait with it, in every process. */
+  /**
+   * Call this after a key was revoked. Ends the requests with this key that wait, in every process.
+   */
   async revoked(keyId: string): Promise<void> {
     this.emit("revoked", [keyId]);
     await this.notifyOthers({ revoked: [keyId] });
@@ -119,7 +130,8 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes. Each process's sweep finds the workers left out.
+    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. Each process's sweep finds
+    // the assignments of the others.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

@@ -20,7 +20,10 @@ import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
 import { MeasuringSlots } from "./jobs/measuring-slots";
 
-/** How many activities of jobs, pipelines and deployments a process runs at a time, and how many local ones. */
+/**
+ * How many activities of jobs, pipelines and deployments a process runs at a time. Temporal's local activities have a
+ * separate limit with the same value.
+ */
 export const ACTIVITY_SLOTS = 50;
 
 /** Everything that a handler, an activity or a loop may use. Passed as an argument, never global. */
@@ -38,8 +41,8 @@ export interface Context {
   tables: Tables;
   signals: Signals;
   /**
-   * A client on the connection of this process's Temporal worker, while that runs. A workflow started through it gets
-   * its first task with the response (eager start), without a poll.
+   * `client` uses the connection of this process's Temporal worker; undefined while that worker does not run. Temporal
+   * answers a start through it with the workflow's first task (eager start), so the worker need not poll for that task.
    */
   workerTemporal: { client: Client | undefined };
   metrics: Metrics;
@@ -47,12 +50,12 @@ export interface Context {
   queueQuota: QueueQuota;
   /** Shares the database connections between tenants. */
   connectionQueues: ConnectionQueues;
-  /** When this process last received a request with a valid key, by `clock`. */
+  /** When this process last received a request with a valid key, in ms of `clock`. */
   traffic: { lastRequestMs: number | undefined };
   measuringSlots: MeasuringSlots;
-  /** By upload: one request at a time assembles its parts. */
+  /** Keyed by upload: one request at a time assembles an upload's parts. */
   uploadMutex: KeyedMutex;
-  /** By tenant: one submission at a time is checked against the budget. */
+  /** Keyed by tenant: one of a tenant's submissions at a time is checked against its budget. */
   budgetMutex: KeyedMutex;
 }
 

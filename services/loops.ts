@@ -19,14 +19,17 @@ import { Reconciler } from "./temporal/reconciler";
 
 /** The background loops of a process. */
 export interface Loops {
-  /** The worker routes also use these four. */
+  /** The routes of workers (agent-bridge) also use these four. */
   scheduler: Scheduler;
   longPolls: LongPolls;
   samples: SamplesWriter;
   metrics: MetricsWriter;
   /** Run in every process. */
   components: Component[];
-  /** Run only in processes that serve workers: a process without their requests can't judge which are silent. */
+  /**
+   * Run only in processes that serve the routes of workers. Other processes receive no requests of workers, so they
+   * can't judge which workers are silent.
+   */
   watch: Component[];
 }
 

@@ -11,12 +11,13 @@ import { LoopComponent } from "./loop-component";
 
 const ROWS = 10_000;
 const ARTIFACTS = 100;
-/** Sweep intervals between two runs. Ages are in days, so runs can be rare. */
+/** How many sweep intervals lie between two runs. Retention periods are in days, so runs can be rare. */
 const SWEEPS = 10;
 
 /**
- * Deletes rows in Postgres whose retention period is over. The sweeper removes their files later (file-sweeper.ts), so an
- * unavailable store does not block retention. The tasks are independent: one that fails does not stop the others.
+ * Deletes rows whose retention period is over, and marks expired artifacts as deleted. The file sweeper
+ * (file-sweeper.ts) removes the artifacts' files later, so an unavailable store does not block retention. The tasks are
+ * independent: if one fails, the others still run.
  */
 export class Retention extends LoopComponent {
   constructor(ctx: Context) {
@@ -40,7 +41,10 @@ export class Retention extends LoopComponent {
     while ((await this.withKnownClock((db) => deleteSome(db, ROWS))) === ROWS);
   }
 
-  /** An expired artifact that is still in use is checked again in the next run. */
+  /**
+   * Marks artifacts as deleted that are older than a tenant's retention rule allows. If an expired artifact is still in
+   * use, the next run checks it again.
+   */
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
     const applications = (await listTenantRules(pool)).map((rule) => async () => {
@@ -56,7 +60,10 @@ export class Retention extends LoopComponent {
     await runEach(applications);
   }
 
-  /** Runs a transaction whose time decides what is old. Fails while it is unclear whether the clock was set. */
+  /**
+   * Runs a transaction that compares ages with the database's clock. Fails while it is unknown whether that clock was
+   * set, because a clock that is ahead would delete data too early.
+   */
   private async withKnownClock<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     return await this.ctx.clockWatch.transaction(work, { requireKnownClock: true });
   }

@@ -21,9 +21,9 @@ export const regularActivities = proxyActivities<Activities>({
 });
 
 /**
- * Runs inside the workflow task. Few retries, because each failure adds to the history. Has no time-out of each attempt:
- * the SDK would repeat an attempt that took all of `scheduleToCloseTimeout`, and the workflow would wait three times as
- * long.
+ * Run inside the workflow task. Few retries, because each failure adds to the history. They have no
+ * time-out for a single try: the SDK would repeat a try that took all of `scheduleToCloseTimeout`,
+ * and the workflow would wait three times as long.
  */
 export const localActivities = proxyLocalActivities<Activities>({
   scheduleToCloseTimeout: "5s",

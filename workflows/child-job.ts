@@ -19,8 +19,9 @@ interface ChildJob {
 }
 
 /**
- * Runs a job's workflow as a child and waits until it closes. Read the job's row to learn how the
- * job ended: a failed job fails its workflow, and the reconciler restarts a terminated one.
+ * Runs a job's workflow as a child and waits until the child closes. Read the job's row to learn
+ * how the job ended: a failed job fails its workflow, but a workflow that was terminated also
+ * counts as failed, and the reconciler starts it again.
  * @returns false if another caller had already started the workflow.
  */
 export async function runChildJob(job: ChildJob): Promise<boolean> {

@@ -49,7 +49,7 @@ async function runDeployment(input: DeploymentWorkflowInput): Promise<Deployment
     isWoken = true;
   });
   for (;;) {
-    // Reset before the activity: it may miss a change that happens while it runs.
+    // Reset before the activity, which may miss a change that happens while it runs.
     isWoken = false;
     const action = await localFirst((activities) => activities.lookAfterDeployment(input));
     if (action.isOver) return { status: "stopped" };

@@ -38,7 +38,7 @@ const longRunning = proxyActivities<Activities>({
  *   failed, retryable      attempt n+1 if any is left, else `failed` (job_error)
  *   failed                 `failed` (job_error, or the attempt's own code)
  *   worker_lost            attempt n+1 if any is left, else `failed` (worker_lost)
- *   timeout, cancelled     `failed`; usually written already
+ *   timeout, cancelled     `failed`, which the database usually has already
  *
  * If the final writes keep failing, an operator can end the job as `failed` (forge-server jobs
  * end).
@@ -86,8 +86,9 @@ const isDatabaseBehind = (error: unknown): boolean =>
   error.cause.type === DATABASE_BEHIND;
 
 /**
- * Continues with what the database has now, in a new run of this workflow. If it failed instead, it could stay failed
- * although a late activity completes the job. Its row is not inserted again: if that is lost, too, the new run fails.
+ * Continues with the database's current state, in a new run of this workflow. If the workflow
+ * failed instead, it could stay failed although a late activity completes the job. The new run does
+ * not insert the job's row again: if the row is lost, too, the new run fails.
  */
 async function startOver({ jobId, maxAttempts, requestId }: JobWorkflowInput): Promise<never> {
   log.warn("the database has lost a change; starting over", {
@@ -128,8 +129,9 @@ async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): 
 
 /**
  * Waits for an attempt to end. The relay completes the activity by its id, which is unique per
- * attempt. The activity times out and is retried while the job waits in a long queue. Each retry
- * reads the attempt again, in case a process was killed before its first read.
+ * attempt. While the job waits in a long queue, the activity times out and is retried. Each retry
+ * reads the attempt again, in case the process of an earlier try was killed before it read the
+ * attempt.
  */
 async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
   const { awaitAttempt } = proxyActivities<Activities>({
@@ -150,8 +152,8 @@ async function readFirstAttempt(job: AttemptInput): Promise<AttemptReport> {
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
 
 /**
- * Completes the job: first in a local activity, then in a longRunning one, because it may take hours
- * to measure the output.
+ * Completes the job: first tries a local activity, then the `longRunning` one, because measuring
+ * the output may take hours.
  */
 async function finish(job: AttemptInput): Promise<JobEnd> {
   // Undefined in histories of earlier releases.

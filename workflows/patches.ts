@@ -8,9 +8,12 @@ import { patched, workflowInfo } from "@temporalio/workflow";
  * patch when no execution that started without it is left.
  */
 const PATCHES = {
-  /** The plan contains the orders. Before, a separate activity read them. */
+  /** The plan contains the orders. Before this patch, a separate activity read them. */
   planBringsOrders: "plan-brings-orders",
-  /** A late wake that finds no new run keeps the last run's end. Before, it ended as `none`. */
+  /**
+   * After a late wake signal without a new run, the workflow returns the last run's end. Before
+   * this patch, it returned `none`.
+   */
   lastEndCounts: "last-end-counts",
 } as const;
 

@@ -23,7 +23,7 @@ type BegunJob = BegunStep & { how: "job" };
  *   a step that                    begins
  *   needs nothing                  at once
  *   needs other steps              when they have completed; candidates of its choice: ended
- *   needs an approval              when it has been approved after that
+ *   needs an approval              after that, when it has been approved
  *
  * After a required step has failed, or the pipeline was cancelled, no further step begins. Running
  * steps continue to their end, or are cancelled with the pipeline.
@@ -78,7 +78,7 @@ export class PipelineRun {
     return this.isFailing || this.orders.cancelled || this.isSuperseded;
   }
 
-  /** A try whose result Temporal lost has ended this run, and a later run has begun. */
+  /** True if a later run has begun: an activity ended this run, but Temporal lost the result. */
   private get isSuperseded(): boolean {
     return this.orders.run !== undefined && this.orders.run !== this.run;
   }
@@ -90,12 +90,12 @@ export class PipelineRun {
   ): Promise<StepEnd> {
     const needed = new Map<string, StepEnd>();
     for (const name of step.needs) needed.set(name, (await ends.get(name)) ?? "skipped");
-    // It ended in an earlier run, or in this run before its workflow was lost.
+    // The step ended in an earlier run, or in this run, under an earlier execution of the workflow.
     if (hasEnded(step.status)) return step.status;
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.executeStep(plan, step)
       : "skipped";
-    // Skipped steps count too, unless they are optional.
+    // A required step that is skipped also fails the run.
     if (end !== "completed" && !step.optional) this.isFailing = true;
     return end;
   }
@@ -109,7 +109,8 @@ export class PipelineRun {
     }
     const begun = await localFirst((activities) => activities.beginStep(of));
     if (begun.how === "ended") return begun.end;
-    // The child inserts the job. If another workflow runs the job, endStep waits for its end.
+    // The child workflow inserts the job. If another workflow runs the job, endStep waits for the
+    // job's end.
     if (begun.how === "job") await runChildJob(this.childOf(plan, begun));
     const end = await localFirst((activities) => activities.endStep(of));
     log.info("step ended", { pipeline_id: of.pipelineId, step: step.name, end });

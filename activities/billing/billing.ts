@@ -25,7 +25,7 @@ import { requireRecord, syncRecordFile } from "../../services/billing/record-fil
 import type { Context } from "../../services/context";
 import type { AttemptInput } from "../context";
 
-/** Size of an artifact in our store. */
+/** Size of an artifact's files in Forge's store, in bytes. */
 export const sizeOf = ({ files }: MeasuredOutput): number =>
   files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
@@ -35,14 +35,15 @@ const rowsOf = (output: MeasuredOutput | null): number | null =>
 
 interface WrittenBill {
   record: BillingRow;
-  /** False: the record existed already, made from an earlier measurement. */
+  /** False: another call has already written the record, from its own measurement of the output. */
   isNew: boolean;
 }
 
 /**
- * Writes the job's billing record with the rate card pinned at submission, and stores the measurement
- * of its output for the manifest. Idempotent: only the first call writes both. Ignores a
- * deployment's lifetime: its stop writes that (services/deployments/stop-deployment.ts).
+ * Writes the job's billing record with the rate card pinned at submission, and stores the
+ * measurement of the job's output for the manifest. Idempotent: only the first call writes both.
+ * Does not bill a deployment's lifetime: the deployment's stop does
+ * (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
   ctx: Context,
@@ -58,14 +59,20 @@ export async function billJob(
   return { record: await requireRecord(ctx, input.jobId), isNew: false };
 }
 
-/** Writes a failed job's record, or the line of an unbilled job. @returns the record, if there is one. */
+/**
+ * Writes a failed job's billing record, or, if the job is not billed, a line with its GPU hours.
+ * @returns the record, if the job has one.
+ */
 type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
 
 /**
- * How a failed job, or one about to fail, is billed: by a record if the operator bills its outcomes,
- * otherwise by a line that only has its hours. Undefined if nothing is to be written, for example
- * for a job that no worker was assigned. Bills up to the job's last attempt, because a restored
- * database may have lost the attempt that the workflow knows.
+ * Prepares the bill of a job that has failed or is about to, and returns the function that writes
+ * the bill. The bill is a record if the operator bills the outcome of at least one attempt;
+ * otherwise it is a line that only has the job's GPU hours. Returns undefined if there is nothing
+ * to write, for example for a job that was never assigned to a worker.
+ *
+ * The bill covers the attempts in the database. After a restore, the database may lack an attempt
+ * that the workflow knows.
  *
  * The returned function is idempotent, and throws if the attempts have changed.
  */
@@ -75,7 +82,8 @@ export async function draftFailedBill(
 ): Promise<FailedBill | undefined> {
   const billable = await findFailedBillable(ctx.pool, jobId);
   if (!billable || billable.attempts.length === 0) return undefined;
-  // Already recorded when an operator ended the job (services/jobs/end-job.ts).
+  // The job's hours are on a billing line already, for example because an operator ended the job
+  // (services/jobs/end-job.ts).
   if (billable.is_noted) return undefined;
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, null);
@@ -149,7 +157,10 @@ function draftRecord(
   return { record, used: usageOfLine({ metrics, attempts }) };
 }
 
-/** Work details of the last attempt. Earlier attempts were repeated, or are in its numbers. */
+/**
+ * Details of the last attempt's work. Earlier attempts are left out: the last attempt repeated
+ * their work, or its numbers include theirs.
+ */
 function describeWork(
   { job_type: type, payload, attempts }: BillableRow,
   { input_tokens: read, output_tokens: written }: Metrics,

@@ -29,7 +29,8 @@ export function createDeploymentActivities(ctx: Context) {
   return {
     /**
      * Moves a deployment towards its desired state: inserts the job of its next placement, cancels
-     * jobs that it doesn't need, and marks it stopped when no placement is left. Idempotent.
+     * jobs that the deployment doesn't need, and, after a stop request, marks the deployment
+     * stopped when no placement is left. Idempotent.
      */
     async lookAfterDeployment({
       deploymentId,
@@ -44,7 +45,7 @@ export function createDeploymentActivities(ctx: Context) {
         await cancelJob(ctx, jobId, null, "deployment");
       }
       if (deployment.status === "active") return await placeDeployment(ctx, deploymentId);
-      // The stop has closed the bill: replace the file of the open one.
+      // The stop has closed the bill: replace the bill's file, which still shows the open bill.
       await syncRecordFile(ctx, deployment);
       const isOver = await markStopped(ctx.pool, deploymentId);
       if (!isOver) return { isOver };
@@ -58,7 +59,10 @@ export function createDeploymentActivities(ctx: Context) {
       await stopDeployment(ctx, deploymentId, null, "temporal");
     },
 
-    /** Fails, and is retried, until the job has ended. For jobs that another workflow runs. */
+    /**
+     * Waits for a job whose workflow another caller started: fails, and is retried, until the job
+     * has ended.
+     */
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
       const job = await requireJob(ctx.pool, jobId);
       if (!isFinal(job.status)) throw notYet(`${jobId} has not ended yet`);
@@ -67,8 +71,9 @@ export function createDeploymentActivities(ctx: Context) {
 }
 
 /**
- * Writes the final manifest. The row comes last: it marks that the file is done. Writes both again if
- * they are of a stop that the database lost.
+ * Writes the final manifest: first the file, then the registry's row. So a final manifest in the
+ * row shows that the file was written. Writes both again if they describe a stop that the database
+ * lost.
  */
 async function writeStoppedManifest(
   ctx: Context,
@@ -88,6 +93,7 @@ async function writeStoppedManifest(
     await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
     await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
   }
-  // Before the row was replaced, another process may have written the older manifest again.
+  // Before the row was replaced, another process may have overwritten the file with the older
+  // manifest.
   await checkManifestFile(ctx, deploymentId, folder);
 }

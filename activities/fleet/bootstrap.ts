@@ -28,7 +28,10 @@ import {
 import { lockWorker } from "../../services/fleet/workers";
 import { StepLog } from "./step-log";
 
-/** Several heartbeats fit into the heartbeat timeout, by which Temporal detects a dead server. */
+/**
+ * Much shorter than the heartbeat timeout of the steps (workflows/bootstrap.ts), after which
+ * Temporal considers the server process dead.
+ */
 const HEARTBEAT_MS = 3_000;
 const POLL_MS = 500;
 
@@ -36,7 +39,10 @@ const POLL_MS = 500;
 interface Step {
   worker: SshWorkerRow;
   log: StepLog;
-  /** Aborts when the step must stop: it timed out, or another bootstrap replaced this one. */
+  /**
+   * Aborts when the step must stop: it timed out, another bootstrap replaced this one, or the
+   * machine sent too much output.
+   */
   signal: AbortSignal;
 }
 
@@ -46,7 +52,7 @@ export function createBootstrapActivities(ctx: Context) {
     async (input: BootstrapInput): Promise<void> =>
       await step(ctx, input, name, (given) => runScript(ctx, given, name));
   return {
-    /** Marks the run as this workflow's. Idempotent. */
+    /** Records that this workflow has started the run, and resets the steps. Idempotent. */
     async beginBootstrap({ workerId, run }: BootstrapInput): Promise<void> {
       await beginBootstrap(ctx.pool, workerId, run);
     },
@@ -65,7 +71,10 @@ export function createBootstrapActivities(ctx: Context) {
     fetchRepository: scriptStep("repository"),
     installRequirements: scriptStep("requirements"),
 
-    /** Starts the agent with a new key, stored only on the machine. Revokes the previous key. */
+    /**
+     * Starts the agent with a new key, whose text is stored only on the machine. Revokes the
+     * previous key.
+     */
     async startAgent(input: BootstrapInput): Promise<void> {
       await step(ctx, input, "agent", async (given) => {
         const { key, keyId } = await mintKey(ctx, input);
@@ -113,7 +122,7 @@ async function requireWorker(db: Queryable, input: BootstrapInput): Promise<SshW
 const superseded = (): ApplicationFailure =>
   ApplicationFailure.nonRetryable("this bootstrap run was replaced or has ended", NOT_RETRYABLE);
 
-/** Runs one step with heartbeats to Temporal. Writes the step's log and end to the database. */
+/** Runs one step with heartbeats to Temporal. Writes the step's log and outcome to the database. */
 async function step(
   ctx: Context,
   input: BootstrapInput,
@@ -145,9 +154,9 @@ async function step(
     if (caught instanceof ApplicationFailure) throw caught;
     const { reason } = stop.signal;
     const overflow = reason instanceof ConnectionRefused ? reason : undefined;
-    // Replaced by another bootstrap, or ended: must not write the step's state.
+    // Another bootstrap has replaced this one, or this one has ended: don't write the step's state.
     if (stop.signal.aborted && !overflow) throw superseded();
-    // Timed out: another try may be running, so don't write the step's state.
+    // The step has timed out: another try of it may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;
     const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
@@ -206,10 +215,11 @@ async function mintKey(
   const { created, old } = await transaction(ctx.pool, async (db) => {
     await lockWorker(db, input.workerId);
     const worker = await requireWorker(db, input);
-    // If the requesting key is revoked meanwhile, the new key is revoked with it.
+    // With the tenant locked, a concurrent revocation of the requesting key waits, and then revokes
+    // the new key, too.
     await lockTenant(db, worker.user_id);
     const { added_by_key_id: requestedBy } = worker;
-    // Null for workers of old servers.
+    // An earlier release stored no requesting key. The new key of such a worker does not expire.
     const expiry = requestedBy === null ? null : await findExpiry(db, requestedBy);
     if (expiry === undefined) {
       const message = "the API key that requested this bootstrap was revoked or has expired";

@@ -5,7 +5,7 @@ import { StepLog } from "./step-log";
 let written: string;
 let overflows: number;
 
-/** The parts of a Context that StepLog needs. Collects what is written. */
+/** The parts of a Context that StepLog needs. Collects the text that StepLog writes. */
 const ctx = {
   logger: createLogger("silent"),
   pool: {

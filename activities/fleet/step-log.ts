@@ -5,9 +5,9 @@ import { appendStepLog } from "../../services/fleet/bootstraps";
 
 const FLUSH_MS = 1_000;
 const LAST_LINES = 8;
-/** Longer lines are cut. */
+/** In characters. Longer lines are cut. */
 const MAX_LINE = 16 * 1024;
-/** More than any of our steps writes. Beyond this limit the step is stopped. */
+/** More than any of our steps writes. A step whose machine sends more is stopped. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** Writes a step's output to the database once per second, so that people can follow it. */
@@ -96,7 +96,7 @@ export class StepLog {
   }
 }
 
-/** Removes the start of a secret at the end of a line that was cut. */
+/** If a cut line ends with the start of a secret, removes that start. */
 function withoutPartialSecret(line: string, secrets: string[]): string {
   for (const secret of secrets) {
     for (let length = secret.length - 1; length > 0; length--) {

@@ -28,12 +28,14 @@ export function createAttemptActivities(ctx: Context) {
   async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
     if (!row) throw gone(`job ${input.jobId}`);
-    // The attempt's own end comes first: the usage of a cancelled attempt may have to be billed.
+    // Report the attempt's own end before its job's. For a cancelled attempt, the workflow then
+    // calls `failJob`, which bills the attempt's usage if the operator bills cancelled attempts.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
-      // Cancelled between two attempts: the usage of the earlier attempts is not billed yet.
+      // The job was cancelled between two attempts: nothing else bills the usage of the earlier
+      // ones.
       if (jobEnd.status === "failed") await billFailedJob(ctx, input.jobId);
       return jobEnd;
     }
@@ -43,9 +45,10 @@ export function createAttemptActivities(ctx: Context) {
 
   return {
     /**
-     * First activity of a submitted job. (A pipeline's job is inserted by its own workflow.) A short
-     * job may have completed by now: then this also does the final writes, which saves a workflow
-     * task. If they fail, the workflow repeats them.
+     * First activity of a job that was submitted through the API. (The job of a pipeline step is
+     * inserted by its own workflow, which does not call this activity.) The attempt of a short job
+     * may have completed by now. Then this activity also does the final writes, which saves a
+     * workflow task. If the final writes fail, the workflow repeats them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
@@ -56,7 +59,10 @@ export function createAttemptActivities(ctx: Context) {
       return end ?? (await readReport(input));
     },
 
-    /** Returns how the attempt or its job ended; else the relay completes the activity later. */
+    /**
+     * Returns how the attempt or its job ended. If neither has ended, the activity stays open until
+     * the relay completes it.
+     */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const report = await readReport(input);
       if (report) return report;
@@ -65,8 +71,9 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Queues the given attempt of a job. Idempotent. Fails without retry if the database has lost
-     * the end of the attempt before it, and that one has ended for good since.
+     * Queues the given attempt of a job. Idempotent. Fails without retry if the end of the previous
+     * attempt in the database rules out another attempt: then the database has lost the retryable
+     * end that the workflow knows.
      */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);
@@ -77,7 +84,7 @@ export function createAttemptActivities(ctx: Context) {
       }
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
-        // All attempts to place a deployment again use the same deployment id.
+        // A job that places a deployment again uses the deployment's id in all its attempts.
         [form.idField]: job.deployment_id ?? newId(form.idPrefix),
       });
       if (!queued) return;
@@ -93,10 +100,11 @@ export function createAttemptActivities(ctx: Context) {
 
     /**
      * Writes the final status `failed` with the error of the last attempt, together with the job's
-     * bill if the operator configured one, or else with its unbilled hours. Idempotent.
+     * bill if the operator bills such jobs, or else with its unbilled GPU hours. Idempotent.
      *
-     * The database decides whether and how the job fails: it may have lost the end that the workflow
-     * knows, and the worker may have reported another one since. Then the workflow starts over.
+     * The attempt's end in the database decides whether and how the job fails. It may differ from
+     * the end that the workflow knows: the database may have lost that end, and the worker may have
+     * reported another one since. Then the workflow starts over.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       const { jobId, attempt } = input;
@@ -107,12 +115,12 @@ export function createAttemptActivities(ctx: Context) {
         const job = await requireJob(db, jobId);
         const end = jobEndOf(job.status, job.error_code);
         if (!end) throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
-        // An attempt ended after the bill was drafted.
+        // There was no bill to draft, but an attempt has ended since: the retry drafts its bill.
         if (!bill && (await isUnbilled(db, jobId))) {
           throw new Error(`the attempts of ${jobId} have changed`);
         }
         await removeEntriesOfJob(db, jobId);
-        // Last, because it locks the month's totals, which all bills of the tenant share.
+        // Write the bill last: it locks the month's totals, which all bills of the tenant share.
         const record = end.status === "failed" ? await bill?.(db) : undefined;
         return { failed, job, end, record };
       });
@@ -123,7 +131,10 @@ export function createAttemptActivities(ctx: Context) {
   };
 }
 
-/** The error code with which the attempt ends its job; undefined if it does not. Locks both. */
+/**
+ * The error code with which the attempt ends its job; undefined if the attempt does not end the
+ * job. Locks the job and its latest attempt.
+ */
 async function finalCodeOf(
   db: Queryable,
   jobId: string,

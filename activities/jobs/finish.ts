@@ -48,7 +48,9 @@ export function createFinalActivities(ctx: Context) {
   };
 }
 
-/** Like `finishJob`. Undefined: the attempt has not completed, or the job repeats a placement. */
+/**
+ * Like `finishJob`. Undefined: the attempt has not completed, or the job places a deployment again.
+ */
 export async function finishCompleted(
   ctx: Context,
   input: AttemptInput,
@@ -64,13 +66,14 @@ export async function finishCompleted(
   const measured = await metrics.finishing("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
-  // Another run of this activity wrote the bill. If the database was restored in between, that run
-  // may have read another outcome of this attempt.
+  // Another run of this activity wrote the bill. If the database was restored since this run read
+  // its facts, the bill may be of another outcome of the attempt: read the facts again.
   if (!isNew) facts = await read();
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
-  // None is stored if an earlier release wrote the bill, or if the job has ended.
+  // `facts.measured` is null if this run wrote the bill, if an earlier release did, or if the job
+  // has ended.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
@@ -99,9 +102,9 @@ export async function finishCompleted(
 }
 
 /**
- * How a concurrent run, an operator or a cancel has ended the job. Bills a failed job, because the workflow then ends
- * without calling `failJob`. That happens if the database lost the result that the workflow is finishing, and the job
- * was cancelled after that.
+ * Returns how the job has ended: by a concurrent run, an operator or a cancel. Bills a failed job,
+ * because its workflow then ends without calling `failJob`. A cancel can end the job here only if
+ * the database lost the result that the workflow is finishing.
  *
  * @throws if the job has not ended.
  */
@@ -125,7 +128,8 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
-  // Starting over would not help: an operator must see it.
+  // The job's artifact row is missing. Starting over would not repair that, so this activity keeps
+  // failing until an operator ends the job.
   if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);
@@ -138,10 +142,11 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
 }
 
 /**
- * Returns the measurement of an earlier try that wrote the bill; else measures the output.
+ * Returns the stored measurement if an earlier try wrote the bill; else measures the output.
  *
- * Large files take long to measure, and wait for each other. If many jobs of a tenant are being measured, further
- * ones try again later: each holds an activity slot, which other jobs' activities need.
+ * Measuring large files takes long and holds an activity slot, which other jobs' activities need.
+ * So only some jobs are measured at once, with a limit for each tenant. Without a free measuring
+ * slot, the activity fails and is retried later.
  */
 async function measureInTurn(
   ctx: Context,
@@ -150,7 +155,7 @@ async function measureInTurn(
 ): Promise<MeasuredOutput> {
   if (facts.measured) return facts.measured;
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
-  // A local activity ends after five seconds, and does not take one of these slots.
+  // A local activity ends after five seconds, and does not hold one of the activity slots.
   if (ActivityContext.current().info.isLocal) return await work();
   const measured = await ctx.measuringSlots.run(facts.user_id, work);
   if (!measured) throw notYet("other jobs' files are measured first");

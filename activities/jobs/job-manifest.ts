@@ -13,7 +13,10 @@ import type { Context } from "../../services/context";
 import type { CompletionFacts } from "../../services/jobs/completion";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
 
-/** The manifest of a completed job's artifact. Its bill has the cost and the billed usage. */
+/**
+ * The manifest of a completed job's artifact. The cost and the billed usage are from the job's
+ * bill.
+ */
 export async function makeManifest(
   ctx: Context,
   facts: CompletionFacts,

@@ -9,15 +9,17 @@ import type { AttemptFile } from "../../services/jobs/attempt-files";
 import type { CompletionFacts } from "../../services/jobs/completion";
 
 /**
- * Moves uploads from the folder of the attempt's generated id to that of the id that the worker
- * chose. Does nothing if `from` equals `to`, for example because another tenant owns the chosen id.
+ * Moves an attempt's uploads from the folder of its generated artifact id (`from`) to the
+ * artifact's final folder (`to`). The folders differ if the worker chose an artifact id. They are
+ * equal if it chose none, or if another tenant has the chosen id: then nothing is moved.
  * Idempotent: skips files that were moved before.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;
   for (const { path } of await store.list(from)) {
     if (await store.move(`${from}${path}`, `${to}${path}`)) continue;
-    // Another process may have moved the file. If it still exists, the move is blocked.
+    // Another process may have moved the file. If the file is still at its old place, it can't be
+    // moved, for example because a folder has the target's name.
     if ((await store.sizeOf(`${from}${path}`)) !== undefined) {
       throw new Error(`${from}${path} can't be moved to ${to}`);
     }
@@ -31,7 +33,10 @@ interface OutputFile extends Measured {
 /** Files uploaded through the API, by path, with the checksum measured at upload. */
 type UploadedFiles = Map<string, AttemptFile>;
 
-/** @throws StoreUnavailable while a file moves: it could change after the manifest is written. */
+/**
+ * @throws StoreUnavailable while an upload is still being moved to its final location: the file
+ * could change after the manifest is written.
+ */
 export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): UploadedFiles {
   const moving = uploaded.find((file) => file.is_moving);
   if (moving) {
@@ -42,9 +47,10 @@ export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): Upl
 }
 
 /**
- * Lists an artifact's files with checksums. Reads only those that the API did not receive.
- * @throws StoreUnavailable if an uploaded file is missing, or a listed one disappears: the store is
- *   not fully available, or the files still change.
+ * Lists an artifact's files with checksums. Reads a file only if the API did not receive it,
+ * because the API has stored the checksums of uploads.
+ * @throws StoreUnavailable if an uploaded file is missing, or a listed file disappears: the store
+ * is not fully available, or the files still change.
  */
 export async function measureFiles(
   store: ObjectStore,

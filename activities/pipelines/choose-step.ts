@@ -9,7 +9,10 @@ export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
   metrics,
 });
 
-/** The best candidate of a step's choice; null: no choice. @throws StepFault if none qualifies. */
+/**
+ * The best candidate of a step's `choose`; null if the step has none.
+ * @throws StepFault if no candidate qualifies.
+ */
 export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
   if (!choose) return null;
   const { from, by, order, where } = choose;

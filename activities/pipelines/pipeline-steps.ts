@@ -80,7 +80,8 @@ export function createStepActivities(ctx: Context) {
       const { pipeline, step } = await findOf(ctx, of);
       if (isSuperseded(of, pipeline)) return "superseded";
       if (step.status === "running") {
-        // Its workflow was terminated before it inserted the job. The relay starts a new one.
+        // The job's workflow was terminated before it inserted the job: insert the job here. The
+        // relay then starts another workflow for it.
         if (step.job_status === null && step.job_id) await insertItsJob(ctx, step.job_id, 0);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
@@ -106,7 +107,10 @@ async function findOf(
   return { pipeline, step };
 }
 
-/** Runs `work` with the pipeline locked, if it is in this run, not over and not cancelled. */
+/**
+ * Locks the pipeline. Runs `work` if the pipeline is still in the given run, not over and not
+ * cancelled.
+ */
 async function locked(
   ctx: Context,
   of: StepInput,
@@ -119,7 +123,9 @@ async function locked(
   });
 }
 
-/** Ends the step, unless the pipeline was resumed: the new run may have another gate. */
+/**
+ * Ends the step, unless the pipeline was resumed meanwhile: a resume may replace the step's gate.
+ */
 async function endAs(
   { pool }: Context,
   { pipeline_id: pipelineId, run }: PipelineRow,
@@ -132,7 +138,10 @@ async function endAs(
   });
 }
 
-/** Locks the pipeline, so that each step's budget check includes the steps that began before. */
+/**
+ * Begins a step under the pipeline's lock, so that its budget check includes all steps that began
+ * before.
+ */
 async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<void> {
   await locked(ctx, of, async (db, pipeline) => {
     if (!prepared.reused) {
@@ -162,7 +171,8 @@ async function insertOnce(
   if (await findJob(db, jobId, null)) return true;
   const known = await findStepOfJob(db, jobId);
   const pipeline = known && (await lockPipeline(db, known.pipeline_id, null));
-  // Read under the lock: while this process waited or paused, the pipeline may have been cancelled and resumed.
+  // Read the step again under the lock: while this process waited or paused, the pipeline may have
+  // been cancelled and resumed.
   const step = pipeline && (await findStepOfJob(db, jobId));
   if (step?.status !== "running" || !step.submission) return false;
   if (!pipeline || pipeline.cancel_requested_at !== null) return false;

@@ -57,7 +57,8 @@ export function createPipelineActivities(ctx: Context) {
           choosesFrom: step.choosesFrom,
           status: step.status,
         })),
-        // A workflow does not wait for the running steps of a plan that is cancelled.
+        // A cancelled pipeline's plan has only its running steps. With `cancelled: true`, the
+        // workflow would skip these steps instead of waiting for their end.
         orders: { ...(await ordersOf(ctx, pipeline, steps)), cancelled: false },
       };
     },
@@ -69,8 +70,8 @@ export function createPipelineActivities(ctx: Context) {
     },
 
     /**
-     * Sets a step to `waiting_approval`. Returns the decision if there is one, else null; false if
-     * the run is over. Idempotent.
+     * Sets a step to `waiting_approval`. Returns the decision (true: approved), or null if there is
+     * none yet. Also returns false if the run is over. Idempotent.
      */
     async askApproval(of: StepInput): Promise<boolean | null> {
       const { pipelineId, step: name } = of;
@@ -109,9 +110,9 @@ export function createPipelineActivities(ctx: Context) {
     },
 
     /**
-     * The final write of a run. Derives its end from the database alone. If the run has not ended
-     * there, the database has lost what the workflow has read, and the answer is `superseded`.
-     * Idempotent.
+     * The final write of a run. Derives how the run ended from the database alone. If the run has
+     * not ended according to the database, the database has lost changes that the workflow has
+     * read; then the answer is `superseded`. Idempotent.
      */
     async closePipeline(input: RunInput): Promise<PipelineEnd> {
       const { pipelineId } = input;
@@ -131,7 +132,10 @@ export function createPipelineActivities(ctx: Context) {
   };
 }
 
-/** Also cancels a cancelled pipeline's jobs: the process that accepted the cancel may have died. */
+/**
+ * Also cancels the jobs of a cancelled pipeline, in case the process that accepted the cancel died
+ * before it cancelled them.
+ */
 async function ordersOf(
   ctx: Context,
   pipeline: PipelineRow | undefined,

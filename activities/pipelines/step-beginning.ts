@@ -50,7 +50,8 @@ export async function prepare(
   if (earlier !== undefined) {
     return { ...beginning, jobId: earlier, reused: true, expectedCostUsd: null };
   }
-  // If the queue is full, the activity is retried. A cancelled pipeline needs no room in it.
+  // If the tenant's queue is full, the activity is retried. A cancelled pipeline inserts no job, so
+  // it needs no room in the queue.
   if (pipeline.cancel_requested_at === null) {
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;

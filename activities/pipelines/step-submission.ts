@@ -13,7 +13,10 @@ import type { Context } from "../../services/context";
 import type { StepRow, StepView, StepWork } from "../../services/pipelines/pipeline-steps";
 import { StepFault } from "./step-fault";
 
-/** Resolves the step's references and validates it again: the values are known only now. */
+/**
+ * Replaces the step's references by values of earlier steps, and validates the submission again
+ * with these values.
+ */
 export function resolveSubmission(
   ctx: Context,
   step: StepRow,
@@ -25,12 +28,12 @@ export function resolveSubmission(
     const source = needed.find((each) => each.name === (name ?? chosen?.step));
     const value = valueAt(source?.[part], path);
     if (typeof value === "string" || typeof value === "number") {
-      // References are short, but their values may be long.
+      // A short reference may have a long value, so the total size of the values is limited.
       remaining -= String(value).length;
       if (remaining > 0) return value;
       throw new StepFault("step_invalid", "the values of its references are too large together");
     }
-    // Workers don't have to report a dataset's URI: the store location is known.
+    // Workers need not report a dataset's URI: the artifact's location in the store is known.
     const isDatasetUri = part === "result" && path.join() === "dataset_uri";
     if (isDatasetUri && source?.artifacts_uri) return source.artifacts_uri;
     throw new StepFault("step_invalid", `${text}: step "${source?.name}" has no such value`);

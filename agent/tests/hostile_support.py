@@ -92,7 +92,7 @@ def run_hostile(
     runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask, run_as)
     reports: list[dict[str, Any] | None] = []
     lease = Lease.of(dispatched_job(**job), "w")
-    # A daemon thread, so that an agent that blocks on a FIFO fails the test and does not block it.
+    # In a daemon thread: if the agent blocks on a FIFO, the test fails instead of blocking too.
     thread = threading.Thread(target=lambda: reports.append(runner.run(lease)), daemon=True)
     thread.start()
     thread.join(TIMEOUT_S)

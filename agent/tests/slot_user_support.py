@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(
 )
 
 FIRST_UID = (claim_user_range(61_000) if os.geteuid() == 0 else None) or 61_000
-"""Reserved, so that no agent on this machine uses these ids: it would kill the tests' processes."""
+"""Start of a reserved range. An agent that used the same ids would kill the tests' processes."""
 
 
 @pytest.fixture

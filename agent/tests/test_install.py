@@ -163,7 +163,7 @@ def test_an_account_that_cannot_run_the_agent_is_refused(
 
 @needs_root
 def test_the_account_gets_the_state_of_an_earlier_agent(tmp_path: Path) -> None:
-    """Files of other users, and targets of links, which may be root's, keep their owner."""
+    """The targets of hard and symbolic links keep their owner: they may be root's files."""
     (tmp_path / "key").touch()
     state = tmp_path / "state"
     (state / "w" / "slot-0").mkdir(parents=True)

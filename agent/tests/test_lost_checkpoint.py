@@ -43,7 +43,7 @@ Resume = Callable[[Callable[[], Answer]], dict[str, Any]]
 def resume(
     server: ScriptedServer, control_plane: ControlPlane, received: Received, tmp_path: Path
 ) -> Resume:
-    """Runs a job that should resume. Requests of its checkpoint get the given answer."""
+    """Runs a job that should resume. Requests for its checkpoint get the given answer."""
 
     def run(answer: Callable[[], Answer]) -> dict[str, Any]:
         others = server.script

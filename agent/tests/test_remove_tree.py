@@ -99,7 +99,7 @@ def test_logs_what_cannot_be_removed_and_removes_the_rest(
     mounted = tmp_path / "root" / "a" / "mounted"
     mounted.mkdir(parents=True)
     (tmp_path / "root" / "b").mkdir()
-    for name in ("before", "zlast"):  # one may be listed before, one after
+    for name in ("before", "zlast"):  # so that entries may be listed before and after `mounted`
         (tmp_path / "root" / "a" / name / "below").mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "tmpfs", str(mounted)]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:

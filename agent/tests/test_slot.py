@@ -41,7 +41,7 @@ def slot(control_plane: ControlPlane, tmp_path: Path) -> Slot:
 def test_only_commands_about_the_current_attempt_stop_a_job(
     slot: Slot, command: dict[str, object], why: str | None
 ) -> None:
-    """The response to a heartbeat may arrive when the job's next attempt already runs."""
+    """A late response to a heartbeat may be about an earlier attempt at the same job."""
     slot._lease = lease = Lease.of(dispatched_job(attempt=2), "w")
     slot._run_command(command)
     assert lease.why_stopped == why

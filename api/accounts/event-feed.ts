@@ -11,7 +11,10 @@ import { EventGaps } from "./event-gaps";
 
 const POLL_MS = 250;
 const BATCH = 5_000;
-/** At start, ids this far below the newest one may belong to transactions that are still open. */
+/**
+ * When the feed starts, transactions that are still open may yet commit events whose ids are up to
+ * this far below the newest id.
+ */
 const START_IDS = 1_000;
 /** The most events buffered for a slow reader. */
 const MAX_WAITING = 5_000;
@@ -45,7 +48,10 @@ export class EventFeed {
     return reader;
   }
 
-  /** The id of the newest event read. A stream that resumes after it misses no event. */
+  /**
+   * The id of the newest event that was read. A client that resumes its stream from this id misses
+   * no event.
+   */
   get lastId(): number {
     return this.gaps?.lastId ?? 0;
   }

@@ -73,7 +73,8 @@ async function* follow(
     while (!signal.aborted && !reader.hasMissed) {
       const events = await reader.next(KEEP_ALIVE_MS);
       for (const event of events) {
-        // Skip events sent above. The feed delivers each event once.
+        // Skip events that were sent above. The feed delivers each event once, so its id is needed
+        // only once.
         if (!sent.delete(event.event_id)) yield asEvent(event);
       }
       if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;

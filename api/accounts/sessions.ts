@@ -33,7 +33,8 @@ export function sessionRoute(ctx: Context): Route {
         replay: withoutSecret,
         create: async (db) => {
           await deleteExpiredSessions(db, principal.userId);
-          // Also blocks a concurrent revocation of the key, which would miss the new session.
+          // The check locks the tenant. So a concurrent revocation of the key waits and does not
+          // miss the new session.
           await requireRoomForSession(db, ctx.config.limits.caps, principal.userId);
           const session = await createSession(db, principal.keyId, principal.scope);
           if (!session) throw invalidKey();

@@ -73,7 +73,7 @@ export function datasetRoute(ctx: Context): Route {
       const { body } = request;
       if (!(body instanceof Readable))
         throw new InvalidRequest("send the file as the body", "body");
-      // Counts as an open upload while its bytes arrive.
+      // This request counts as an open upload while its bytes arrive.
       const options = { as: "open_uploads" } as const;
       const { signal } = ctx.waitingRequests.register(request, principal, call.reply, options);
       await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, tenant);
@@ -93,14 +93,14 @@ export function datasetRoute(ctx: Context): Route {
         });
         return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
       } finally {
-        // If this fails, the sweeper removes the upload.
+        // If the removal fails, the sweeper removes the upload later.
         await removeUnregistered(ctx, artifactId, prefix).catch(() => undefined);
       }
     },
   });
 }
 
-/** The store has only its reserve left. */
+/** The error for an upload when the store has only its reserve left. */
 const noRoom =
   (limit: number) =>
   (free: number): ForgeError => {
@@ -117,8 +117,8 @@ interface NewDataset {
 }
 
 /**
- * Removes the files of an upload that failed or repeats an earlier one. The database decides, because a registration
- * may be committed although its answer was lost.
+ * Removes the files of an upload that failed or repeats an earlier one. Asks the database whether
+ * the upload is registered: its registration may be committed although the answer was lost.
  */
 async function removeUnregistered(ctx: Context, storageId: string, prefix: string): Promise<void> {
   if (!(await isUnregistered(ctx.pool, storageId))) return;

@@ -88,7 +88,8 @@ async function readDays(
     });
     for (const { day, usd } of shares) add(day, DEPLOYMENT_TYPE, usd);
   }
-  // A wrong clock may have written lines of a month that has not started.
+  // Include the days in `sums`: with a wrong clock, lines of a month that has not started may have
+  // been written.
   const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
   const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
   const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));

@@ -135,6 +135,8 @@ function presentRates(card: RateCard): z.infer<typeof ratesSchema> {
   };
 }
 
-/** Presents a billing record. An accruing record shows its costs so far. */
+/**
+ * Presents a billing record. An accruing record, that of a live deployment, shows its cost so far.
+ */
 const presentRecord = (row: BillingRow): BillingRecord =>
   presentBillingRecord(withAccruedCost(row));

@@ -140,7 +140,10 @@ function addCosts(
   return sums;
 }
 
-/** The most expensive values of records and live deployments, at most MOST_SHOWN. */
+/**
+ * The most expensive tags or pipelines, at most MOST_SHOWN: the costs of records plus those of live
+ * deployments.
+ */
 function mostExpensive(
   rows: { value: string; cost_usd: number }[],
   { accruing }: Month,

@@ -9,7 +9,10 @@ import type { Context } from "../../services/context";
 import type { JobRow } from "../../services/jobs/jobs";
 import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
 
-/** How long a tenant's job history is cached. A new job changes a short history more. */
+/**
+ * How long a tenant's job history is cached, in ms. A short history is cached for less time,
+ * because one more job changes its estimates more.
+ */
 const historyMs = (samples: unknown[]): number => (samples.length < 10 ? 1_000 : 60_000);
 const MAX_HISTORIES = 1_000;
 const MAX_ESTIMATES = 1_000;
@@ -37,7 +40,8 @@ export class JobCosts {
     const costs = new Map<string, JobCost>();
     for (const row of rows) {
       const costUsd = accruing.get(row.job_id) ?? row.bill?.usd ?? null;
-      // After a rollback, there may be jobs of a type that only the later release knows.
+      // After a rollback of the server, there may be jobs of a type that only the later release
+      // knows.
       const isEstimated = !isFinal(row.status) && isJobType(row.job_type);
       const estimatedUsd = isEstimated ? await this.estimate(row) : null;
       costs.set(row.job_id, { costUsd, estimatedUsd });
@@ -56,7 +60,7 @@ export class JobCosts {
   }
 
   private async estimate(job: JobRow): Promise<number> {
-    // A tenant with a budget has the estimate stored at submission.
+    // If the tenant has a budget, the job's estimate was stored at its submission.
     if (job.expected_cost_usd != null) return job.expected_cost_usd;
     const { samples, estimates } = await this.historyOf(job);
     const { job_type: type, payload, rate_card: card, req_gpu_tokens: gpuTokens } = job;
@@ -64,7 +68,7 @@ export class JobCosts {
     const { end } = monthBounds(undefined, at);
     const key = JSON.stringify([
       ...[payload.size, payload.epochs, job.req_gpu_count, gpuTokens, card.name, card.version],
-      // A deployment's estimate covers the rest of its month.
+      // A deployment's estimate depends on its submission time: it covers the rest of the month.
       type === DEPLOYMENT_TYPE ? at : null,
     ]);
     const known = estimates.get(key);

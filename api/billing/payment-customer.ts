@@ -55,7 +55,8 @@ export function paymentCustomerRoute(ctx: Context): Route {
         }
         return user;
       });
-      // Not in the transaction: there may be many. Lines left by a crash are retried within a day.
+      // Wake the user's waiting lines outside the transaction, because there may be many. If this
+      // process crashes here, the exporter retries the remaining lines within a day.
       while ((await wakeLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
       return presentUser(changed);
     },

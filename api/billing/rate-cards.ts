@@ -169,7 +169,10 @@ export function rateCardRoutes(ctx: Context): Route[] {
   ];
 }
 
-/** Jobs submitted earlier keep the prices that they were submitted with. */
+/**
+ * Refuses a date in the past: jobs submitted since then keep the prices that they were submitted
+ * with.
+ */
 async function requireNotPast(db: Queryable, from: string | null): Promise<void> {
   if (from !== null && new Date(from) < new Date(await readClock(db))) {
     throw tooEarly("it is in the past");

@@ -21,7 +21,10 @@ import type { DeploymentRequests } from "./deployment-requests";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;
 
-/** A deployment's stable address: forwards requests to one of its servers, wherever that runs. */
+/**
+ * The routes of a deployment's stable address. They forward each request to one of the deployment's
+ * servers, on whichever worker it runs.
+ */
 export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests): Route[] {
   return METHODS.map((method) =>
     route({
@@ -71,7 +74,8 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
           .header("x-accel-buffering", "no")
           .headers(answerHeaders(answer.headers))
           .send(body);
-        // Don't hold the headers back until the first chunk of the body: it may take long.
+        // Send the headers now: the first chunk of the body, with which they would be sent
+        // otherwise, may take long.
         if (!reply.raw.headersSent) reply.raw.flushHeaders();
         return reply;
       },
@@ -160,8 +164,9 @@ async function forwardToServers(
 }
 
 /**
- * The query string belongs to the model, so an admin can't pass `user_id`. If several tenants have
- * the id, the deployment with this storage id is taken.
+ * Finds the deployment in the path. An admin can't select a tenant with `user_id` here, because the
+ * query string is forwarded to the model. If several tenants have a deployment with this id, takes
+ * the deployment whose storage id it is.
  */
 async function findTarget(
   ctx: Context,
@@ -183,7 +188,10 @@ function restOf(url: string): string {
   return rest;
 }
 
-/** Undefined if the address that the worker reported is not an HTTP URL. */
+/**
+ * The URL to forward a request to. Undefined if the address that the worker reported is not an HTTP
+ * URL.
+ */
 function targetOf(base: string, rest: string): URL | undefined {
   if (!URL.canParse(base)) return undefined;
   const url = new URL(base);

@@ -9,9 +9,9 @@ import { UsageReader } from "./usage-reader";
 
 /** One request to a deployment, from its arrival to the end of its response. */
 export interface CountedRequest {
-  /** Returns the response body to send, and counts the request when it ends. */
+  /** Returns the response body to send. When the body ends, counts the request. */
   answered(answer: IncomingMessage, signal: AbortSignal): Readable;
-  /** No server answered. */
+  /** Counts the request as an error: no server answered it. */
   failed(): void;
 }
 

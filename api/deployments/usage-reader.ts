@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 
 /**
- * How much of a response's end is kept. OpenAI's protocol puts the usage there; in a stream only if
- * the caller asks for it.
+ * How much of a response's end is kept. In OpenAI's protocol, the token counts (`usage`) are there;
+ * a stream has them only if the caller asks for them.
  */
 const TAIL_BYTES = 4096;
 /** A larger value is not a plausible token count for one response. */

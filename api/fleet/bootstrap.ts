@@ -52,7 +52,7 @@ export function bootstrapRoute(ctx: Context): Route {
         return newRun;
       });
       const worker = await requireWorker(ctx, params, tenantScope);
-      // A repeated request while the bootstrap is running.
+      // A request that is repeated while the bootstrap is running is not an error.
       const isRunning = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
       if (run === undefined && !isRunning) {
         const message = `worker "${workerId}" is ${worker.status}; only a worker in error or dead can be set up again`;

@@ -7,7 +7,10 @@ import type { Context } from "../../services/context";
 import { findJobSnapshot, type JobSnapshot } from "../../services/jobs/job-events";
 import type { JobWatch } from "./job-watch";
 
-/** `<attempt>-<offset>` of the first byte that was not sent. Empty before the first event. */
+/**
+ * Id of a log event: `<attempt>-<offset>`, with the offset of the first byte after the event's
+ * text. Empty if the client has received no event.
+ */
 export const LOG_EVENT_ID = /^(?:([1-9])-([0-9]{1,15}))?$/;
 
 const CHUNK_BYTES = 64 * 1024;
@@ -46,8 +49,9 @@ export async function* followLog(
   let job: JobSnapshot | undefined;
   try {
     while (!signal.aborted) {
-      // Check the job before the log, so that nothing is written after the last read. While the
-      // watcher reports no change, the job's state is still valid.
+      // Read the job before the log. If the attempt had ended by then, nothing is written to the
+      // log after this read. While the watcher reports no change, the job that was read earlier is
+      // still current.
       job ??= await findJobSnapshot(ctx.pool, jobId, tenantScope);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;
@@ -64,7 +68,8 @@ export async function* followLog(
         yield { event: "end", data: JSON.stringify({ job_id: jobId, status: job.status }) };
         return;
       } else {
-        // No log is written before its attempt is dispatched, and the watcher reports the dispatch.
+        // A job that waits for a worker needs no polling: its log starts after its dispatch, and
+        // the watcher reports the dispatch.
         const keepAliveAt = lastSentMs + KEEP_ALIVE_MS;
         const pauseMs = waitsForWorker(job.status) ? keepAliveAt - performance.now() : POLL_MS;
         if (await watcher.next(pauseMs)) job = undefined;

@@ -14,7 +14,7 @@ import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;
-/** For how many requirement groups the pending reason is computed, the largest first. */
+/** For how many requirement groups the pending reason is computed, largest groups first. */
 const MAX_GROUPS = 500;
 /** The code for jobs in all other groups. */
 const OTHER = "other";
@@ -105,7 +105,8 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // Waiting jobs that are not in the queue, which was read later, are between two attempts.
+  // Some waiting jobs are missing from the queue, which was read after `rows`. If all groups were
+  // read, these jobs are between two attempts.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

@@ -81,7 +81,8 @@ async function* follow(
         progress = job.progress;
         yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
       }
-      // The next round finds an event that was written between the two reads.
+      // The final status may have been written after the events were read, so the stream ends only
+      // when another round finds no event.
       if (isFinal(job.status) && events.length === 0) return;
       if (isFinal(job.status)) continue;
       watcher.markRead({ ...job, last_event_id: lastId });

@@ -19,12 +19,12 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * Fleet and queue are cached for VIEW_FACTOR times as long as explaining jobs took, but at least
- * and at most for these ms.
+ * How long fleet and queue are cached, in ms: VIEW_FACTOR times the time that explaining jobs took,
+ * within these limits.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
-/** After this time, explaining jobs pauses for as long as it ran, so that other work can run. */
+/** After explaining jobs for this time, in ms, pause for as long, so that other work can run. */
 const SLICE_MS = 3;
 
 interface View {
@@ -98,7 +98,8 @@ export class JobPresenter {
     const reasons: PendingReason[] = [];
     let began = performance.now();
     for (const job of jobs) {
-      // In a large fleet, a page of different jobs takes a while. Heartbeats must not wait for it.
+      // In a large fleet, explaining a page of jobs with different requirements takes a while. The
+      // pause keeps workers' heartbeats from waiting for it.
       const spentMs = performance.now() - began;
       if (spentMs > SLICE_MS) {
         this.spentMs += spentMs;
@@ -117,7 +118,7 @@ export class JobPresenter {
       this.readMs = nowMs;
       this.spentMs = 0;
       this.view = this.read();
-      // Drop the failed read, so that the next call reads again.
+      // Drop a failed read, so that the next call reads again.
       this.view.catch(() => {
         this.view = undefined;
       });

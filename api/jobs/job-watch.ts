@@ -53,7 +53,7 @@ export class JobWatcher {
     this.resolve?.();
   };
 
-  /** Records what the follower has read itself. It is not woken for that. */
+  /** Records what the follower has read itself, so that the follower is not woken for it. */
   markRead(seen: Seen): void {
     this.seen = seen;
   }
@@ -61,7 +61,7 @@ export class JobWatcher {
   /** Wakes the follower if the job differs from what was last seen. */
   compare(now: Seen): void {
     const { seen } = this;
-    // A client may send a Last-Event-ID beyond the last event.
+    // Not `!==`: a client may send a Last-Event-ID beyond the job's last event.
     const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
     if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
     this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };

@@ -160,7 +160,7 @@ export function presentJob(
 
 /** Null if the files are only in a bucket that Forge can't read. */
 function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
-  // After a rollback, there may be jobs of a type that only the later release knows.
+  // After a rollback of the server, there may be jobs of a type that only the later release knows.
   const id = isJobType(type) ? result?.[ARTIFACT_FORMS[type].idField] : undefined;
   return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;
 }

@@ -14,10 +14,13 @@ import { type Job, presentJob } from "./present-job";
 interface JobRequest {
   type: JobType;
   submission: Submission;
-  /** Whose job it is. */
+  /** The tenant that owns the job. */
   userId: string;
   retriedFrom?: string;
-  /** Tells a retry with the same Idempotency-Key from a reuse of the key. */
+  /**
+   * Compared when an Idempotency-Key is repeated: a retry has the same content; a request with
+   * other content is refused.
+   */
   content: unknown;
 }
 

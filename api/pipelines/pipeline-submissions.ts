@@ -131,7 +131,10 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
   });
 }
 
-/** With strict references, ids in the body must exist. Ids from earlier steps are checked later. */
+/**
+ * If the setting `strictReferences` is on, ids in the body must exist. Ids that come from earlier
+ * steps are checked when the step begins.
+ */
 async function checkGivenNames(
   ctx: Context,
   userId: string,

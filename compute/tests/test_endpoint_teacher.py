@@ -133,7 +133,8 @@ def test_sends_the_key_from_the_variable(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("BIG_KEY", "s3cret")
         generate(_job(tmp_path, "", teachers=teachers))
     assert endpoint.authorizations == {"Bearer s3cret"}
-    assert {body["model"] for body in endpoint.requests} == {"big"}  # `*`: the teacher's name
+    # The entry `*` names no model, so the teacher's name is sent.
+    assert {body["model"] for body in endpoint.requests} == {"big"}
 
 
 def test_answers_prompts_in_plain_text_and_estimates_missing_usage(tmp_path: Path) -> None:

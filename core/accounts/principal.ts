@@ -24,7 +24,7 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
   admin: ["admin"],
 };
 
-/** The tenant (user_id) whose rows a query for an API returns; null: all tenants (admins). */
+/** The tenant (user_id) whose rows an API query returns; null: all tenants (admins). */
 export type TenantScope = string | null;
 
 export function requireScope(principal: Principal, needed: Scope): void {
@@ -35,7 +35,10 @@ export function requireScope(principal: Principal, needed: Scope): void {
 export const insufficientScope = (message: string, param?: string): ForgeError =>
   new ForgeError(403, "insufficient_scope", message, param);
 
-/** The key that a worker must be bound to for this caller to act for it; null: any key. */
+/**
+ * Null: the caller may act for every worker of its tenant. Otherwise only for workers that are
+ * bound to this key.
+ */
 export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;
 

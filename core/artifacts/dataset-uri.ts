@@ -72,7 +72,7 @@ const ARTIFACT_FOLDERS = new Set(
 
 /**
  * The artifact id in a dataset_uri of our own store. Null: a place that jobs must not name, such as
- * a log or a bill. Undefined: outside our store, or a sample, which no tenant owns.
+ * a log or a bill. Undefined: outside our store, or in a folder of samples, which no tenant owns.
  */
 export function artifactIdIn(uri: string, own: OwnStore): string | null | undefined {
   const key = storeKeyOf(uri, own);

@@ -100,7 +100,7 @@ const checkpoint = z
   })
   .meta({ id: "CheckpointManifest" });
 
-/** Like `base_model` and `dataset_used`, copied from the evaluated or served checkpoint. */
+/** Copied from the evaluated or served checkpoint, like `base_model` and `dataset_used`. */
 const ofItsCheckpoint = z
   .int()
   .min(0)

@@ -26,7 +26,10 @@ export interface MeasuredTable {
   isRead: boolean;
 }
 
-/** What the service measured of a job's output. Its bill and its manifest are made from the same one. */
+/**
+ * What the service measured of a job's output. The job's bill and its manifest use the same
+ * measurement.
+ */
 export interface MeasuredOutput {
   files: { path: string; sizeBytes: number; sha256: string }[];
   /** Null: the artifact is not a dataset, or has no table. */
@@ -44,7 +47,7 @@ export interface SourceArtifact {
 /** Input of a manifest. The same facts always give the same manifest. */
 export interface ManifestFacts {
   artifactId: string;
-  /** Id of its folder in the store. */
+  /** Id of the artifact's folder in the store. */
   storageId: string;
   jobType: JobType;
   jobId: string;
@@ -71,8 +74,8 @@ export interface ManifestFacts {
 
 /**
  * Builds a manifest that matches its schema and that Postgres can store. If the worker's result
- * prevents that, drops all fields derived from it and records a contradiction: worker input must
- * never prevent a job from ending.
+ * prevents that, drops all fields derived from the result and records a contradiction: worker input
+ * must never prevent a job from ending.
  */
 export function describeArtifact(facts: ManifestFacts): Manifest {
   try {
@@ -281,7 +284,8 @@ const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "r
 function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   const { jobType, artifactId, storageId, result, files } = facts;
   const own = storeUri(artifactPrefix(jobType, storageId));
-  // Jobs of the tenant find the same folder by the id that the worker chose.
+  // For the tenant, a URI with the artifact id, which the worker may have chosen, names the same
+  // folder.
   const byItsId = storeUri(artifactPrefix(jobType, artifactId));
   for (const field of URI_FIELDS) {
     const uri = result[field];
@@ -290,7 +294,10 @@ function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   }
 }
 
-/** The datasets that the checkpoint was trained on; unregistered ones as named in the job. */
+/**
+ * Ids of the registered datasets that the checkpoint was trained on; if none is registered, the
+ * dataset id that the job names.
+ */
 function trainingData({ sourceArtifacts, payload }: ManifestFacts): string[] {
   const known = sourceArtifacts.filter(({ isDataset }) => isDataset);
   if (known.length > 0) return known.map(({ artifactId }) => artifactId);

@@ -8,7 +8,10 @@ export interface Reference {
   param: string;
   /** An artifact id, a URI, or a name that only the worker can resolve. */
   value: string;
-  /** Id to look up; null: a place in our store that jobs must not name; undefined: other stores. */
+  /**
+   * Id to look up. Null: the value is a place in our store that jobs must not name. Undefined:
+   * there is nothing to look up, for example for a URI in another store.
+   */
   artifactId: string | null | undefined;
 }
 

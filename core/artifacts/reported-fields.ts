@@ -3,7 +3,10 @@ import type { Contradiction } from "./manifest-schema";
 
 const MAX_QUOTED = 1_000;
 
-/** Fields that a worker reports about an artifact. Collects what the service contradicts. */
+/**
+ * Fields that a worker reports about an artifact. Collects contradictions: reported values that the
+ * service finds to be wrong.
+ */
 export class ReportedFields {
   readonly contradictions: Contradiction[] = [];
 

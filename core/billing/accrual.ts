@@ -3,11 +3,11 @@ import type { JobType } from "../jobs/job-types";
 import { type Portion, priceJob } from "./bill";
 import type { RateCard } from "./rate-card";
 
-/** A deployment's age at the end of a month, or at its own end. */
+/** A deployment's age at the end of a month; in its last month, its age at the stop, or now. */
 export interface LivedUntil {
   /** The month's first day, YYYY-MM-DD, UTC. */
   month: string;
-  /** Days since its start, not since the start of the month. */
+  /** Days since the deployment's start, not since the start of the month. */
   days: number;
 }
 
@@ -24,9 +24,9 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
   }));
 
 /**
- * Splits a deployment's bill into the months that are not written yet. A month's share is the bill
- * at the month's end minus all earlier and all written shares, so the shares add up to the bill
- * exactly. If a wrong clock closed a month early, the next month takes what still accrues.
+ * Splits a deployment's bill into the months whose billing line is not written yet. A month's share
+ * is the bill at the month's end minus all earlier and all written shares, so the shares add up to
+ * the bill exactly. If a wrong clock closed a month early, the next month takes what still accrues.
  * @param lived in order, without gaps. The last entry is the deployment's end, or now.
  * @param written shares that are written already. Their sum is at most the bill.
  */

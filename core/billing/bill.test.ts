@@ -90,7 +90,7 @@ test.each([
   [["a100", "nvidia", "sxm4"], "1.25"],
   [["h100", "nvidia"], "2.50"],
   [[], "2.50"],
-  // A GPU name may contain any word.
+  // A GPU's name may contain any word, even `default` or the name of an object property.
   [["default"], "2.50"],
   [["constructor"], "2.50"],
 ])("a GPU hour on %j costs %s", (tokens, price) => {

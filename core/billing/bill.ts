@@ -85,7 +85,10 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   };
 }
 
-/** No real bill is larger. Sums of many still fit their columns, and JSON keeps millionths. */
+/**
+ * Larger than any real bill, and small enough that sums of many bills fit their database columns,
+ * and that JSON numbers keep millionths of a dollar.
+ */
 export const MAX_BILL_USD = 1e9;
 
 /** A GB-month is 10^9 bytes kept for a whole calendar month. */

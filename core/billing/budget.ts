@@ -22,7 +22,10 @@ export const defaultWarning = (cap: number | null): number | null =>
 
 export type BudgetState = "ok" | "warning" | "exhausted";
 
-/** Whether work that costs `more` may begin. Once the cap is reached, free work may not begin either. */
+/**
+ * Judges whether work that costs `more` may begin: not if the result is `exhausted`. Once the cap
+ * is reached, even free work may not begin.
+ */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,
   { spent, committed }: Spending,

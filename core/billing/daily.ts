@@ -12,9 +12,12 @@ export interface DeploymentMonth {
   card: RateCard;
   /** The month's share of the bill, also if its line is not in the database yet. */
   share: Decimal;
-  /** Age in days at the start of the month; null if it started later. */
+  /** The deployment's age in days at the start of the month; null if it started later. */
   daysBefore: number | null;
-  /** Age at the end of each day of the month. The last entry is its age at the stop, or now. */
+  /**
+   * The deployment's age at the end of each day of the month. The last entry is its age at the
+   * stop, or now.
+   */
   lived: { day: string; days: number }[];
 }
 
@@ -24,8 +27,9 @@ export interface DayShare {
 }
 
 /**
- * Splits a month's share of a deployment's bill into days. The days add up to the share exactly:
- * the last day takes the difference, which is larger if the clock was set.
+ * Splits a month's share of a deployment's bill into days. The days add up to the share exactly,
+ * because the last day takes the difference. The difference is larger if the database's clock was
+ * set during the month.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;

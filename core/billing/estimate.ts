@@ -37,7 +37,7 @@ export interface Estimate {
   formula: string;
 }
 
-/** Default assumptions without history: low, expected, high. */
+/** Assumed usage (low, expected, high) if the tenant has no earlier jobs of the type. */
 const PRIORS = {
   tokensPerRow: [50, 300, 1_500],
   rows: [100, 1_000, 100_000],

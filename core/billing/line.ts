@@ -13,7 +13,7 @@ export interface LineUsage {
 type Recorded = Pick<StoredBillingRecord, "metrics" | "attempts">;
 
 export function usageOfLine({ metrics, attempts }: Recorded): LineUsage {
-  // Records of old servers don't distinguish input and output tokens.
+  // Records of earlier releases don't distinguish input and output tokens.
   const usage = { ...NO_USAGE, ...metrics };
   return {
     gpuHours: usage.gpu_hours,

@@ -68,7 +68,10 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
   samples_evaluated: "samples_not_reported",
 };
 
-/** The reported hours, up to the measured ones. Rounded down to the precision of measured hours. */
+/**
+ * The reported hours, at most the measured ones; without a report, the measured hours. Rounded down
+ * to the precision of measured hours.
+ */
 export const hoursOf = (reported: number | null, measured: number): number =>
   new Decimal(Math.min(reported ?? measured, measured))
     .toDecimalPlaces(9, Decimal.ROUND_DOWN)

@@ -38,13 +38,18 @@ const MS_PER_DAY = 86_400_000;
 const unwrittenShares = ({ portions, card, lived, written }: Accruing): MonthShare[] =>
   splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
 
-/** The unwritten cost of a live deployment in a month. @param month the month's first day. */
+/**
+ * The cost of a live deployment in a month whose billing line is not written yet; 0 if it is
+ * written.
+ * @param month the month's first day.
+ */
 export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The unwritten cost in all later months. Not 0 if a wrong clock closed this month early: later
- * months then take what still accrues.
+ * The cost of a live deployment in all months after the given one, as far as no billing line is
+ * written. Not 0 if a wrong clock closed the current month early: later months then take what still
+ * accrues.
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);
@@ -79,7 +84,10 @@ export function costOfDeployment(
   return stillToAccrue(beginning, { start: now, end: until, now }).plus(atOnce);
 }
 
-/** Projects a month's job costs from its days so far, at least one: the first hours say little. */
+/**
+ * Projects a month's job costs at the rate of its days so far. The first day always counts as a
+ * whole day, because its first hours say little about the month.
+ */
 export function projectJobs(spent: Decimal, start: Date, now: Date, end: Date): Decimal {
   const [length, elapsed] = [end, now].map(
     (at) => (at.getTime() - start.getTime()) / MS_PER_DAY,

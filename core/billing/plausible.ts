@@ -1,7 +1,7 @@
 import { declarationOf, type JobType } from "../jobs/job-types";
 import type { ReportedUsage } from "./usage";
 
-/** The most that is billed for one attempt, each in its own unit. */
+/** The most tokens, rows and samples that are billed for one attempt. */
 export interface UsageBounds {
   tokens: number;
   rows: number;
@@ -24,13 +24,16 @@ const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as co
 /** The bound from the duration is at least this, however short the job was. */
 const ALWAYS = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
-/** The bound from the job's size is at least this, however small the job is: at most 30 USD. */
+/**
+ * The bound from the job's size is at least this, however small the job is. At the default prices
+ * this much usage costs at most 30 USD.
+ */
 const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
 
 /** Most tokens for one row that is written or improved, including retries and checks. */
 const TOKENS_PER_ROW = 1_000_000;
 
-/** Whether the type's bill or record depends on the rows that it reads. */
+/** Whether the bill or record of a job of this type depends on the rows that the job reads. */
 export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
 /** Bounds from the duration, and from the job's size if its payload or dataset gives it. */

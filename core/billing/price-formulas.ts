@@ -25,7 +25,7 @@ interface PriceFormulas {
   generationPrice?(card: WorkCard): string;
 }
 
-/** By the name that a job type's declaration gives as its `price`. */
+/** The formulas, by the name that a job type's declaration gives as its `price`. */
 const FORMULAS = {
   generated_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),

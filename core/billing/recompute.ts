@@ -39,7 +39,7 @@ function compare(where: string, kept: Numbers, computed: Numbers): string[] {
   return Object.entries(kept).flatMap(([name, value]) => {
     const expected = computed[name] ?? 0;
     if (new Decimal(value).equals(expected)) return [];
-    // A stored float keeps about 16 digits: ten billions have no millionths.
+    // A stored float keeps about 16 digits, so ten billion dollars have no exact millionths.
     if (typeof value === "number" && value === Number(expected)) return [];
     return [`${where === "" ? "" : `${where}.`}${name} is ${value}; expected ${expected}`];
   });

@@ -1,7 +1,7 @@
 const MIN_MS = 1;
 /** Each bucket is 20 % wider than the one before, so that a quantile is off by at most 10 %. */
 const GROWTH = 1.2;
-/** The last bucket counts everything over about 12 minutes. */
+/** The last bucket counts everything over about 10 minutes. */
 const BUCKETS = 75;
 
 export const emptyCounts = (): number[] => Array<number>(BUCKETS).fill(0);

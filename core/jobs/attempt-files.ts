@@ -9,7 +9,10 @@ export const checkpointPrefix = (jobId: string, attempt: number): string =>
 /** Files that a job's attempts share. Not needed after the job has completed. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
-/** For output to discard: a repeated placement must not overwrite the files of the first one. */
+/**
+ * For output that is discarded: a job that places a deployment again must not overwrite the files
+ * of the job that made the deployment.
+ */
 export const discardedOutputPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}-output/`;
 

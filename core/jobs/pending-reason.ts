@@ -202,8 +202,8 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 
 /**
  * The job's position among the jobs that compete for the same workers, if tenants are served in
- * turn from now on. `overtaken`: the number of shared workers that its tenant holds, if younger
- * jobs of other tenants go first because of it; else 0.
+ * turn from now on. `overtaken` is 0 unless younger jobs of other tenants go first, because the
+ * job's tenant holds more shared workers. Then it is the number that the tenant holds.
  */
 function queuePosition(
   job: QueuedJob,
@@ -243,7 +243,8 @@ function queuePosition(
   let overtaken = 0;
   for (const [userId, jobs] of rivals) {
     if (userId === job.userId) continue;
-    // A tenant goes first while it holds fewer workers than ours. If it holds as many, age decides.
+    // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
+    // equally many, the older job goes first.
     const turns = held(job.userId) + own - held(userId);
     const before = Math.max(0, Math.min(jobs.length, turns));
     const next = turns >= 0 ? jobs[turns] : undefined;

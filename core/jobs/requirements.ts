@@ -64,12 +64,18 @@ export function requirementsOf(
   };
 }
 
-/** An 80 GB card reports 79.6 GB or less: it counts in GiB, and the driver reserves a part. */
+/**
+ * A worker meets `memory_gb` with this share of it. An 80 GB card reports 79.6 GB or less, because
+ * the card counts in GiB and the driver reserves a part.
+ */
 export const MEMORY_SHARE = 0.95;
 
 type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
 
-/** In reporting order. The checks run for each pair of job and worker: they must not allocate. */
+/**
+ * In the order in which unmet requirements are reported. The checks run for each pair of job and
+ * worker, so they must not allocate.
+ */
 const NEEDS = {
   worker: (worker, { avoid }) => !avoid.includes(worker.workerId),
   job_type: ({ jobTypes }, { jobType }) => jobTypes?.includes(jobType) ?? true,

@@ -20,7 +20,11 @@ export const waitsForWorker = (status: JobStatus): boolean =>
 export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
-/** Why a worker is in `error`. A poll ends `unresponsive`; other codes need a new registration. */
+/**
+ * Why a worker is in `error`. A poll ends `unresponsive`. The other codes end when the worker
+ * registers again; an admin can reset them, except `bootstrap_failed`, which another bootstrap
+ * ends.
+ */
 export const WORKER_ERROR_CODES = [
   "reported",
   "failing",

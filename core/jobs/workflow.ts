@@ -6,8 +6,8 @@ export const JOB_WORKFLOW = "jobWorkflow";
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
 /**
- * Type of an activity's failure: the database has lost a change that the workflow knows of, for example the end of an
- * attempt. The workflow starts over from the rows.
+ * Type of an activity's failure: the database has lost a change that the workflow knows of, for
+ * example the end of an attempt. The workflow starts over from the rows in the database.
  */
 export const DATABASE_BEHIND = "database-behind";
 
@@ -23,7 +23,7 @@ export interface JobWorkflowInput {
   fromStep?: true;
 }
 
-/** How the attempt ended, or how the job ended if it already has. */
+/** How the attempt ended, or, if the job has ended already, how the job ended. */
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };

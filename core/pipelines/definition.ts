@@ -27,7 +27,10 @@ export const gateSchema = z.strictObject({
 /** The same limit as for a job. */
 const MAX_TAGS = 32;
 
-/** Fields of both forms of a pipeline (contract.md, Pipelines). */
+/**
+ * Fields that both forms of a pipeline's body have: a template, and own steps (contract.md,
+ * Pipelines).
+ */
 const COMMON = {
   name: label(256).optional(),
   gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("conditions that steps must meet"),
@@ -95,7 +98,7 @@ export interface DefinitionContext extends PayloadDefaults {
 export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
 /**
- * Validates a whole pipeline. One that passes can only fail because of what its jobs do.
+ * Validates a whole pipeline: everything that can be known before its jobs run.
  * @throws ZodError for a malformed field, InvalidRequest for everything else.
  */
 export function definePipeline(
@@ -110,7 +113,8 @@ export function definePipeline(
   if (has("template")) {
     const given = templateBody.parse(body);
     const { sweep, best_by: by, gates } = given;
-    // A sweep has several evaluations. Its gate becomes the filter of the choice.
+    // A sweep has several evaluations. The gate of the evaluation becomes the condition that a run
+    // must meet to be chosen.
     const where = sweep && gates.find(({ step }) => step === SWEEP.judged)?.condition;
     const best = { by, order: "highest" as const, ...(where === undefined ? {} : { where }) };
     const drafts = draftTemplate({ ...given, sweep, best });
@@ -179,7 +183,7 @@ function joinTags(ofPipeline: string[], ofStep: string[], param: string): string
   throw new InvalidRequest(`the step and its pipeline together have over ${MAX_TAGS} tags`, param);
 }
 
-/** Replaces a reference during validation: a reference itself is not a valid dataset_uri. */
+/** Stands for a reference during validation, because a reference is not a valid dataset_uri. */
 const PLACEHOLDER = "forge://steps/reference";
 
 /** The validated submission of a step, with unresolved references. */

@@ -50,7 +50,8 @@ class CannotEvaluate extends Error {
 
 /**
  * Validates a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. Allowed are
- * comparisons, `&& || !`, arithmetic, numbers, strings, booleans and paths. jsep only parses.
+ * comparisons, `&& || !`, arithmetic, numbers, strings, booleans and paths. The library jsep only
+ * parses the text; this file evaluates it.
  * @throws InvalidRequest that says what is wrong.
  */
 export function checkCondition(text: string): void {

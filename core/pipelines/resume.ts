@@ -7,9 +7,9 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
 }
 
 /**
- * The names of the steps that a resume repeats: all that have not completed, and with `from` also
- * that step and all that depend on it. Leaves out optional failed candidates of a choice that has a
- * completed candidate, and optional steps that only lead to such candidates.
+ * The names of the steps that a resume repeats. With `from`: that step and all steps that depend on
+ * it. Also all steps that have not completed, except optional candidates of a choice that can be
+ * made from completed candidates, and optional steps that only lead to such candidates.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

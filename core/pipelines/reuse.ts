@@ -9,7 +9,10 @@ interface Files {
   verified: boolean;
 }
 
-/** A deployment is a running server: each step that asks for one needs a new one. */
+/**
+ * False for deployments: a deployment is a running server, so each step that deploys needs a new
+ * one.
+ */
 export const isReusable = (type: JobType): boolean =>
   declarationOf(type).completion !== "deployment";
 
@@ -21,8 +24,8 @@ const INPUTS = ["dataset_id", "checkpoint_id"];
 
 /**
  * A text that is equal for jobs that do the same work on the same inputs: the type, payload and
- * params, with the ids of artifacts replaced by their contents. Null if an input's contents are
- * unknown, e.g. files in a bucket outside our store.
+ * params, with the ids of artifacts replaced by the checksums of their files. Null if an input's
+ * files are unknown, e.g. in a bucket outside our store.
  * @param manifestOf the manifest of the tenant's artifact with this id. Undefined: the id is a name
  * that only workers know, such as a teacher or a base model.
  */

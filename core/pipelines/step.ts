@@ -5,7 +5,10 @@ import { OPTION_FIELDS, type Submission } from "../jobs/payloads";
 /** Maximum steps of one pipeline. Keeps its workflow's history far below Temporal's limits. */
 export const MAX_STEPS = 500;
 
-/** Contains no dots, because references use it: `${steps.<name>.result.<field>}`. */
+/**
+ * Contains no dots, because dots separate the parts of a reference:
+ * `${steps.<name>.result.<field>}`.
+ */
 export const stepName = z
   .string()
   .regex(
@@ -70,7 +73,10 @@ export interface PipelineStep {
   needs_approval: boolean;
 }
 
-/** pending → waiting_approval? → running → completed | failed. Never begun: skipped | cancelled. */
+/**
+ * pending → waiting_approval? → running → completed | failed | cancelled. A step that never begins
+ * ends as skipped, cancelled or failed.
+ */
 export const STEP_STATUSES = [
   "pending",
   "waiting_approval",

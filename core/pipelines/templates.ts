@@ -51,7 +51,10 @@ interface Given {
   best: Pick<Choice, "by" | "order" | "where">;
 }
 
-/** The input of each step refers to the nearest earlier step that creates it. */
+/**
+ * The steps of a template that are not skipped. Each step's input refers to the nearest earlier
+ * step that creates such an input.
+ */
 export function draftTemplate(given: Given): Draft[] {
   const { template, skip, sweep } = given;
   const steps: readonly JobType[] = TEMPLATES[template];
@@ -113,7 +116,10 @@ function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | u
   return undefined;
 }
 
-/** A training and an evaluation for each set of fields, then a deployment of the best. */
+/**
+ * A template's step in a sweep. The types `varied` and `judged` give one step for each set of
+ * fields. The type `chosen` gives one step, which continues with the best run.
+ */
 function swept(
   single: Draft,
   { best }: Given,

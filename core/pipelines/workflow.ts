@@ -11,7 +11,7 @@ export interface PipelineWorkflowInput {
   requestId: string;
 }
 
-/** Of one run. */
+/** Input of the activities of one run of a pipeline. */
 export interface RunInput extends PipelineWorkflowInput {
   /** Absent in old histories, and before the workflow has read its plan. */
   run?: number | undefined;
@@ -41,7 +41,7 @@ export interface StepInput extends RunInput {
 
 /** Cancellation and approvals, as read from Postgres. */
 export interface PipelineOrders {
-  /** Run that was current when they were read. Absent in old histories. */
+  /** The run that was current when these orders were read. Absent in old histories. */
   run?: number;
   cancelled: boolean;
   /** Approval decisions by step; false: rejected. */

@@ -24,7 +24,7 @@ export interface Loads {
 
 export interface FleetScale {
   workers: number;
-  /** Number of windows before the fleet starts, and with the fleet. */
+  /** Number of measured windows: before the fleet starts, and with the fleet. */
   idleWindows: number;
   windows: number;
   heartbeatS: number;
@@ -38,8 +38,8 @@ const SETTLE_MS = 1_000;
 const IDLE_WINDOW_MS = 2_000;
 
 /**
- * The share of a core without requests. The median, because a new process collects the garbage of
- * its start in one of the windows.
+ * The share of a core that each process uses without requests. It is the median of several windows,
+ * because a new process collects the garbage of its start in one of them.
  */
 async function idleShares(pids: number[], count: number): Promise<number[]> {
   const windows: number[][] = [];

@@ -1,4 +1,4 @@
-/** The fields of the API's responses that the demo reads. */
+/** The interfaces in this file have the fields of API responses that the demo reads. */
 export interface Step {
   name: string;
   job_type: string;

@@ -20,7 +20,8 @@ beforeAll(() => {
     mkdirSync(join(project, room));
     writeFileSync(join(project, room, "some.ts"), "export const some = 1;\n");
   }
-  // Not symbolic links to the checkout: the rules see a package at its real path.
+  // Create the packages instead of linking to those of the checkout: the rules would see a linked
+  // package at its real path, outside of the project.
   for (const name of PACKAGES) {
     const folder = join(project, "node_modules", name);
     mkdirSync(folder, { recursive: true });

@@ -145,7 +145,8 @@ class SchemaComparison {
     );
     alternatives.forEach((alternative, at) => {
       const name = constantsOf(resolve(this.old, alternative));
-      // An alternative with constants, e.g. its job type, is found by them: its position may change.
+      // An alternative with constant fields, such as its job type, is found by these constants,
+      // because its position may change.
       const same = otherAlternatives[name === "" ? at : names.indexOf(name)];
       if (!same && name !== "") this.say(where, `the form with ${name} is gone`);
       if (same) this.walk(`${where}(${at + 1})`, alternative, same, compare);
@@ -180,7 +181,10 @@ function resolve(document: OpenApiDocument, schema: Json): Json {
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const recordOf = (value: unknown): Record<string, Json> => (value ?? {}) as Record<string, Json>;
 
-/** The constant fields of one alternative of `anyOf`, as text: `job_type: "audit"`. Empty if there are none. */
+/**
+ * The constant fields of one alternative of `anyOf`, as text: `job_type: "audit"`. Empty if there
+ * are none.
+ */
 const constantsOf = (alternative: Json): string =>
   Object.entries(recordOf(alternative.properties))
     .flatMap(([name, field]) =>

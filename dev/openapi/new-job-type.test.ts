@@ -14,7 +14,10 @@ const SOURCES = [
 
 const root = checkoutRoot();
 const guide = readFileSync(join(root, "docs/extending.md"), "utf8");
-/** The two code blocks of the guide: the declaration of the type, and its entry in the list of types. */
+/**
+ * The two code blocks of the guide: the declaration of the type, and its entry in the list of
+ * types.
+ */
 const [declaration = "", listing = ""] = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)].map(
   ([, code]) => code ?? "",
 );

@@ -17,9 +17,9 @@ const DOCUMENT = "docs/openapi.json";
 const TYPES = "sdk/typescript/src/schema.ts";
 
 /**
- * `npm run openapi`: compares the OpenAPI document, the manifests' schemas, the TypeScript SDK's types
- * and the generated files of job types with the committed copies, and fails if they differ. `-- --write` updates the copies.
- * Changes that break clients also need `--breaking`.
+ * `npm run openapi`: compares the OpenAPI document, the manifests' schemas, the TypeScript SDK's
+ * types and the generated files of job types with the committed copies, and fails if they differ.
+ * `-- --write` updates the copies. Changes that break clients also need `--breaking`.
  */
 async function main(flags: string[]): Promise<void> {
   const now = await currentDocument();

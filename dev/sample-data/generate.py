@@ -4,8 +4,8 @@
     python generate.py --rows 4000 --topic sums --out sums.parquet
 
 The same arguments always produce the same rows. About one answer in twenty is wrong and one row in
-fifty is a duplicate, so that an audit finds something. The default mix has no `sums`, a topic that
-a tiny model learns in half a minute.
+fifty is a duplicate, so that an audit finds something. The topic `sums`, which a tiny model learns
+in half a minute, is not part of the default mix.
 """
 
 import argparse

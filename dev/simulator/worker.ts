@@ -217,7 +217,7 @@ export class SimulatedWorker {
     await this.register();
   }
 
-  /** Undefined: the connection failed. */
+  /** @returns undefined if the connection failed or the worker was stopped. */
   private async post(endpoint: string, body: object): Promise<Answer | undefined> {
     if (this.stopped) return undefined;
     return await this.api.post(`/worker/${endpoint}`, body).catch(() => undefined);

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Say } from "./say";
 
-/** Chromium without its own windows. Needs a third less CPU time in the tests. */
+/** Chromium that never opens a window. It needs a third less CPU time in the tests. */
 const WITHOUT_WINDOWS = "/usr/bin/chromium-headless-shell";
 
 /** Usual paths of the program, the preferred one first. `CHROME_PATH` overrides them. */
@@ -19,8 +19,8 @@ export const chromiumPath = (): string | undefined =>
   [process.env.CHROME_PATH, ...PATHS].find((path) => path !== undefined && existsSync(path));
 
 /**
- * Installs Chromium with apt-get if this process is root. Explains what to do if there is none
- * then.
+ * Installs windowless Chromium with apt-get if it is missing, this process is root and CHROME_PATH
+ * is not set. If no browser is found afterwards, says how to install one.
  */
 export function ensureChromium(say: Say): void {
   const isChosen = process.env.CHROME_PATH !== undefined || existsSync(WITHOUT_WINDOWS);

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fieldsOf } from "../../platform/process-fields";
 
 /**
- * CPU time of a process so far, in seconds. Sums up its threads, whose times are in ns; the time of
- * the process itself has steps of 10 ms. Unlike elapsed time, it is not affected by other
- * processes.
+ * The CPU time that a process has used so far, in seconds. Sums the times of its threads: Linux
+ * counts these in ns, but the time of the whole process in steps of 10 ms. Unlike elapsed time, CPU
+ * time is not affected by other processes.
  */
 export function cpuSeconds(pid: number): number {
   const threads = `/proc/${pid}/task`;
@@ -16,7 +16,7 @@ export function cpuSeconds(pid: number): number {
   return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
 }
 
-/** Measures the share of a core that each process uses during this time. */
+/** Measures for `forMs` which share of a core each process uses. */
 export async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
   const before = pids.map(cpuSeconds);
   const began = performance.now();
@@ -29,16 +29,19 @@ export async function cpuShares(pids: number[], forMs: number): Promise<number[]
 export const residentKib = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 
-/** Linux's unit of process times. */
+/** Linux's clock ticks per second. /proc/<pid>/stat has times in ticks. */
 const TICKS_PER_S = 100;
 
-/** CPU time in steps of 10 ms, including ended threads and child processes. */
+/**
+ * The CPU time of a process in seconds, in steps of 10 ms. Includes ended threads and ended child
+ * processes.
+ */
 export function totalCpuSeconds(pid: number): number {
   try {
     // utime, stime, cutime and cstime: fields 14 to 17.
     const times = fieldsOf(pid).slice(11, 15);
     return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_S;
   } catch {
-    return 0; // The process has ended; its time counts for its parent.
+    return 0; // The process has ended. Its parent's time includes its time.
   }
 }

@@ -5,13 +5,14 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
   const { FORGE_PUBLIC_URL, FORGE_DEFAULT_TEACHER, FORGE_DEPLOYMENT_ALLOW, FORGE_SSH_ALLOW } =
     process.env;
   return {
-    // The stack's workers run on this machine.
+    // For workers set up over SSH. In the stack that is this machine, which reaches the server by
+    // this URL.
     FORGE_PUBLIC_URL: FORGE_PUBLIC_URL ?? publicUrl,
-    // Used by a generate job that names only a domain. Works offline.
+    // The teacher of a generate job that names only a domain. This teacher works offline.
     FORGE_DEFAULT_TEACHER: FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
-    // The workers serve their models on this machine.
+    // The proxy may connect to this machine, because the workers serve their models here.
     FORGE_DEPLOYMENT_ALLOW: FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
-    // This machine may be set up as a worker too.
+    // SSH may connect to this machine, so that it can be set up as a worker.
     FORGE_SSH_ALLOW: FORGE_SSH_ALLOW ?? "+127.0.0.0/8,+::1",
     FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
   };

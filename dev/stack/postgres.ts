@@ -16,7 +16,10 @@ interface PostgresOptions {
   logFile: string;
   /** For tests: faster, but not durable. */
   volatile?: boolean;
-  /** Called before the server is ready, so that the caller can end it in any case. */
+  /**
+   * Called when the process runs, before the server is ready, so that the caller can end the
+   * process even if the start fails.
+   */
   onSpawn(process: ManagedProcess): void;
 }
 
@@ -57,7 +60,7 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
 
 const setting = (name: string, value: string): string[] => ["-c", `${name}=${value}`];
 
-/** Durability and maintenance that short-lived test databases don't need. */
+/** Turns off durability and maintenance, which short-lived test databases do not need. */
 const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
   setting(name, "off"),
 );
@@ -80,7 +83,7 @@ async function initialise(options: PostgresOptions, account: Account | undefined
   const command = asUser(account, binary("initdb"), [
     `--pgdata=${dataDir}`,
     "--username=postgres",
-    // Password checks take half of the time of a connection, and tests open many.
+    // A password check takes half of the time to open a connection, and tests open many.
     `--auth=${options.volatile ? "trust" : "scram-sha-256"}`,
     `--pwfile=${passwordFile}`,
     "--encoding=UTF8",
@@ -94,9 +97,9 @@ async function initialise(options: PostgresOptions, account: Account | undefined
 }
 
 /**
- * After a SIGKILL: waits for the last process of the old server to end, and removes a lock whose
- * owner has ended. Postgres itself would take a zombie process (in a container without an init) for
- * a running server.
+ * Cleans up after a server that was killed: waits for its last process to end, and removes its lock
+ * file if the process that the file names has ended. Postgres itself would take a zombie process
+ * (in a container without an init) for a running server.
  */
 async function clearStaleLock(dataDir: string): Promise<void> {
   const lock = join(dataDir, "postmaster.pid");
@@ -137,8 +140,8 @@ async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * Runs a command under that account. It keeps the capability to enter closed directories, because a
- * checkout is often in one (/root, a mktemp folder).
+ * Returns a command that runs `program` under the account. The program keeps the capability to
+ * enter closed directories, because a checkout is often in one (/root, a mktemp folder).
  */
 function asUser(
   account: Account | undefined,

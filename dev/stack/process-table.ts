@@ -19,7 +19,7 @@ export function startTime(pid: number): string {
   }
 }
 
-/** The parent and the session of a process; "" if it does not exist. Linux only. */
+/** The parent and the session of a process; 0 and "" if it does not exist. Linux only. */
 export function familyOf(pid: number): { parent: number; session: string } {
   try {
     const fields = fieldsOf(pid);
@@ -34,8 +34,8 @@ const KERNEL_THREAD = 0x00200000;
 const isKernelThread = (pid: number): boolean => (Number(fieldsOf(pid)[6]) & KERNEL_THREAD) !== 0;
 
 /**
- * Processes whose working directory this is, such as all processes of a Postgres server. Linux
- * only.
+ * The processes that have `directory` as their working directory, such as all processes of a
+ * Postgres server. Linux only.
  */
 export const processesIn = (directory: string): number[] =>
   processesOfWhich((pid) => readlinkSync(`/proc/${pid}/cwd`) === directory);
@@ -71,7 +71,7 @@ function processesOfWhich(holds: (pid: number) => boolean): number[] {
       try {
         return holds(pid) && startTime(pid) !== "";
       } catch {
-        return false; // it has ended, or we may not read it
+        return false; // the process has ended, or we may not read its files
       }
     });
 }

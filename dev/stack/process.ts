@@ -34,13 +34,14 @@ export class ManagedProcess {
 
   static start(command: Command): ManagedProcess {
     mkdirSync(dirname(command.logFile), { recursive: true });
-    // A file instead of a pipe: logging continues if this process ends, and costs it no CPU time.
+    // The child logs to a file instead of a pipe: it can still log after this process has ended,
+    // and its log lines cost this process no CPU time.
     const log = openSync(command.logFile, "a", 0o600);
     const child = spawn(command.program, command.args, {
       cwd: command.cwd,
       env: command.env ?? process.env,
-      // Its own process group: Ctrl-C reaches only this process, which then stops its children in
-      // order.
+      // The child has its own process group: Ctrl-C reaches only this process, which then stops its
+      // children in order.
       detached: true,
       stdio: ["ignore", log, log],
       ...(command.uid === undefined ? {} : { uid: command.uid }),
@@ -68,7 +69,10 @@ export class ManagedProcess {
     await this.exited;
   }
 
-  /** Sends a signal to end the process, and SIGKILL after `graceMs`. */
+  /**
+   * Sends a signal that asks the process to end. Kills its process group if it still runs after
+   * `graceMs`.
+   */
   async stop(signal: NodeJS.Signals = "SIGTERM", graceMs = 15_000): Promise<void> {
     if (this.ended) return;
     this.signal("SIGCONT");
@@ -78,7 +82,7 @@ export class ManagedProcess {
     clearTimeout(timer);
   }
 
-  /** The last lines of its log, for an error message. */
+  /** The last lines of the process's log, for an error message. */
   lastWords(lines = 15): string {
     if (!existsSync(this.logFile)) return "";
     return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
@@ -89,6 +93,6 @@ export function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has already ended.
+    // The process group has already ended.
   }
 }

@@ -10,12 +10,14 @@ import type { Say } from "./say";
 
 const run = promisify(execFile);
 
-/** Checks every package by hash, and installs none that the lock does not name. */
+/**
+ * Options of pip: check every package by its hash, and install only packages that the lock names.
+ */
 const HASHED = ["--require-hashes", "--no-deps"];
 
 const CANDIDATES = ["python3", "python3.13", "python3.12", "python3.11", "python"];
 
-/** Download size of each lock (`npm run lock:python`). */
+/** Download size of the packages in each lock file (`npm run lock:python`). */
 const SIZES = {
   runtime: "80 MB",
   train: "PyTorch: 0.2 GB for CPUs, 3 GB with CUDA",
@@ -45,7 +47,8 @@ export async function pythonEnvironment(
   }
   for (const need of needs) {
     const lock = readLock(need);
-    // A changed lock is installed over the old one, so that PyTorch is not downloaded again.
+    // A changed lock is installed into the same environment, so that unchanged packages, such as
+    // PyTorch, are not downloaded again.
     const marker = join(directory, `.locked-${need}-${digestOf(lock)}`);
     if (existsSync(marker)) continue;
     say(`Installing Python packages (requirements/${need}.txt; ${SIZES[need]}) …`);
@@ -61,10 +64,10 @@ const digestOf = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /**
- * Installs PyTorch's CPU build in the locked version. It has a fifteenth of the size of the other
- * build, but is in another index than pip's. uv knows that index. If it can't be reached, the
- * caller installs the other build with pip. The lock has no hashes of these files, so they are
- * authenticated by TLS only.
+ * Installs PyTorch's CPU build in the locked version. It has a fifteenth of the size of the CUDA
+ * build, but is in a separate package index, which uv knows and pip does not. If that index can't
+ * be reached, the caller installs the CUDA build with pip. The lock has no hashes of the CPU
+ * build's files, so they are authenticated by TLS only.
  *
  * @returns whether PyTorch without CUDA is installed.
  */

@@ -9,7 +9,7 @@ interface Recorded {
   startedAt: string;
 }
 
-/** The name of a stack's own process in the record. */
+/** The name under which a stack records its own process. */
 const STACK = "stack";
 
 const fileOf = (home: string): string => join(home, "processes.json");

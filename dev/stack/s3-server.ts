@@ -16,7 +16,7 @@ const directoryOf = (): string => join(cacheDir(), `versitygw-${VERSION}`);
 export const canHaveS3Server = (): boolean =>
   existsSync(join(directoryOf(), "versitygw")) || spawnSync("go", ["version"]).status === 0;
 
-/** The gateway's program, built once with Go into the cache. */
+/** Returns the path of the S3 server's program. Builds it once with Go into the cache. */
 export async function s3Binary(say: Say): Promise<string> {
   const directory = directoryOf();
   const binary = join(directory, "versitygw");
@@ -25,7 +25,7 @@ export async function s3Binary(say: Say): Promise<string> {
   mkdirSync(directory, { recursive: true });
   const partial = join(directory, `.versitygw-${process.pid}`);
   try {
-    // Go checks every module against go.sum in that folder.
+    // Go checks every module against dev/versitygw/go.sum.
     await promisify(execFile)(
       "go",
       ["build", "-trimpath", "-o", partial, "github.com/versity/versitygw/cmd/versitygw"],
@@ -62,7 +62,7 @@ export class S3Server {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Environment variables for servers and agents that use it. */
+  /** Environment variables for servers and agents that use this S3 server. */
   get environment(): Record<string, string> {
     return {
       S3_ENDPOINT: this.endpoint,

@@ -26,7 +26,7 @@ export interface StackOptions {
    * start.
    */
   nodeOptions?: string[];
-  /** Servers to use instead of starting them. */
+  /** Running servers that the stack uses instead of starting its own. */
   given?: GivenServers;
   say?: Say;
 }
@@ -82,8 +82,8 @@ export class Stack {
   }
 
   /**
-   * @throws Error if the server shares a process with others (dev/test/server-host.ts): then it can't be killed, frozen
-   *   or replaced separately.
+   * @throws Error if the server shares a process with others (dev/test/server-host.ts): then it
+   *   can't be killed, frozen or replaced separately.
    */
   get server(): ManagedProcess | undefined {
     if (this.given.host) throw new Error("the forge-server shares its process with others");
@@ -108,7 +108,8 @@ export class Stack {
   }
 
   /**
-   * Folder of the compiled server for the next start. A test of upgrades sets another release's.
+   * The folder of the compiled forge-server that the next start runs. The tests of upgrades set it
+   * to that of another release.
    */
   release = join(checkoutRoot(), "dist");
 
@@ -117,8 +118,8 @@ export class Stack {
   }
 
   /**
-   * Starts all components in order. A concurrent `stop` waits for the current one and starts no
-   * further ones.
+   * Starts all components in order. If `stop` is called meanwhile, it waits for the component that
+   * is starting, and no further component starts.
    */
   async start(): Promise<void> {
     this.starting = this.startComponents();
@@ -211,7 +212,7 @@ export class Stack {
     });
   }
 
-  /** Starts another process of a role, as in production. Returns its address. */
+  /** Starts a further server process with one role, as in production. Returns its address. */
   async startAnotherServer(
     role: "api" | "worker" = "api",
     more: Record<string, string> = {},
@@ -253,7 +254,7 @@ export class Stack {
       ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
       FORGE_DATABASE_URL: this.databaseUrl,
       TEMPORAL_ADDRESS: this.temporalAddress,
-      // The UI's address of a given Temporal server is unknown.
+      // The UI's address is unknown if the stack did not start the Temporal server itself.
       ...(this.given.temporalAddress ? {} : { FORGE_TEMPORAL_UI_URL: this.temporalUiUrl }),
       ...this.options.env,
     };
@@ -316,7 +317,10 @@ export class Stack {
     ].filter((process): process is ManagedProcess => process?.alive === true);
   }
 
-  /** Below the home, so that a killed agent leaves no files elsewhere. */
+  /**
+   * The agents' folder for temporary files. It is below the stack's home, so that a killed agent
+   * leaves no files elsewhere.
+   */
   private scratchDir(): string {
     const directory = join(this.home, "tmp");
     mkdirSync(directory, { recursive: true });

@@ -10,13 +10,17 @@ interface TemporalOptions {
   port: number;
   uiPort: number;
   logFile: string;
-  /** Called before the server is ready, so that the caller can end it in any case. */
+  /**
+   * Called when the process runs, before the server is ready, so that the caller can end the
+   * process even if the start fails.
+   */
   onSpawn(process: ManagedProcess): void;
 }
 
 /**
- * By default the dev server is throttled like one shard of many, and splits each queue into four
- * partitions. Here one process serves everything, so both only slow it down (docs/operating.md).
+ * By default Temporal's dev server has the rate limits of one of many shards, and splits each task
+ * queue into four partitions. Both only slow it down here, where one process serves everything
+ * (docs/operating.md).
  */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,
@@ -48,8 +52,8 @@ export async function startTemporal(
       await waitForTemporal(`127.0.0.1:${options.port}`, server);
       return server;
     } catch (error) {
-      // The server chooses the ports of its internal services itself, and another program may take
-      // one.
+      // The server chooses the ports of its internal services itself. Another program may take one
+      // before the server listens on it, so try again.
       const lostPort = !server.alive && /address already in use/.test(server.lastWords());
       if (!lostPort || tries === TRIES) throw error;
       say("Another program uses one of Temporal's ports; starting it again …");

@@ -9,7 +9,8 @@ const LAST_PAUSE_MS = 100;
 const GROWTH = 1.4;
 
 /**
- * Polls until `probe` returns something other than undefined or false, without throwing.
+ * Calls `probe` until it returns a value other than undefined and false. An error of `probe` counts
+ * as no value.
  *
  * @param options.everyMs a fixed pause between two probes, instead of a growing one.
  */
@@ -44,13 +45,15 @@ export async function waitFor<T>(
 }
 
 /**
- * Below the range of ephemeral ports, because an outgoing connection could take a port before its
- * program listens. Above the ports on which agents serve models.
+ * The lowest port that `freePorts` returns. All its ports are below the ephemeral ports, because an
+ * outgoing connection could take one of those before the program listens on it. They are above the
+ * ports on which agents serve models.
  */
 const FIRST_PORT = 19_000;
 /**
- * Jest's concurrent processes, which jest numbers from 1, each have a lane of ports, and others use the rest, so that
- * they seldom choose the same port.
+ * Each concurrent process chooses its ports from one lane, so that two processes seldom choose the
+ * same port. Jest numbers its processes from 1: they share the first JEST_LANES lanes. Other
+ * processes share the rest.
  */
 const LANES = 16;
 const JEST_LANES = 8;
@@ -73,7 +76,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return held.map(({ port }) => port);
 }
 
-/** Undefined if the port is in use. */
+/** Listens on a port; undefined if it is in use. */
 function listenOn(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -4,7 +4,10 @@ import { pythonEnvironment } from "../stack/python";
 import { sayOnStderr as say } from "../stack/say";
 import { lockPath, RUNTIME_LOCKS } from "./python-locks";
 
-/** `unreachable`: it is unknown whether there are advisories. */
+/**
+ * `unreachable`: the advisory database did not answer, so it is unknown whether there are
+ * advisories.
+ */
 type Verdict = "clean" | "vulnerable" | "unreachable";
 
 interface Ended {
@@ -18,7 +21,10 @@ const run = (program: string, args: string[]): Promise<Ended> =>
     execFile(program, args, options, (_error, stdout, stderr) => resolve({ stdout, stderr }));
   });
 
-/** Both tools exit with 1 for advisories and for failures. Only their JSON shows the difference. */
+/**
+ * Parses the JSON output of `npm audit` or pip-audit; undefined if it is not JSON. Both exit with 1
+ * for advisories and for failures, so only their output shows the difference.
+ */
 function parse<T>(text: string): T | undefined {
   try {
     return JSON.parse(text) as T;

@@ -44,7 +44,8 @@ interface Licensed {
 
 /**
  * Whether an SPDX expression is allowed: all parts of an AND, or one part of an OR. Ignores
- * parentheses, which may refuse an allowed nested expression, but never allows a refused one.
+ * parentheses: a nested expression that is allowed may be refused, but one that is not allowed
+ * never passes.
  */
 export const isAllowed = (expression: string): boolean =>
   expression

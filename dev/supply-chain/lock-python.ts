@@ -10,7 +10,9 @@ import { LOCK_NAMES, LOCKS, lockHeader, lockPath } from "./python-locks";
 
 const run = promisify(execFile);
 
-/** Names no package index, so that a lock does not depend on the machine. */
+/**
+ * Options of uv. With them a lock names no package index, so it does not depend on this machine.
+ */
 const OPTIONS = ["--universal", "--python-version=3.11", "--no-header", "--no-annotate", "--quiet"];
 
 /**

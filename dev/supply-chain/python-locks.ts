@@ -29,7 +29,7 @@ export const RUNTIME_LOCKS: LockName[] = ["runtime", "train", "sdk"];
 export interface LockedPackage {
   name: string;
   version: string;
-  /** Environment marker of the platforms that install it; empty: all. */
+  /** Environment marker of the platforms that install the package; empty: all. */
   marker: string;
   /** Number of `--hash` entries, one for each file that pip accepts. */
   hashes: number;
@@ -38,7 +38,10 @@ export interface LockedPackage {
 export const lockPath = (name: LockName): string =>
   join(checkoutRoot(), "requirements", `${name}.txt`);
 
-/** The first line of a lock. It reveals a stale lock without network access. */
+/**
+ * The first line of a lock. It has a digest of the requirements, so that a check finds a stale lock
+ * without network access.
+ */
 export const lockHeader = (name: LockName): string =>
   `# Written by \`npm run lock:python\` from ${LOCKS[name]}, inputs ${inputDigest(LOCKS[name])}\n`;
 

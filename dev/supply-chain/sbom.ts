@@ -32,7 +32,7 @@ export function mergeBom(npm: Bom): Bom {
   const { component } = npm.metadata;
   return {
     ...npm,
-    // npm uses the name of the checkout's folder.
+    // npm names the component after the checkout's folder.
     metadata: { ...npm.metadata, component: { ...component, name: "forge" } },
     components: [...npm.components, ...python],
     dependencies: [...npm.dependencies, ...python.map((each) => ({ ref: each["bom-ref"] }))],

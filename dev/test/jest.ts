@@ -22,7 +22,7 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
   const names = Object.keys(suites);
   try {
     const args = [
-      // Inherited by its workers.
+      // Jest's worker processes inherit this option.
       FEWER_COLLECTIONS,
       "node_modules/jest/bin/jest.js",
       "--json",
@@ -30,8 +30,8 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       `--maxWorkers=${lanes}`,
       `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
-      // Absolute: jest matches a pattern anywhere in a path, and the path of the checkout may itself
-      // contain "dev/".
+      // Absolute: jest matches a pattern anywhere in a path, and the path of the checkout may
+      // itself contain "dev/".
       ...Object.values(suites)
         .flat()
         .map((path) => escaped(join(checkoutRoot(), path))),

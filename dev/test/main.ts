@@ -20,12 +20,12 @@ const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
 const MORE = ["slow", "doubled"];
 
 /**
- * Test files that run concurrently, beside one of pytest. They wait more than half of their time, so
- * five keep two cores busy.
+ * The number of test files that jest runs at a time. pytest runs one more. The files wait more than
+ * half of their time, so five keep two cores busy.
  */
 const LANES = 5;
 
-/** The long forms have servers of their own, and run without pytest. */
+/** The same for the long forms: they start servers of their own and run without pytest. */
 const SLOW_LANES = 3;
 
 const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   const chosen = named.length > 0 ? named : ALL;
   await install(chosen);
   const onDisk = await RunFolder.make();
-  // The long forms write large files, and their times are those of a disk.
+  // The slow suites write large files, and some of them measure times that depend on a disk.
   const isSlow = MORE.some((name) => chosen.includes(name));
   const folder = isSlow ? onDisk : await RunFolder.make(fastFolder());
   process.env.TMPDIR = `${folder.path}/`;
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
     await folder.end();
     await onDisk.end();
   };
-  // An interrupted run gets here twice at once.
+  // An interrupted run calls `cleanUp` twice at the same time: in the signal's handler and below.
   let cleaned: Promise<void> | undefined;
   const cleanUp = (): Promise<void> => {
     cleaned ??= endAll();
@@ -90,7 +90,7 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const) {
-    // Later signals change nothing: the clean-up takes its time.
+    // Ignore further signals while the clean-up runs.
     process.on(signal, () => {
       if (interrupt.signal.aborted) return;
       say("\nInterrupted; ending all started processes …");

@@ -17,7 +17,7 @@ export interface Machine {
  * otherwise the usual folder. Creating a test's database in memory needs a seventh of the CPU time.
  */
 export function fastFolder(): string {
-  // A folder that the user chose stays.
+  // Keep a folder that the user chose by TMPDIR.
   if (process.platform !== "linux" || process.env.TMPDIR || !existsSync(MEMORY)) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   const mounts = readFileSync("/proc/self/mounts", "utf8");
@@ -34,7 +34,7 @@ export function suffices({ kernel, mounts, freeBytes }: Machine): boolean {
     .map((mount) => mount.split(" "))
     .findLast(([, path]) => path === MEMORY)?.[3]
     ?.split(",");
-  // Programs of virtual environments run there.
+  // The tests run programs of virtual environments from this folder.
   const isUsable = options?.includes("rw") && !options.includes("noexec");
   return isUsable === true && freeBytes >= NEEDED_BYTES;
 }

@@ -40,7 +40,8 @@ export class RunFolder {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
     const families = new Set([familyOf(process.pid).session]);
-    // Twice in a row, because a process that no family is known of may have been starting.
+    // The number of consecutive probes that found no process. Two are needed, because during the
+    // first one a process may have been starting whose session is not known yet.
     let quiet = 0;
     await waitFor("the processes of the run to end", () => {
       const left = processesNaming(`${this.path}/`);
@@ -49,7 +50,8 @@ export class RunFolder {
         killed.set(pid, startTime(pid));
         kill(pid);
       }
-      // A starting process of the run has no environment yet, so wait.
+      // A starting process of the run has no environment yet, so it can't be found by its TMPDIR.
+      // Wait for it.
       const starting = processesStarting().filter((pid) => {
         const { parent, session } = familyOf(pid);
         return families.has(session) || killed.has(parent) || parent === process.pid;

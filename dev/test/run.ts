@@ -37,7 +37,8 @@ async function run(
     cwd: checkoutRoot(),
     stdio: ["ignore", stdio, stdio],
     env: { ...process.env, ...env },
-    // Its own process group: Ctrl-C reaches only this process, which then ends everything.
+    // The child has its own process group, so Ctrl-C reaches only this process, which then ends all
+    // its children.
     detached: true,
   });
   running.add(child);

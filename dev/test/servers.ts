@@ -41,7 +41,8 @@ export class TestServers {
       this.startTemporal(),
       ...hosts.map((port) => this.startHost(port)),
     ]);
-    // Wait for both even if one fails, because stop() can't end a server that is still starting.
+    // Wait for all starts even if one fails, because stop() can't end a server that is still
+    // starting.
     for (const each of starts) if (each.status === "rejected") throw each.reason;
   }
 
@@ -52,7 +53,7 @@ export class TestServers {
       .map((each) => `the shared ${each.name} ended:\n${each.lastWords()}`);
   }
 
-  /** Read by test/support/servers.ts. */
+  /** Variables for the test files, read by test/support/servers.ts and server-host.ts. */
   get environment(): Record<string, string> {
     return {
       TEST_POSTGRES_URL: this.urlOf("postgres"),

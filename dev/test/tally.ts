@@ -4,7 +4,10 @@ export interface Tally {
   passed: number;
   failed: number;
   skipped: number;
-  /** Name and first lines of each failure. Printed at the end, because CI cuts long output in the middle. */
+  /**
+   * Name and first lines of each failure. Printed at the end, because CI cuts long output in the
+   * middle.
+   */
   failures: string[];
   /** The time of each file. */
   files: { path: string; seconds: number }[];

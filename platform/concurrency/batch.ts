@@ -1,11 +1,14 @@
-/** A call that waits for its batch. */
+/** A call that waits until a batch with its item has run. */
 export interface Waiting<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
 
-/** Runs a batch and resolves each of its calls. If `work` throws, no call was resolved. */
+/**
+ * Runs `work` on the items of a batch, and resolves each call with its result. If `work` throws, no
+ * call is resolved.
+ */
 export async function answer<Item, Result>(
   batch: Waiting<Item, Result>[],
   work: (items: Item[]) => Promise<Result[]>,

@@ -1,9 +1,9 @@
 import { answer, rejectAll, type Waiting } from "./batch";
 
 /**
- * Batches calls that arrive while a batch runs. One batch runs at a time, and the first call runs
- * at once. A batch never answers a call that arrived after the batch began. But if a batch fails,
- * the calls that wait for the next batch fail too.
+ * Batches calls. One batch runs at a time: a call runs at once if no batch is running; otherwise it
+ * waits for the next batch. A batch never answers a call that arrived after the batch began. If a
+ * batch fails, the calls that wait for the next batch fail too.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
@@ -32,7 +32,8 @@ export class Coalesced<Item, Result> {
       try {
         await answer(batch, this.work);
       } catch (error) {
-        // Reject the waiting calls too: otherwise each batch could wait for another time-out.
+        // Reject the waiting calls too: their batch would probably fail in the same way, perhaps
+        // after another time-out.
         rejectAll([...batch, ...this.waiting], error);
         this.waiting = [];
       }

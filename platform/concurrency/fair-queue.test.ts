@@ -89,7 +89,7 @@ test("runs one item at a time, loses none, and interleaves at most one item of e
         ),
       );
       expect(order).toHaveLength(groups.length);
-      // Between two waiting items of one group runs at most one item of each other group.
+      // Between two waiting items of one group, at most one item of each other group runs.
       for (const [at, group] of order.entries()) {
         const next = order.indexOf(group, at + 1);
         if (at === 0 || next < 0) continue;

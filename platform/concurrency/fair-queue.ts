@@ -1,9 +1,12 @@
 /**
- * Runs a limited number of work items at a time and serves waiting groups round-robin. A group with
- * many items delays another group by at most one item per slot.
+ * Runs a limited number of work items at a time and serves waiting groups, such as tenants,
+ * round-robin. A group with many items delays another group by at most one item per slot.
  */
 export class FairQueue {
-  /** Callbacks that start waiting items, by group. The Map's order is the order of service. */
+  /**
+   * For each group, the callbacks that start its waiting items. Groups are served in the Map's
+   * order.
+   */
   private readonly waiting = new Map<string, (() => void)[]>();
   private readonly running = new Map<string, number>();
   private total = 0;

@@ -1,6 +1,6 @@
 /**
- * Runs calls with the same key one at a time within this process. A call that would wait for a row
- * lock waits here first, without holding a database connection.
+ * Runs calls with the same key one at a time within this process. Calls that need the same row lock
+ * wait here first, without holding a database connection.
  */
 export class KeyedMutex {
   private readonly last = new Map<string, Promise<unknown>>();
@@ -8,7 +8,8 @@ export class KeyedMutex {
   async runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(key) ?? Promise.resolve();
     const mine = before.then(work);
-    // The next call waits for the end only. The caller handles a failure.
+    // The next call only waits until this one ends. If this one fails, its own caller gets the
+    // error.
     const ended = mine.catch(() => undefined);
     this.last.set(key, ended);
     try {

@@ -1,4 +1,4 @@
-/** Items processed concurrently: each request to a bucket is a round trip. */
+/** How many items are processed at the same time. The work on an item often waits for a bucket. */
 const AT_ONCE = 8;
 
 /** Runs functions in order. Failures don't stop the rest, and are thrown at the end. */
@@ -9,9 +9,10 @@ export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> 
 }
 
 /**
- * Runs `work` for each item of a paginated list, several at once. Stops after a page on which every item failed: a
- * shared dependency is probably unavailable. The next run goes on after that page, so that items that always fail do
- * not block the others. A run that reaches the end is followed by one from the beginning.
+ * Runs `work` for each item of a paginated list, several at once. Stops after a page on which every
+ * item failed, because a shared dependency is probably unavailable. The next run continues after
+ * that page, so that items that always fail do not block the others. After the last page, the next
+ * run begins at the first.
  */
 export class PagedWork<T> {
   private after: T | undefined;

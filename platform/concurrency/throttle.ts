@@ -4,7 +4,7 @@ const MAX_GROUPS = 10_000;
 
 interface Rate {
   perSecond: number;
-  /** Calls that pass at once after a pause. */
+  /** How many calls pass without delay after a pause. */
   burst: number;
   /** Longest wait of one call. */
   maxWaitMs: number;
@@ -14,11 +14,14 @@ interface Rate {
 
 /**
  * Limits the rate of calls per group by delaying them. A client that waits for each response, as a
- * well-behaved client does, is slowed down to the rate. Concurrent calls pass at no more than
- * `maxWaiting` per `maxWaitMs`.
+ * well-behaved client does, is slowed down to the rate. If a client sends calls concurrently, at
+ * most `maxWaiting` of them pass per `maxWaitMs`.
  */
 export class Throttle {
-  /** When the last call of a group would pass without a burst, in order of last use. */
+  /**
+   * For each group, the time at which its last call would pass if no burst were allowed. In order
+   * of last use.
+   */
   private readonly due = new Map<string, number>();
   private readonly waiting = new Map<string, number>();
   private readonly everyMs: number;
@@ -30,7 +33,10 @@ export class Throttle {
     this.everyMs = 1_000 / rate.perSecond;
   }
 
-  /** Counts a call. Resolves to true when it may pass, or at once to false if too many wait. */
+  /**
+   * Counts a call. Resolves to true when the call may pass. Resolves to false immediately if too
+   * many calls of its group are waiting.
+   */
   async wait(group: string): Promise<boolean> {
     const ms = this.next(group);
     if (ms === 0) return true;

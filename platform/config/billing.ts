@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { OUTCOMES, type Outcome } from "../../core/jobs/states";
 
-/** Only a host and port: the Stripe library takes no more, and sends the key there. */
+/**
+ * A URL without a path, because the Stripe library accepts only a host and a port. The library
+ * sends the key there.
+ */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => /^https?:\/\/[^/?#@]+\/?$/.test(url), "must be a host, without a path");

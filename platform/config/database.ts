@@ -5,7 +5,10 @@ import { seconds, wholeNumber } from "./values";
 const FILES = ["sslrootcert", "sslcert", "sslkey"] as const;
 const MODES = ["disable", "no-verify", "prefer", "require", "verify-ca", "verify-full"];
 
-/** What is wrong with a connection URL. No message quotes the URL: it may hold a password. */
+/**
+ * Says what is wrong with a connection URL; undefined if nothing is. No message quotes the URL,
+ * which may hold a password.
+ */
 function problemOf(text: string): string | undefined {
   // A path is the directory of a Unix socket, which has no TLS.
   if (text.startsWith("/")) return undefined;

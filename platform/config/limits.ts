@@ -43,7 +43,7 @@ export const LIMIT_VARIABLES = {
 
 type Environment = z.output<z.ZodObject<typeof LIMIT_VARIABLES>>;
 
-/** Limits on a current count, each with the variable that sets it. */
+/** Limits on current counts, such as open uploads, each with the variable that sets it. */
 const CAPS = {
   waiting_requests: "FORGE_MAX_WAITING_REQUESTS",
   waiting_polls: "FORGE_MAX_WAITING_POLLS",

@@ -25,7 +25,10 @@ const tenantBucket = z
 
 export type TenantBucket = z.output<typeof tenantBucket>;
 
-/** A file keeps tenants' secrets out of the environment. Errors name a bad field, not its value. */
+/**
+ * Reads tenants' buckets from a file, which keeps their secrets out of the environment. Errors name
+ * a bad field, but not its value.
+ */
 const tenantStoresFile = z
   .string()
   .optional()
@@ -46,7 +49,10 @@ const tenantStoresFile = z
 
 const tenantStores = z.record(z.string(), z.array(tenantBucket));
 
-/** The store of artifacts, logs and billing files. The credentials are in spec.md 4.6. */
+/**
+ * Settings of the store of artifacts, logs and billing files. spec.md 4.6 names the variables for
+ * credentials.
+ */
 export const STORE_VARIABLES = {
   FORGE_STORE_DIR: z
     .string()
@@ -95,7 +101,7 @@ export const STORE_VARIABLES = {
 export interface StoreConfig {
   /** Directory of the local store. `file://` URIs may name files below it. */
   directory: string;
-  /** Replaces the local store. */
+  /** Used instead of the local store, if set. */
   bucket?: S3BucketSettings & { scheme: "s3" | "spaces" };
   signsUrls: boolean;
   /** Free space that uploads must leave, in bytes. */

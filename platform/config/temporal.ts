@@ -53,7 +53,10 @@ interface TemporalConnectionConfig {
   apiKey?: string;
 }
 
-/** Checked at startup: the clients would fail only at their first call, without naming the file. */
+/**
+ * Whether TLS can use these certificates and keys. Checked at startup, because Temporal's clients
+ * would fail only at their first call, without naming the file.
+ */
 function isUsable(options: { ca?: Buffer | undefined; cert?: Buffer; key?: Buffer }): boolean {
   try {
     if (options.ca) new X509Certificate(options.ca);

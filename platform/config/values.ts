@@ -62,7 +62,10 @@ export function readAddressPolicy(
   }
 }
 
-/** The specification's rules, overridden by the operator's settings. */
+/**
+ * The requirements of each job type: the specification's rules, overridden by the operator's
+ * settings.
+ */
 export function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
   const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};
   const rules = JOB_TYPES.map((type) => [type, { ...byDefault[type], ...given[type] }]);

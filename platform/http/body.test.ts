@@ -51,7 +51,7 @@ test("the fast check finds every body that the tokenizer must check", () => {
       const text = JSON.stringify(object);
       const [name] = Object.keys(object);
       if (name === undefined || text.includes("\\")) return;
-      // Refused anywhere in a body, see the table above.
+      // A member named `__proto__` is refused anywhere in a body, as the table above shows.
       if (text.includes('"__proto__":')) return;
       // Don't compare with the object itself: JSON has no -0.
       if (!twice) return void expect(read(text)).toEqual(JSON.parse(text));

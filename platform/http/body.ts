@@ -1,11 +1,14 @@
 import { type JSONPath, visit } from "jsonc-parser";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 
-/** With the u flag, a complete surrogate pair is one code point and does not match. */
+/** Half a surrogate pair. With the u flag, a complete pair is one code point and does not match. */
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
-/** This many values of lists are parsed in about 10 ms, and this many fields of objects as well. */
+/**
+ * Limits of a body. JSON.parse takes about 10 ms for this many values in lists, or for this many
+ * fields of objects.
+ */
 const MAX_VALUES = 150_000;
 const MAX_FIELDS = 20_000;
 
@@ -36,8 +39,8 @@ const [QUOTE, BACKSLASH, COMMA, COLON, BRACKET, BRACE] = [...'"\\,:[{'].map((sig
 );
 
 /**
- * Refuses a body that is expensive to parse. Each value but the first follows a comma or opening
- * bracket outside strings, and each field has a colon there.
+ * Refuses a body that is expensive to parse. Counts without parsing: outside of strings, a comma or
+ * opening bracket precedes each value but the first, and each field has one colon.
  */
 function requireReasonable(bytes: Buffer): void {
   let values = 0;
@@ -59,16 +62,20 @@ function requireReasonable(bytes: Buffer): void {
 }
 
 /**
- * A cheap check: true only if the body certainly has none of the faults. Without a backslash, strings contain no
- * quote, no NUL and no half of a surrogate pair, so each quote before a colon ends a member's name. If there are as
- * many of these as parsed members, no name occurs twice.
+ * A cheap check: true only if the body certainly has none of the faults that parseJsonBody names.
+ * Without a backslash, a body has no NUL and no half of a surrogate pair. Each member's name ends
+ * with a quote before a colon. If there are as many of these as parsed members, no name occurs
+ * twice, because JSON.parse keeps only one of several members with the same name.
  */
 function isPlain(text: string, value: unknown, maxDepth: number): boolean {
   if (text.includes("\\")) return false;
   return countMembers(value, maxDepth) === (text.match(/"\s*:/g)?.length ?? 0);
 }
 
-/** Counts the members of all objects in a value; NaN if the value has another fault. */
+/**
+ * Counts the members of all objects in a value. NaN if the value has another fault: a number that
+ * is too large, too many levels, or `__proto__`.
+ */
 function countMembers(value: unknown, levels: number): number {
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== "object" || value === null) return 0;

@@ -5,8 +5,8 @@ import type { ByteRange, ObjectStore } from "../store/object-store";
 import { releasingBuffers } from "./streamed-memory";
 
 /**
- * Sends an object or the requested range, without bytes that are appended after the length was
- * announced. @throws 416 for a range beyond the end.
+ * Sends an object, or the range of it that the client requested. Bytes that are appended to the
+ * object meanwhile are not sent. @throws 416 for a range beyond the end.
  */
 export function sendObject(
   store: ObjectStore,

@@ -13,10 +13,13 @@ const RETRY_AFTER_S = 2;
 const MAX_MESSAGE = 1_000;
 const MAX_PARAM = 256;
 
-/** RFC 9457, for clients that accept it. */
+/** The content type of errors as in RFC 9457, for clients that accept it. */
 const PROBLEM = "application/problem+json";
 
-/** Turns an error into a response, the only place that does so. Returns the error code. */
+/**
+ * Turns an error into a response, and returns the error code. Handlers throw errors and leave the
+ * response to this function.
+ */
 export function sendError(
   error: FastifyError | Error,
   request: FastifyRequest,

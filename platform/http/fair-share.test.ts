@@ -225,7 +225,7 @@ test("once the process is not busy a queue drains, however fast requests join it
     fair.spend("big", 1_000);
     fair.spend("small", 1);
     const waits: number[] = [];
-    // 2,000 a second; the process is busy with the first hundred.
+    // Requests arrive at 2,000 a second. The process is busy during the first hundred.
     for (let n = 0; n < 8_000; n++) {
       if (n === 100) busy = 0;
       const arrived = now;

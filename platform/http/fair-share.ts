@@ -3,22 +3,29 @@ const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
 const TICK_MS = 10;
 /**
- * While the process is not busy, this many requests of the largest tenant pass per tick at most: one at first, twice as
- * many after each look that finds the process not busy, and half as many after one that finds it busy. The limit is
- * low, because the next requests may be much more work than the last ones.
+ * The most requests of the largest tenant that pass per tick while the process is not busy. The
+ * current number, `atOnce`, starts at one. Every LOOK_MS it is doubled if the process was not busy
+ * and requests waited for the limit; otherwise it is halved. The maximum is low, because the next
+ * requests may be much more work than the last ones.
  */
 const MAX_AT_ONCE = 8;
 /**
- * If the other tenants do more work than this (about 15 requests a second), one request of the largest tenant passes
- * per tick.
+ * If the recent work of all other tenants is more than this (about 15 requests a second), only one
+ * request of the largest tenant passes per tick.
  */
 const OTHERS_FEW = 20;
-/** If it is more, this share of a queue passes per tick, so that a long queue drains faster than requests join it. */
+/**
+ * At least this share of a queue passes per tick if its tenant need not wait, so that a long queue
+ * drains faster than requests join it.
+ */
 const SHARE_AT_ONCE = 0.02;
 /** Below this much work of all other tenants, a tenant counts as alone. */
 const OTHERS_IDLE = 0.05;
 const MAX_TENANTS = 10_000;
-/** Work below this, about 140 requests a second, does not make a process busy. */
+/**
+ * A tenant with less recent work than this (about 140 requests a second) does not make a process
+ * busy, so its requests need not wait.
+ */
 const SMALL_TENANT = 200;
 
 interface Options {
@@ -41,7 +48,7 @@ interface Waiting {
 interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** Requests that may pass before their maximum wait. The fraction is kept for the next tick. */
+  /** How many requests may pass before their maximum wait. A fraction is kept for the next tick. */
   early: number;
   tickedMs: number;
 }
@@ -60,13 +67,17 @@ export class FairShare {
   private isBusy = false;
   private lookedMs = 0;
   private atOnce = 1;
-  /** Whether more requests would have passed with a larger `atOnce` since the last look. */
+  /**
+   * Whether a larger `atOnce` would have let more requests pass since `isBusy` was last measured.
+   */
   private wasLimited = false;
   /** How many requests of the largest tenant passed without waiting in the tick that began at `passedMs`. */
   private passed = 0;
   private passedMs = 0;
 
-  /** @param busyShare returns the share of the time since its last call that was busy. */
+  /**
+   * @param busyShare returns for which share of the time since its last call the process was busy.
+   */
   constructor(
     private readonly options: Options,
     private readonly nowMs: () => number,
@@ -77,7 +88,8 @@ export class FairShare {
    * Resolves to true when a request of this tenant may pass, or at once to false if `maxWaiting`
    * requests already wait.
    *
-   * @param queue names one of the tenant's queues. Each passes requests in order of arrival.
+   * @param queue names one of the tenant's queues. Each queue passes its requests in order of
+   *   arrival.
    */
   async enter(tenant: string, queue: string, maxWaiting: number): Promise<boolean> {
     this.spend(tenant, 1);
@@ -96,7 +108,8 @@ export class FairShare {
 
   /** Records work of a tenant. The unit is one minimal request. */
   spend(tenant: string, cost: number): void {
-    // The same time for both: else the total of a single tenant would differ from its own account.
+    // Use one time for both: otherwise the total of a single tenant would differ from its own
+    // account.
     const now = this.nowMs();
     const account = plus(this.accounts.get(tenant), cost, now);
     this.accounts.delete(tenant);
@@ -114,7 +127,7 @@ export class FairShare {
   }
 
   /**
-   * Lets overdue requests pass, and a share of each queue whose tenant need not wait. If the whole
+   * Lets overdue requests pass and, if the tenant need not wait, a share of its queue. If the whole
    * queue passed, it would make the process busy at once. The share drains a long queue faster than
    * requests join it.
    */
@@ -135,14 +148,14 @@ export class FairShare {
   }
 
   /**
-   * How many requests of a queue pass even if the process is busy: the overdue ones, or as many as
-   * spread the queue evenly over the time left. Otherwise a burst would wait and then pass as a
-   * burst.
+   * How many requests of a queue pass even if the process is busy: the overdue ones or, if more, as
+   * many as spread the queue evenly over the time until all are overdue. Without the spread,
+   * requests that arrive as a burst would wait together and then pass as a burst.
    */
   private due(queue: Queue): number {
     const { waiting } = queue;
     const now = this.nowMs();
-    // In a busy process the timer fires late, so the time that has really passed counts.
+    // In a busy process the timer fires late, so use the real time since the last tick.
     const passedMs = now - queue.tickedMs;
     const leftMs = (waiting.at(-1)?.until ?? now) - now;
     queue.tickedMs = now;
@@ -154,8 +167,8 @@ export class FairShare {
   }
 
   /**
-   * Whether a request passes without waiting. The largest tenant passes few requests per tick: a
-   * burst would make the process busy before the next measurement.
+   * Whether a request passes without waiting. Only a few requests of the largest tenant pass per
+   * tick: a burst would make the process busy before the next measurement.
    */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
@@ -177,7 +190,8 @@ export class FairShare {
     const now = this.nowMs();
     const own = left(this.accounts.get(tenant), now);
     const others = this.othersOf(tenant);
-    // If unauthenticated requests make the process busy, only a tenant that causes much work waits.
+    // If unauthenticated requests cause much work, a tenant waits only if its own work is more than
+    // half of theirs.
     const unauthenticated = left(this.unauthenticated, now);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }
@@ -213,9 +227,9 @@ const left = (account: Account | undefined, nowMs: number): number =>
   account === undefined ? 0 : account.cost * 0.5 ** ((nowMs - account.atMs) / HALF_LIFE_MS);
 
 /**
- * Returns a function that measures in which share of the time since its last call the event loop
- * was busy. On a machine where other processes use the CPUs, the loop looks busy although it does
- * little. So the share is at most twice the CPU time of this process.
+ * Returns a function that measures for which share of the time since its last call the event loop
+ * was busy. If other processes use the CPUs, the loop looks busy although it does little. So the
+ * result is at most twice the share of a CPU that this process used.
  */
 export function busyShare(): () => number {
   let last = usage();

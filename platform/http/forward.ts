@@ -30,7 +30,7 @@ export interface Forwarding {
   /** Bearer token of the model's server. The caller's own credentials are not forwarded. */
   token: string | null;
   requestId: string;
-  /** Aborted when the client is gone; with the reason "closing" when this server stops. */
+  /** Aborted when the client disconnects, or with the reason "closing" when this server stops. */
   signal: AbortSignal;
 }
 
@@ -65,7 +65,8 @@ export async function forward(target: URL, given: Forwarding): Promise<IncomingM
   };
   signal.addEventListener("abort", hangUp);
   outgoing.once("close", () => signal.removeEventListener("abort", hangUp));
-  // After the response arrived, errors show on the response itself.
+  // Once the response has arrived, its own stream reports errors. Without this listener, an error
+  // of the request would end the process.
   outgoing.on("error", () => undefined);
   await connected(outgoing, target.protocol === "https:" ? "secureConnect" : "connect");
   if (signal.aborted) hangUp();
@@ -102,7 +103,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       reject(error);
     };
     outgoing.once("error", (error) => fail(broken(`broke the connection: ${error.message}`)));
-    // A 101 response and a closed connection emit neither a response nor an error.
+    // For a 101 response or a closed connection, Node emits neither `response` nor `error`.
     outgoing.once("upgrade", () => fail(broken("switched to another protocol")));
     outgoing.once("close", () => reject(broken("closed the connection")));
     outgoing.once("response", (answer) => {
@@ -122,7 +123,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       return;
     }
     const limit = limited(given.maxBodyBytes);
-    // Keep the client's connection open, so that it gets the error response.
+    // Keep the client's connection open, so that the client gets the error response.
     limit.once("error", (error) => {
       body.unpipe(limit);
       fail(error);

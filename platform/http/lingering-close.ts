@@ -15,9 +15,9 @@ export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
 }
 
 /**
- * Makes a server close connections like nginx's `lingering_close`. By default Node destroys the
- * socket when the response is written. If the client is still sending, the kernel then resets the
- * connection, and the client gets a broken pipe instead of the response.
+ * Makes a server read on for a while before it closes a connection, like nginx's `lingering_close`.
+ * By default Node destroys the socket when the response is written. If the client is still sending,
+ * the kernel then resets the connection, and the client gets a broken pipe instead of the response.
  */
 export function lingerOnClose(server: Server): void {
   const latest = new WeakMap<Socket, IncomingMessage>();
@@ -41,9 +41,9 @@ export function closeLingering(socket: Socket): void {
 
 /**
  * Reads and drops the rest of a body after the response, so that a kept-alive connection can serve
- * the next request. At a limit, or if the client closes, destroys the body stream with an error, so
- * that a handler that still reads the body ends. Node does this only for requests without a
- * response.
+ * the next request. At a limit, or if the client closes the connection, destroys the body stream
+ * with an error, so that a handler that still reads the body ends. Node itself destroys the stream
+ * only for requests without a response.
  */
 export function dropRest(raw: IncomingMessage): void {
   raw.resume();

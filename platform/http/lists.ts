@@ -33,7 +33,10 @@ export function pageOf(query: { limit: number; after?: string | undefined }): Pa
   return { limit: query.limit, after: query.after === undefined ? undefined : read(query.after) };
 }
 
-/** Drops the extra row, which shows that another page follows, and adds the next page's cursor. */
+/**
+ * Builds the response from the rows of `listPage`. Drops the extra row, which only shows that
+ * another page follows, and adds the next page's cursor.
+ */
 export function presentPage<Row, Shown>(
   name: string,
   rows: WithPosition<Row>[],

@@ -82,10 +82,10 @@ test("connections are closed at a limited rate, and are not read until then", as
       return performance.now() - began;
     }),
   );
-  // The first ones close at once, the next ones at 20 a second, none later than after a second.
+  // The first connections close at once, the next ones at 20 a second, and all within one second.
   expect(heldMs.filter((ms) => ms > 900).length).toBeGreaterThanOrEqual(15);
-  // Only the first chunk is read. Of it the server sees the first request, 16 waiting ones, and one
-  // more.
+  // The server reads only the first chunk of a connection. It sees 18 requests of the chunk: the
+  // first one, 16 that wait, and the one that is too many.
   expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
   expect(requests).toBe(60 * 18);
 });

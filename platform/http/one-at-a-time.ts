@@ -7,7 +7,10 @@ import { addressGroup } from "../net/address-group";
 const MAX_WAITING = 16;
 /** The rate per address at which connections with too many requests are closed. */
 const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 1_000, maxWaiting: 100 };
-/** Most connections of all addresses that are held before they are closed. */
+/**
+ * Most connections, of all addresses together, that wait to be closed at the rate of CUTS. Further
+ * ones are closed at once.
+ */
 const MAX_HELD = 1_000;
 
 interface Connection {
@@ -21,8 +24,8 @@ interface Connection {
 /**
  * Handles the requests of a connection one after the other. Node begins all pipelined requests at
  * once, so that one connection could make a process busy and fill its memory. Few clients use
- * pipelining. A connection with too many waiting requests is closed. This is done at a limited
- * rate, because such a client usually reconnects.
+ * pipelining. A connection with too many waiting requests is closed. Such connections are closed at
+ * a limited rate, because their clients usually reconnect.
  */
 export function oneAtATime(handle: RequestListener, nowMs: () => number): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
@@ -74,13 +77,19 @@ function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): vo
   socket.pause();
 }
 
-/** Ignores upgrades too. Otherwise Node would detach its error listener. */
+/**
+ * Ignores a request. Also clears `upgrade`: for an upgrade, Node would remove its error listener
+ * from the socket.
+ */
 function drop(request: IncomingMessage & { upgrade?: boolean }): number {
   request.upgrade = false;
   return 0;
 }
 
-/** Closes a connection without stack traces: Node creates an error for each open request. */
+/**
+ * Closes a connection. Turns stack traces off meanwhile, because Node creates an error for each
+ * open request.
+ */
 function cutOff(socket: Socket): void {
   const { stackTraceLimit } = Error;
   socket.prependOnceListener("close", () => {

@@ -244,7 +244,7 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
     io,
     target: "draft-2020-12",
     override: ({ jsonSchema }) => {
-      // Later releases may add fields to responses.
+      // Responses may have unknown fields, because later releases may add some.
       if (io === "output" && jsonSchema.additionalProperties === false) {
         delete jsonSchema.additionalProperties;
       }
@@ -258,7 +258,8 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
   for (const [name, part] of Object.entries($defs)) {
     const { id: __, ...rest } = part as Json;
     const described = moved(rest);
-    // A schema may be closed in requests and open in responses. One component can't describe both.
+    // A schema may refuse unknown fields in requests and allow them in responses. One component
+    // can't describe both.
     if (name in schemas && !isDeepStrictEqual(schemas[name], described)) {
       throw new Error(`the schema ${name} is described in two ways`);
     }

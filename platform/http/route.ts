@@ -39,7 +39,7 @@ interface JsonBody<B> {
   optional?: boolean;
 }
 
-/** A streamed body of one of these content types. */
+/** A streamed body with one of the content types. */
 interface StreamedBody {
   contentTypes: readonly string[];
   /** Accepts any content type, none, and an absent body. */
@@ -60,13 +60,16 @@ interface RouteSpec<Q, B> {
    * matter.
    */
   batchedKeyLookup?: true;
-  /** For routes of workers: waits for the tenant's share of a busy process, like user requests. */
+  /**
+   * For routes of workers: requests wait for their tenant's share of a busy process, as requests of
+   * users do (fair-share.ts).
+   */
   fairShare?: true;
   /** Limits the rate of a tenant's requests, before their bodies are read. */
   throttle?: Throttle;
   /**
-   * Runs the handler outside of the connection queue, because it waits for more than the database.
-   * The handler uses the queue itself where it needs a connection.
+   * Runs the handler outside of the queue for database connections, because the handler also waits
+   * for other things than the database. It enters the queue itself where it needs a connection.
    */
   waits?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */

@@ -34,7 +34,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[], queues: Connect
       allowed.set(pattern, known);
     }
   }
-  // A separate Fastify scope without body parsers.
+  // Routes that take any body are in a separate Fastify scope without body parsers.
   app.register(async (unparsed) => {
     unparsed.removeAllContentTypeParsers();
     unparsed.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
@@ -109,7 +109,10 @@ function requireContentType(route: Route, request: FastifyRequest): void {
   throw new ForgeError(415, "unsupported_media_type", message, "Content-Type");
 }
 
-/** Returns texts or lists of texts, by parameter name. @throws 400 if Postgres can't store one. */
+/**
+ * Returns the given parameters: texts or lists of texts, by name. @throws 400 if Postgres can't
+ * store one of the texts.
+ */
 function storable<Given extends Record<string, unknown>>(given: Given): Given {
   for (const [name, value] of Object.entries(given)) {
     if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
@@ -133,7 +136,10 @@ function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequ
   }
 }
 
-/** Parameters that may be repeated. One value alone is parsed as a string, not as an array. */
+/**
+ * Names of the parameters that may be repeated. Fastify gives one value as a string, which
+ * readQuery turns into an array.
+ */
 function repeatableOf(schema: z.ZodType): string[] {
   if (!(schema instanceof z.ZodObject)) return [];
   return Object.entries(schema.shape)
@@ -156,7 +162,10 @@ function readBody(route: Route, { body }: FastifyRequest): unknown {
   return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
 }
 
-/** 404 with the nearest known path, or 405 for a method that no route uses. */
+/**
+ * The error for a request that no handler matches: 405 if a route has this path but not this
+ * method, else 404 with the nearest known path.
+ */
 export function noRoute(
   request: FastifyRequest,
   routes: Route[],

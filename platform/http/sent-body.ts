@@ -43,7 +43,10 @@ export async function* sentBytes(
   if (length !== undefined && passed < length) throw mismatch(length);
 }
 
-/** Reads a body. Unlike the stream's own iterator, it keeps the connection open if left early. */
+/**
+ * Reads a body. Unlike the stream's own iterator, it keeps the connection open if its reader stops
+ * early.
+ */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
   body.iterator({ destroyOnReturn: false });
 

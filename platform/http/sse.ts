@@ -45,7 +45,8 @@ export function sendEvents(
   signal: AbortSignal,
 ): FastifyReply {
   const stream = Readable.from(asText(events));
-  // Destroy the stream after a grace period: a client that has stopped reading would never end it.
+  // After `signal` is aborted, destroy the stream with a delay: it would never end if the client
+  // has stopped reading.
   const end = (): void => {
     setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
   };

@@ -13,7 +13,10 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 /** Returns the known field names of the object at a path. */
 type KnownFields = (path: PropertyKey[]) => string[];
 
-/** Runs a parser that throws ZodErrors, and adds suggestions from its known names. */
+/**
+ * Calls `run` and turns a ZodError into an InvalidRequest that suggests a known name for an unknown
+ * one.
+ */
 export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   try {
     return run();

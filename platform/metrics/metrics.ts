@@ -10,9 +10,9 @@ import {
 import { once } from "../concurrency/once";
 import { TemporalMetrics } from "./temporal-metrics";
 
-/** From a fast call to a long poll, in seconds. */
+/** Histogram buckets in seconds, from a fast call to a long poll. */
 const REQUEST_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
-/** From an immediate dispatch to a day in the queue, in seconds. */
+/** Histogram buckets in seconds, from an immediate dispatch to a day in the queue. */
 const WAIT_S = [0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400];
 const STEP_S = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600];
 const BATCH = [1, 2, 5, 10, 50, 100, 500];
@@ -21,7 +21,10 @@ const LOOP_DELAY_MS = 100;
 
 type Named = Pick<MetricConfiguration<string>, "name" | "help">;
 
-/** Metrics of this process. No label takes values from users: there are a few hundred series. */
+/**
+ * Metrics of this process. No label takes values from users, so there are only a few hundred
+ * series.
+ */
 export class Metrics {
   /** Empty unless this process runs workflows. */
   readonly temporal = new TemporalMetrics();

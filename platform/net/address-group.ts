@@ -2,8 +2,9 @@ import { isIPv6 } from "node:net";
 import { plainAddress } from "./address-policy";
 
 /**
- * Groups addresses, as sockets report them, that count as one client: a single IPv4 address, or an
- * IPv6 /64 network, because the owner of one address usually has the whole network.
+ * Returns the group of an address that a socket reports. The addresses of a group count as one
+ * client. A group is a single IPv4 address, or an IPv6 /64 network, because the owner of one
+ * address usually has the whole network.
  */
 export function addressGroup(given: string): string {
   const address = plainAddress(given);

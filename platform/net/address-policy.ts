@@ -48,7 +48,7 @@ function parseNetworks(networks: string[]): BlockList {
   return list;
 }
 
-/** Does not reveal the addresses that the name resolved to. */
+/** The error does not reveal the addresses that the name resolved to. */
 const refused = (host: string): ConnectionRefused =>
   new ConnectionRefused(`the operator does not allow connections to ${host}`);
 

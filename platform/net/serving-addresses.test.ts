@@ -29,7 +29,8 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://[fe80::1]:8000/v1", {}, false],
   ["http://[fd00::1]:8000/v1", {}, false],
   ["http://203.0.113.7:8000/v1", { from: null }, false],
-  // A worker on this machine, or one whose proxy claims so, gives no access to this machine.
+  // A worker whose source address is this machine's, or is claimed to be by a proxy, gives no
+  // access to this machine.
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1" }, false],
   ["http://198.51.100.1:8000/v1", { from: "198.51.100.1" }, false],
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, true],
@@ -40,7 +41,7 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"], allowed: ["10.0.0.0/8"] }, true],
   ["http://10.0.0.9:8000/v1", { allowed: ["10.0.0.0/8"] }, false],
   ["http://169.254.169.254:8000/v1", { hosts: ["169.254.169.254"] }, false],
-  // Ports of other services.
+  // Ports that the operator does not allow, because other services use them.
   ["http://203.0.113.7:22/v1", {}, false],
   ["http://203.0.113.7/v1", {}, false],
   ["https://203.0.113.7/v1", {}, false],

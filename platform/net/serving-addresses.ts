@@ -42,7 +42,7 @@ export class ServingAddresses {
     this.named = new AddressPolicy([], [...NOT_PUBLIC, ...never], allowed);
   }
 
-  /** The policy for connections to this server, or a text that says why it is refused. */
+  /** The policy for connections to this server, or a text that says why the server is refused. */
   policyFor({ url, workerAddress, hosts }: NamedServer): AddressPolicy | string {
     const host = hostOf(url);
     const port = portOf(url);
@@ -51,7 +51,7 @@ export class ServingAddresses {
     }
     if (hosts.some((named) => sameHost(named, host))) return this.named;
     const isItsOwn = workerAddress !== null && this.nearby.allows(workerAddress);
-    // A host name is checked when it is resolved.
+    // A host name is checked later, when the returned policy resolves it.
     const leadsElsewhere = isIP(host) !== 0 && plainAddress(host) !== workerAddress;
     if (isItsOwn && !leadsElsewhere) return new AddressPolicy([workerAddress]);
     return (

@@ -8,12 +8,14 @@ export async function readClock(db: Queryable): Promise<string> {
 }
 
 /**
- * The database's time and the rounded sum of recorded steps, in ms. Only a step changes the sum.
+ * The database's time and the rounded sum of recorded steps, in ms. A step is a change of the
+ * database's clock by more than its normal advance (services/clock/README.md). Only a step changes
+ * the sum.
  */
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
-  // Not now(), which is the start of the transaction: the steps are read later.
+  // clock_timestamp(), because now() is the start of the transaction and the steps are read later.
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
@@ -23,7 +25,10 @@ export async function readClockAndSteps(
   return row;
 }
 
-/** Maximum time from a step to its record. Rows written in this time have times after the step. */
+/**
+ * The longest time from a step of the clock until it is recorded. Rows that are written in between
+ * already have times of the changed clock.
+ */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**
@@ -32,10 +37,10 @@ const NOTICED_WITHIN = "interval '15 s'";
  * delete data. A backward step makes nothing older. ClockWatch.transaction handles steps that are
  * not recorded yet.
  *
- * The steps divide time into segments, each from `since` to `until`. Rows of a segment are old if
- * they are from before its `old_before`; then all rows of earlier segments are old too. The
- * subquery returns the latest time before which all rows are old. Postgres computes it once per
- * statement, and can find older rows by an index.
+ * The steps divide time into segments, each from `since` to `until`. A row is old if its time is
+ * before the `old_before` of its segment. If a segment can have old rows, all rows of earlier
+ * segments are old too. The subquery returns the latest time before which all rows are old.
+ * Postgres computes it once per statement, and can find older rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (
@@ -76,7 +81,10 @@ export async function deleteOlder(
   );
 }
 
-/** Sent with BEGIN: the start time of the transaction, in ms. */
+/**
+ * A statement that is sent together with BEGIN. It returns the start time of the transaction, in
+ * ms.
+ */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 
 /** Advisory lock id (any fixed number): one process at a time records steps. */
@@ -87,7 +95,10 @@ export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
 }
 
-/** Records that this process watched the clock between two times (steadyMs): every step of it is recorded. */
+/**
+ * Records that this process watched the clock between two times (steadyMs, the time without the
+ * recorded steps), and that every step in between is recorded.
+ */
 export async function saveClockCheck(
   db: Queryable,
   processId: string,
@@ -126,7 +137,10 @@ export async function findLastClockCheck(db: Queryable): Promise<number | undefi
   return row?.last ?? undefined;
 }
 
-/** Deletes records of ended processes, and those from before a step that is being recorded. */
+/**
+ * Deletes records whose last check of the clock is outside this interval (steadyMs): those of
+ * processes that have ended, and those that a step has put into the future.
+ */
 export async function deleteLooksOutside(
   db: Queryable,
   fromMs: number,

@@ -6,8 +6,8 @@ import { isUnavailable } from "./errors";
 const RESERVED = 4;
 
 /**
- * A fair queue for database connections. Requests wait in a long queue as long as it makes
- * progress. They are refused when the database does not respond.
+ * A fair queue for database connections. However long the queue is, its requests wait while the
+ * database responds. They are refused when it does not.
  */
 class ConnectionQueue {
   /** When the database last responded. */

@@ -11,7 +11,10 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 /** Advisory lock id (any fixed number): servers that start together migrate one after the other. */
 const LOCK = 7_263_001;
 
-/** Longest wait for a table lock. Then the migration pauses, because statements queue behind it. */
+/**
+ * Longest wait for a table lock. After that, the migration rolls back and pauses for PAUSE_MS,
+ * because other statements on the table queue behind its lock request.
+ */
 const LOCK_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 1_000;
 const MAX_TRIES = 20;
@@ -54,8 +57,9 @@ export async function migrate(connectionString: string): Promise<string[]> {
 }
 
 /**
- * Digests by file name. Checks for the table first: `create table if not exists` needs the
- * privilege to create tables even if the table exists, and the server's role lacks it.
+ * Returns the digests of the applied files, by file name. Checks for the table first: `create table
+ * if not exists` needs the privilege to create tables even if the table exists, and the server's
+ * role lacks it.
  */
 async function listApplied(client: pg.Client): Promise<Map<string, string>> {
   const found = await client.query("select from pg_class where oid = to_regclass('migrations')");

@@ -18,7 +18,10 @@ export interface Page {
   after?: Cursor | undefined;
 }
 
-/** A row with its position in the list. `found`: rows found, if the page may show fewer. */
+/**
+ * A row with its position in the list. `found` is set if the page may be cut by size: the number of
+ * rows before the cut.
+ */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
 /** A page ends early if its rows would make the response larger than this. */
@@ -26,7 +29,7 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Builds the WHERE clause of a list. It contains only the requested conditions, so that Postgres
- * plans each combination separately and can read it from an index in order.
+ * plans each combination separately and can read the rows in order from an index.
  */
 export class Where extends Parameters {
   private readonly conditions: string[] = [];
@@ -43,7 +46,9 @@ export class Where extends Parameters {
   }
 
   /**
-   * Limits rows to a tenant scope. The condition for all tenants matches indexes (migration 0006).
+   * Limits rows to a tenant scope; null is all tenants. The condition for all tenants is always
+   * true. It is needed because Postgres uses the partial indexes of migration 0006 only for queries
+   * with their condition.
    */
   seenBy(tenantScope: TenantScope): this {
     if (tenantScope === null) return this.and("length(user_id) > 0");
@@ -81,7 +86,7 @@ interface List {
   orderedBy?: keyof typeof NUMBERS;
   where: Where;
   page: Page;
-  /** A column with the size of a row in the response, if that may be large. */
+  /** The column with a row's size in the response. Set for lists whose rows may be large. */
   sizedBy?: string;
 }
 
@@ -94,7 +99,10 @@ export async function listPage<Row extends pg.QueryResultRow>(
   return await allUnprepared(db, text, values);
 }
 
-/** New rows are newer than the cursor, so pages neither repeat nor skip a row. */
+/**
+ * Builds the statement of one page. Rows that are inserted later are newer than the cursor, so
+ * pages neither repeat nor skip a row.
+ */
 export function pageStatement(list: List): { text: string; values: unknown[] } {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
   const [first, id] = order;

@@ -13,7 +13,10 @@ export class Parameters {
     return values.map((value) => this.add(value)).join(", ");
   }
 
-  /** `(a, b) values ($1, $2)` for an INSERT. Equal names give equal text, which stays prepared. */
+  /**
+   * `(a, b) values ($1, $2)` for an INSERT. Rows with the same columns give the same text, whose
+   * prepared statement is reused.
+   */
   insert(row: Record<string, unknown>): string {
     return `(${Object.keys(row).join(", ")}) values (${this.addAll(Object.values(row))})`;
   }

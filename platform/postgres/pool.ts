@@ -3,7 +3,8 @@ import pg from "pg";
 import type { Logger } from "../logger";
 import { isStalePlan } from "./errors";
 
-// Parse bigint and numeric as numbers: no count exceeds 2^53, and SQL sums amounts of money.
+// Parse bigint and numeric as numbers: no count exceeds 2^53, and amounts of money are summed in
+// SQL.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
@@ -31,10 +32,11 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
   });
-  // The next query replaces a broken idle connection. Without a listener the error is thrown.
+  // Without this listener, the error of a broken idle connection would end the process. The pool
+  // itself replaces the connection.
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
-  // The pool listens to idle connections only. A connection may also break while it is acquired, or
-  // between two statements.
+  // The pool listens for errors of idle connections only. A connection may also break while it is
+  // acquired, or between two statements.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
@@ -43,7 +45,10 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
 const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();
-/** Number of schema changes seen. Part of statements' names, so that connections prepare again. */
+/**
+ * Number of schema changes seen. It is part of the names of prepared statements, so that
+ * connections prepare them again after a change.
+ */
 let schema = 0;
 
 /** Derives a statement's name from its text, so that each connection parses and plans it once. */

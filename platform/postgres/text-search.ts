@@ -1,4 +1,7 @@
-/** Conditions on text columns; `text` is a placeholder. Not LIKE: its wildcards need escaping. */
+/**
+ * SQL conditions on text columns; `text` is the placeholder of a parameter. They do not use LIKE,
+ * whose wildcards would need escaping.
+ */
 
 export const startsWith = (column: string, text: string): string =>
   `starts_with(${column}, ${text}::text)`;

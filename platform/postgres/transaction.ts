@@ -5,7 +5,7 @@ import type { Queryable } from "./pool";
 const MAX_TRIES = 5;
 
 export interface TransactionOptions {
-  /** Sent together with BEGIN, in the same round trip. */
+  /** Statements that are sent together with BEGIN, in the same round trip. */
   begin?: string;
   /** Time-out of each statement. Default: the pool's. */
   timeoutMs?: number;

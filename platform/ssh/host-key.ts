@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/** A host's key, as `ssh-keygen -l` shows it. */
+/** The fingerprint of a host's key, as `ssh-keygen -l` shows it. */
 export const hostKeyField = z
   .string()
   .regex(

@@ -18,7 +18,7 @@ export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): stri
   isAdmin ? keyDir : join(keyDir, userId);
 
 /**
- * Reads a private key from a file below `directory`. Refuses links that lead out of it.
+ * Reads a private key from a file below `directory`. Refuses links that lead out of the directory.
  *
  * @throws ConnectionRefused with a message that names the file, but never shows its content.
  */

@@ -10,7 +10,10 @@ export interface SshTarget {
   port: number;
   user: string;
   privateKey: Buffer;
-  /** The fingerprint that the host must present. Undefined: any; see `SshSession.hostKey`. */
+  /**
+   * The fingerprint that the host must present. Undefined: any fingerprint is accepted;
+   * `SshSession.hostKey` then has it.
+   */
   hostKey: string | undefined;
 }
 
@@ -50,7 +53,7 @@ export class SshSession {
   static async open(target: SshTarget, signal: AbortSignal): Promise<SshSession> {
     const client = new Client();
     let presented = "";
-    // `end` would wait for a machine that hangs.
+    // Not `end`, which would wait for a machine that hangs.
     const onAbort = (): unknown => client.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
     client.once("close", () => signal.removeEventListener("abort", onAbort));

@@ -30,7 +30,10 @@ const MARK = ".forge-store";
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
-  /** The content survives a power loss, but the file's name may not: Forge can write these files again. */
+  /**
+   * After a power loss, the content is kept but the file's name may be lost. Forge can write these
+   * files again.
+   */
   async put(key: string, body: Buffer): Promise<void> {
     await this.write(key, (file) => file.writeFile(body));
   }
@@ -121,7 +124,7 @@ export class LocalStore implements ObjectStore {
   async remove(key: string): Promise<void> {
     const path = this.pathOf(key);
     await rm(path, { force: true });
-    // Fails if the folder is not empty.
+    // Remove the folder too. This fails, as it should, if the folder is not empty.
     if (dirname(key) !== ".") await rmdir(dirname(path)).catch(() => undefined);
   }
 
@@ -150,8 +153,8 @@ export class LocalStore implements ObjectStore {
   }
 
   /**
-   * Creates the directory if it is missing, and marks it. A directory without the mark is not the
-   * store but an empty mount point, whose disk is not mounted.
+   * Creates the directory if it is missing, and a mark file in it. Other methods refuse a directory
+   * without the mark: it is not the store but a mount point whose disk is not mounted.
    */
   async check(): Promise<void> {
     await mkdir(this.root, { recursive: true });
@@ -185,7 +188,7 @@ export class LocalStore implements ObjectStore {
         const handle = await open(folder, "r");
         await handle.sync().finally(() => handle.close());
       } catch (error) {
-        // The file was removed meanwhile; or a network file system does not offer this.
+        // The file was removed meanwhile, or this network file system can't sync folders.
         if (!["ENOENT", "EINVAL"].some((code) => isErrno(error, code))) throw error;
       }
     }
@@ -235,7 +238,7 @@ const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
 /** For writing at any offset: creates a missing file, and never truncates one. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
-/** Creates the directory only after the open fails: usually it exists. */
+/** Opens a file. Creates its directory only if that fails, because the directory usually exists. */
 async function openIn(path: string, flags: string | number): Promise<FileHandle> {
   try {
     return await open(path, flags);
@@ -247,7 +250,8 @@ async function openIn(path: string, flags: string | number): Promise<FileHandle>
 }
 
 /**
- * A write may take only a part of the bytes without an error: the disk or a quota is nearly full.
+ * Writes all bytes. One call of `file.write` may write only some of them without an error, when the
+ * disk or a quota is nearly full.
  *
  * @param position default: where the last write ended.
  */

@@ -47,7 +47,10 @@ export interface ObjectStore {
    * is missing, or if the target conflicts: a file where a folder must be, or the reverse.
    */
   move(from: string, to: string): Promise<boolean>;
-  /** Reads the object, or uses a checksum that the store verified. Undefined: no such object. */
+  /**
+   * Returns size and checksum; undefined: no such object. Reads the whole object, unless the store
+   * has verified a checksum itself.
+   */
   measure(key: string): Promise<Measured | undefined>;
   /** Undefined: no such object. */
   sizeOf(key: string): Promise<number | undefined>;

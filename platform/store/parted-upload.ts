@@ -48,7 +48,10 @@ export class PartedUpload {
     }
   }
 
-  /** Returns the filling buffer with free space, grown on demand: small objects need little. */
+  /**
+   * Returns the buffer that is being filled, with free space for at least one byte. It grows on
+   * demand, because small objects need little memory.
+   */
   private bufferFor(bytes: number): Buffer {
     const held = this.buffers[this.filling];
     if (held.length > this.heldBytes) return held;
@@ -63,7 +66,10 @@ export class PartedUpload {
     return this.buffers[this.filling].subarray(0, this.heldBytes);
   }
 
-  /** Copies bytes of another object within S3. False if S3 does not accept a part of this size. */
+  /**
+   * Copies bytes of another object within S3. Returns false, without copying, if they are too few
+   * for a part of their own, or if the buffer holds bytes that come before them.
+   */
   async copy(CopySource: string, { start, end }: ByteRange): Promise<boolean> {
     if (this.heldBytes > 0 || end - start + 1 < Math.max(MIN_PART_BYTES, this.partBytes))
       return false;
@@ -111,8 +117,8 @@ export class PartedUpload {
   }
 
   /**
-   * Uploaded parts are verified by checksum. Copied parts are not: for a copied part, some stores
-   * report the checksum of the whole source, and later refuse that checksum.
+   * Whether S3 verifies the parts by checksum. Not if parts are copied: for a copied part, some
+   * stores report the checksum of the whole source, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;

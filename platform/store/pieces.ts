@@ -8,13 +8,15 @@ export interface Piece {
   end: number;
   /** Leading bytes that the previous piece already has. */
   skipped: number;
-  /** The piece is the object itself. */
+  /** The piece is stored as the object itself, not in the piece folder. */
   isWhole?: true;
 }
 
 const DIGITS = 15;
 
-/** The folder of an object's pieces. plain-path.ts refuses job files with its suffix. */
+/**
+ * The folder of an object's pieces. plain-path.ts refuses files of jobs whose path has the suffix.
+ */
 export const pieceFolder = (key: string): string => `${key}${PIECES_SUFFIX}/`;
 
 /** A piece is named by its zero-padded offset, so that names sort by offset. */

@@ -126,7 +126,8 @@ export class S3Bucket {
       if (Errors[0])
         throw new StoreUnavailable(`the bucket did not delete an object: ${Errors[0].Code}`);
     } catch (error) {
-      // Some stores refuse the checksum that the SDK sends with a list of keys.
+      // Some stores refuse the checksum that the SDK sends with a list of keys. Delete the objects
+      // one by one then.
       if (!(error instanceof StoreUnavailable && error.status === 400)) throw error;
       for (const key of keys) await this.call((client, at) => client.deleteObject(at(key)));
     }
@@ -242,6 +243,9 @@ const withDeadline = (): { abortSignal: AbortSignal } => ({
   abortSignal: AbortSignal.timeout(METADATA_DEADLINE_MS),
 });
 
-/** Has the same form as S3's own error. */
+/**
+ * An error for a missing object. It has the form of S3's own error, so that isMissing is true for
+ * it.
+ */
 export const missing = (key: string): Error =>
   Object.assign(new Error(`no object "${key}"`), { $metadata: { httpStatusCode: 404 } });

@@ -54,7 +54,10 @@ export function statusOf(error: unknown): number | undefined {
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/** Awaits a call. Converts its error with `asUnavailable`, except that an object is missing. */
+/**
+ * Awaits a call. Converts its error with `asUnavailable`, unless the error is that an object is
+ * missing.
+ */
 export async function orUnavailable<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -63,7 +66,10 @@ export async function orUnavailable<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Converts an error to StoreUnavailable, with S3's error name: the rest may hold secrets. */
+/**
+ * Converts an error to StoreUnavailable. Keeps only the name and status of S3's error, because its
+ * message may hold secrets.
+ */
 export function asUnavailable(error: unknown): unknown {
   const isOurs = error instanceof StoreUnavailable || error instanceof ConnectionRefused;
   if (!(error instanceof Error) || isOurs) return error;

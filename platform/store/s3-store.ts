@@ -14,7 +14,10 @@ import { missing, S3Bucket } from "./s3-bucket";
 import { isMissing, orUnavailable } from "./s3-client";
 
 const MEBIBYTE = 1024 * 1024;
-/** An append rewrites a last piece that is smaller than this, so that a log has few pieces. */
+/**
+ * If the last piece is smaller than this, an append rewrites it instead of adding another, so that
+ * a log has few pieces.
+ */
 const SMALL_PIECE_BYTES = 256 * 1024;
 const PIECE_BYTES = 8 * MEBIBYTE;
 /**
@@ -91,7 +94,10 @@ export class S3Store extends S3Bucket implements ObjectStore {
     return true;
   }
 
-  /** Joins pieces into one object. S3 copies large pieces, the server small ones. */
+  /**
+   * Joins pieces into one object. S3 copies large pieces itself; the server reads and uploads small
+   * ones.
+   */
   private async join(from: string, pieces: Piece[], to: string): Promise<void> {
     const upload = await this.partedUpload(to, pieces.at(-1)?.end);
     try {

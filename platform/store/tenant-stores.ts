@@ -14,8 +14,8 @@ export interface TenantPlace {
 }
 
 /**
- * The tenants' own buckets, read with credentials that the operator configured. Tenants choose the
- * endpoints, so no endpoint's name may resolve to an internal address.
+ * The tenants' own buckets, read with credentials that the operator configured. A tenant may control
+ * the name of its endpoint, so no endpoint's name may resolve to an internal address.
  */
 export class TenantStores {
   private readonly opened = new Map<TenantBucket, ObjectStore>();

@@ -10,7 +10,7 @@ const DIALECT =
   "auto_detect = false, delim = ',', quote = '\"', escape = '\"', comment = '', nullstr = '', " +
   "compression = 'none', strict_mode = true, hive_partitioning = false";
 
-/** Longer than any header that fits into a manifest. */
+/** How many bytes are searched for the header. A header that fits into a manifest is shorter. */
 const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
 /** Opens a CSV file. Rows must have as many fields as the header. Infers types from all rows. */
@@ -60,7 +60,10 @@ function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   }
 }
 
-/** Uses RE2 expressions, which take linear time. */
+/**
+ * SQL expression: the SEEN flag of the type that a text looks like. DuckDB's regular expressions
+ * (RE2) take linear time.
+ */
 const seenIn = (sql: string): string =>
   `case when ${sql} is null then 0 ` +
   `when regexp_full_match(${sql}, '[+-]?[0-9]{1,18}') then ${SEEN.int64} ` +

@@ -6,7 +6,10 @@ import { previewTable } from "./preview-table";
 import { OVER_MEMORY, READER_STARTED, type TableAnswer, type TableRequest } from "./protocol";
 import { NotATable } from "./table";
 
-/** Far above DuckDB's own limit, which does not count all of its memory. */
+/**
+ * The process ends itself above this. It is far above DuckDB's own limit, which does not count all
+ * of DuckDB's memory.
+ */
 const MAX_RSS_BYTES = 768 * 1024 * 1024;
 const CHECK_MS = 50;
 const MAX_MESSAGE = 300;
@@ -29,8 +32,9 @@ function main(): void {
 }
 
 /**
- * Loads DuckDB and makes Node.js create its threads. Without memory or threads, both abort the
- * process. This must happen before the first file, which would be blamed for it.
+ * Loads DuckDB and makes Node.js create its threads. If the machine lacks memory or threads, either
+ * aborts the process. This must happen before the first file is read: otherwise the file would be
+ * blamed for the abort.
  */
 async function startThreads(): Promise<void> {
   (await DuckDBInstance.create(":memory:")).closeSync();

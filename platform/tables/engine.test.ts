@@ -7,7 +7,10 @@ import { waitFor } from "../../dev/stack/wait";
 import { createLogger } from "../logger";
 import { TableEngine } from "./engine";
 
-/** Acts as the file's name says; else returns the name, its own process id and its environment. */
+/**
+ * A reader program. It does what the path of the file says. For any other path it returns the path,
+ * its own process id and its environment.
+ */
 const PROGRAM = `
 process.on("disconnect", () => process.exit());
 if (!__filename.endsWith("silent.js")) process.send("started");
@@ -45,7 +48,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The process has a low priority, so on a busy machine its start may take seconds. */
+/**
+ * Reads a file. The default time-out is long: the reader process has a low priority, so on a busy
+ * machine its start may take seconds.
+ */
 async function ask(
   path: string,
   timeoutMs = 30_000,
@@ -54,7 +60,10 @@ async function ask(
   return JSON.parse(await engine.read({ ...reading, path, tenant: "t" }));
 }
 
-/** Asks again while the reader is given up because a busy machine let it hardly run. */
+/**
+ * Reads a file again until the engine judges it. On a busy machine the engine gives up a reader
+ * process that got hardly any CPU time.
+ */
 async function untilJudged(path: string, timeoutMs: number): ReturnType<typeof ask> {
   for (;;) {
     try {
@@ -80,7 +89,7 @@ test("one process reads files one after the other, without the server's environm
   expect(answers[0]?.[2]).toEqual({ TZ: "UTC" });
 });
 
-/** On a busy machine a reader of low priority may be given up, and asked again, many times. */
+/** Time-out of a test that uses `untilJudged`, which may need many tries on a busy machine. */
 const UNTIL_JUDGED_MS = 300_000;
 
 test.each([

@@ -10,12 +10,15 @@ import { OVER_MEMORY, type TableAnswer, type TableRequest } from "./protocol";
 import { ReadingLimit, TICK_MS } from "./reading-limit";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
-/** An earlier file may have caused the first crash. After a second crash, the file is refused. */
+/**
+ * How often the reading of a file is tried if the process ends. An earlier file may have caused the
+ * first crash. After a second crash, the file is refused.
+ */
 const MAX_TRIES = 2;
 /** Signals by which a process ends itself. Others, such as SIGKILL, come from outside. */
 const CRASHES = new Set<string>([OVER_MEMORY, "SIGABRT", "SIGFPE", "SIGILL", "SIGSEGV", "SIGTRAP"]);
 const MAX_HEAP_MB = 128;
-/** A process that uses more memory than this after a file is replaced. */
+/** A process is replaced if it uses more memory than this after it has read a file. */
 const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
@@ -192,7 +195,7 @@ export class TableEngine {
         stdio: ["ignore", "ignore", "ignore", "ipc"],
       });
     } catch (error) {
-      // For example ENOMEM. Most errors come as an event instead.
+      // `fork` throws some errors, such as ENOMEM. Most errors come as an event instead.
       throw new ReadInterrupted(`no process could be started: ${codeOf(error)}`);
     }
   }

@@ -20,8 +20,8 @@ interface ParquetFile {
 }
 
 /**
- * Runs `work` with a sparse local copy of a stored parquet file, which has its size and footer but
- * no rows.
+ * Runs `work` with a sparse local copy of a stored parquet file. The copy has the file's size and
+ * footer, but no rows.
  *
  * @throws Unreadable if the file does not end like parquet.
  */

@@ -2,8 +2,9 @@
 export class SessionFailed extends Error {}
 
 /**
- * A system call of DuckDB on the file failed. Other IO errors are about the content, for example of
- * a parquet footer: "Could not read enough bytes" where it names bytes beyond the end.
+ * DuckDB's message when a system call on the file failed. Its other IO errors are about the content
+ * of the file: for example "Could not read enough bytes" if a parquet footer names bytes beyond the
+ * end.
  */
 const SYSTEM_CALL = /^IO Error: (?:Could not|Cannot) (?!read enough)/;
 
@@ -11,8 +12,9 @@ const SYSTEM_CALL = /^IO Error: (?:Could not|Cannot) (?!read enough)/;
 const LACK = /\(bad allocation\)|Allocation failure|Cannot allocate memory|Resource temporarily/;
 
 /**
- * Describes an error of the machine: of a system call, of the disk, or a lack of memory or threads.
- * Contains no path. Undefined: the error is about the file, or a limit for it was reached.
+ * Describes an error of the machine, without a path: a failed system call, an error of the disk, or
+ * a lack of memory or threads. Undefined: the error is about the file, or the file exceeded a
+ * limit.
  */
 export function interruptionOf(error: unknown): string | undefined {
   if (error instanceof SessionFailed) return "the reader could not start its database";

@@ -120,7 +120,7 @@ function castOf({ kind }: ColumnType, at: number): string {
     case "bool":
       return `try_cast(texts[${at}] as boolean)`;
     case "nested":
-      // JSON's null is not SQL's null.
+      // Turn JSON's null into SQL's null.
       return `case when texts[${at}] is not null then parts[${at}] end`;
     default:
       return `texts[${at}]`;

@@ -43,7 +43,8 @@ export async function withTable<Result>(
 async function explain(error: unknown, format: TableFormat, session: Session): Promise<unknown> {
   if (error instanceof NotATable || format === "parquet") return error;
   if (format === "csv") return explainCsv(String(error)) ?? error;
-  // Lines are read with the CSV reader, so a line that is not UTF-8 gives a CSV error.
+  // explainJsonl reads the lines with the CSV reader, so a line that is not UTF-8 gives a CSV
+  // error.
   const found = explainJsonl(session, MAX_ROW_BYTES).catch((why: unknown) =>
     explainCsv(String(why)),
   );

@@ -27,8 +27,8 @@ export async function openParquet(session: Session): Promise<Table> {
 
 /**
  * The names at the top level of the schema. Read from the metadata, because SQL renames one of two
- * names that differ only by case. The first element is the root. Each element has a number of
- * children, which follow it.
+ * names that differ only by case. The elements are in depth-first order: the first is the root, and
+ * the children of each element follow it.
  */
 async function namesOf(session: Session): Promise<string[]> {
   const elements = await query(

@@ -1,15 +1,18 @@
 import { fieldsOf } from "../process-fields";
 
-/** How often `isReached` has to be called. */
+/** How often `verdict` has to be called. */
 export const TICK_MS = 100;
 
-/** A longer gap between two ticks means that this process was suspended. */
+/**
+ * A longer gap between two calls of `verdict` means that this process was suspended. Only this much
+ * of the gap counts.
+ */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
 /** The reader has a low priority. On a busy machine it may take this many times the time limit. */
 const MOST_STARVED = 4;
 
-/** Linux's unit of process times. */
+/** Milliseconds per clock tick of Linux. /proc/<pid>/stat has times in ticks. */
 const MS_PER_TICK = 10;
 
 /**
@@ -33,8 +36,8 @@ export class ReadingLimit {
   }
 
   /**
-   * Call every TICK_MS. "reached": the reader has used its time. "starved": it was given up before
-   * that, because it hardly ran. Undefined: it may continue.
+   * Call every TICK_MS. "reached": the reader has used its time. "starved": the reader got too
+   * little CPU time and has to be given up before that. Undefined: it may continue.
    */
   verdict(): "reached" | "starved" | undefined {
     if (this.readMs() >= this.timeoutMs) return "reached";

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Reads a file with this text, while the store has `stored`. */
+/** Reads a file whose manifest describes `text`, while the store has `stored`. */
 function read(text: string, stored = text): Promise<string> {
   const file = { size_bytes: text.length, sha256: sha256(text) };
   const fetch = (): Readable => {

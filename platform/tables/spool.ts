@@ -71,7 +71,8 @@ export class Spool {
 
   private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {
     const path = join(this.directory, file.sha256);
-    // A file of a release that did not sync it may be incomplete after a crash of the machine.
+    // Check the size: an older release did not sync its files, so one may be incomplete after a
+    // crash of the machine.
     const cached = await stat(path).catch(() => undefined);
     if (cached?.size === file.size_bytes) {
       const now = new Date();

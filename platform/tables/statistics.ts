@@ -6,7 +6,7 @@ import { columnBatches, type Table, type TableColumn } from "./table";
 type Field = Exclude<keyof ColumnStatistics, "name" | "dtype" | "null_count">;
 
 const MAX_TEXT = 256;
-/** For tables with very many columns, to limit the size of the preview. */
+/** The longest text for tables with very many columns, to limit the size of the preview. */
 const SHORT_TEXT = 16;
 const MANY_COLUMNS = 200;
 

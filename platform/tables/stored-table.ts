@@ -21,9 +21,9 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
 }
 
 /**
- * Longest time in which the files of an artifact are read. Files that are not read by then are
- * skipped. Time in which they wait, or in which no process reads, does not count: the bill of the
- * skipped files is never corrected.
+ * Longest time in which processes read the files of an artifact. Files that are not read by then
+ * are skipped, and their bill is never corrected. So time in which the files wait, or in which no
+ * process reads, does not count.
  */
 const MAX_MS = 60 * 60_000;
 

@@ -15,12 +15,15 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How often in a row the reading of an artifact's files may be interrupted in this process. A job's
- * files are read again every ten seconds, so a machine has an hour to recover. After that, a file
- * is given up: it may be the cause, for example where it makes the kernel kill the process for lack
- * of memory. Counted in memory: a restart may repair the machine, and other servers try the files,
- * too. Counted by artifact: otherwise each of its files would take an hour. Once an artifact has
- * reached the limit, files that interrupt are given up at once.
+ * How often in a row this process may be interrupted while it reads an artifact's files. A job's
+ * files are read again every ten seconds, so the machine has an hour to recover. After that, the
+ * file is given up as unreadable: it may be the cause, for example if reading it takes so much
+ * memory that the kernel kills the reader.
+ *
+ * The count is kept in memory only, because a restart may repair the machine, and other servers try
+ * the files too. It is kept by artifact, because otherwise each of the artifact's files could take
+ * an hour. Once an artifact has reached the limit, any other file of it is given up at the first
+ * interruption.
  */
 const MAX_INTERRUPTIONS = 360;
 /** Artifacts whose interruptions are counted. The oldest are forgotten. */
@@ -45,14 +48,22 @@ export interface StoredTable extends SpooledFile {
   /** Key in the store. */
   key: string;
   format: TableFormat;
-  /** Which file of its artifact it is, in the order in which they are measured. Default: the only one. */
+  /**
+   * The file's place among the files of its artifact, in the order in which they are measured.
+   * Default: it is the only file.
+   */
   part?: { folder: string; place: number };
 }
 
-/** Interruptions in a row: no further file of the artifact was measured in between. */
+/**
+ * Interruptions in a row. The count starts again when a further file of the artifact is measured.
+ */
 interface Interruptions {
   times: number;
-  /** The last file that was measured. The cache may have lost its facts: measuring it again is no progress. */
+  /**
+   * The place of the last file that was measured. Measuring an earlier file again, after the cache
+   * has dropped its facts, is no progress.
+   */
   measuredTo: number;
 }
 
@@ -68,7 +79,7 @@ export interface PreviewedTable extends StoredTable {
 export class Tables implements Component {
   readonly name = "tables";
   private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
-  /** Facts of single files. After an interruption, only the files of a table without facts are read again. */
+  /** Facts of single files. A file whose facts are here is not read again after an interruption. */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
   /** By the artifact's folder. */
   private readonly interruptions = new Map<string, Interruptions>();
@@ -137,7 +148,9 @@ export class Tables implements Component {
     this.interruptions.set(folder, { times: 0, measuredTo: place });
   }
 
-  /** Returns the error to throw. */
+  /**
+   * Counts an interruption. Returns the error to throw: the given one or, at the limit, Unreadable.
+   */
   private countInterruption(table: StoredTable, error: ReadInterrupted): Error {
     const { key } = table;
     const { folder, place } = partOf(table);

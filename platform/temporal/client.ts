@@ -63,7 +63,10 @@ export function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
-/** The message of an error and its causes. The client's own message only names the call. */
+/**
+ * The messages of an error and its causes. The message of Temporal's client alone only names the
+ * call.
+ */
 export function reasonOf(error: unknown): string {
   const messages = [String(error)];
   for (let at = error; at instanceof Error && at.cause instanceof Error; at = at.cause) {
@@ -76,8 +79,8 @@ export function reasonOf(error: unknown): string {
 const ANSWER_DEADLINE_MS = 1_000;
 
 /**
- * Whether Temporal responds. The error of a failed call alone does not show where the fault is. A
- * server that limits our rate is there.
+ * Whether Temporal responds. Call this after another call has failed, because its error alone does
+ * not show where the fault is. A server that limits our rate responds.
  */
 export async function isTemporalThere({ connection }: Client): Promise<boolean> {
   try {

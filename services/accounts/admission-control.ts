@@ -15,20 +15,20 @@ import { requireBelow } from "./quota-exceeded";
 import { RateLimiter } from "./rate-limit";
 
 /**
- * Rate of refused requests, per tenant or, without a key, per address. Responses to faster ones are delayed. If too
- * many wait, the connection is closed.
+ * The rate at which refused requests get their responses: per tenant, or per address for requests without a valid key.
+ * Responses above this rate are delayed. If too many responses wait, the connection is closed.
  */
 const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
 const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
 const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
-/** Work is measured in small requests. This many characters of a response, or bytes of a body, count as one. */
+/** The unit of work is one small request. This many characters of a response, or bytes of a body, count as one more. */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
 /** The same for bodies that are forwarded or stored, but not parsed. */
 const STREAMED_BYTES_OF_A_REQUEST = 400_000;
-/** A request with a larger body, in bytes, always waits for its tenant's share. */
+/** A request whose body has more bytes waits for its tenant's fair share on every route, except for shared workers. */
 const LARGE_BODY = 16_384;
 /** How many large bodies of a tenant may wait in memory to be parsed. */
 const MAX_LARGE_BODIES = 100;
@@ -97,7 +97,7 @@ export class AdmissionControl {
   }
 
   noteAnswer({ principal }: FastifyRequest, characters: number): void {
-    // Undefined for open paths and for requests without a valid key.
+    // `principal` is undefined for open paths and for requests without a valid key.
     if (principal) this.spend(principal, characters / CHARACTERS_OF_A_REQUEST);
   }
 

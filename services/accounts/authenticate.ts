@@ -7,8 +7,8 @@ import { isWellFormedKey, keyDigest } from "./key-format";
 import { touchKeys } from "./keys";
 
 /**
- * Resolves the request's API key, from either header, to a principal: checks its form and hashes it (key-format.ts),
- * then looks up the digest (key-cache.ts, and keys.ts for the SQL).
+ * Resolves the request's API key, from header `X-Service-Api-Key` or `Authorization`, to a principal: checks the key's
+ * form and hashes the key (key-format.ts), then looks up the digest (key-cache.ts, and keys.ts for the SQL).
  *
  * @param canWait the lookup may wait to be batched with others.
  * @throws 403 if there is no valid key.
@@ -37,7 +37,7 @@ export async function authenticate(
   };
 }
 
-/** The request's key; undefined if it has none, or different ones. */
+/** The request's key; undefined if the request has no key, or two different ones. */
 function readKey(message: IncomingMessage): string | undefined {
   const { rawHeaders } = message;
   let key: string | undefined;

@@ -42,7 +42,7 @@ export async function storeResponse(
   ]);
 }
 
-/** An hour longer than a key is valid. */
+/** An hour longer than an idempotency key is valid. */
 const RETENTION = { table: "idempotency", time: "created_at", age: "interval '25 hours'" };
 
 export const deleteOldIdempotencyKeys = (db: Queryable, limit: number): Promise<number> =>

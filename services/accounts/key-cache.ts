@@ -14,8 +14,9 @@ type Found = AuthenticatingRow | undefined;
 
 /**
  * Finds keys by their digests. Caches found keys for up to a second, because most requests use a recently used key. One
- * lookup runs at a time, so that a flood of requests takes one connection; lookups that can wait are batched for longer.
- * A revocation by this process, or a notification of one, clears the cache at once.
+ * lookup runs at a time, and finds the keys of all requests that arrived meanwhile, so a flood of requests takes one
+ * connection. Lookups that can wait are batched for WINDOW_MS. A revocation by this process, or a notification of one,
+ * clears the cache at once.
  */
 export class KeyCache {
   private readonly immediate: Coalesced<Buffer, Found>;
@@ -30,7 +31,7 @@ export class KeyCache {
   ) {
     this.immediate = new Coalesced((digests) => this.findAll(digests), MAX_BATCH);
     this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
-    // A new map, because running lookups write results that may be stale to the old one.
+    // Replace the map: lookups that still run may have read a key before its revocation, and write it to the old map.
     const clear = (): void => {
       this.cache = new Map();
     };
@@ -53,7 +54,7 @@ export class KeyCache {
     if (cache.size > MAX_CACHED) cache.clear();
     for (const key of rows) {
       const untilMs = startMs + Math.min(CACHE_MS, key.expires_in_ms ?? Infinity);
-      // Only the caller of this lookup records the use, not callers served from the cache.
+      // Only the caller of this lookup updates `last_used_at`, not the callers served from the cache.
       cache.set(key.digest.toString("hex"), { key: { ...key, is_touch_due: false }, untilMs });
     }
     const found = new Map(rows.map((row) => [row.digest.toString("hex"), row]));

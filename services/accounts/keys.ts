@@ -167,7 +167,7 @@ export interface NewKey {
   /** For a worker key: how many workers may use it, and the hosts from which they may serve models. */
   workers?: number | null;
   servingHosts?: string[];
-  /** The key's text, which the embedded stack keeps between starts; generated if undefined. */
+  /** The key's text; generated if undefined. `npm start` passes the texts that it keeps between starts. */
   key?: string;
 }
 

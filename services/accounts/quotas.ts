@@ -1,7 +1,9 @@
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "./keys";
 
-/** Locks the tenant's row until the transaction ends: no other one can add what the tenant's quotas count. */
+/**
+ * Locks the tenant's row until the transaction ends, so that no other transaction adds something that a quota counts.
+ */
 export async function lockTenant(db: Queryable, userId: string): Promise<void> {
   await maybeOne(db, "select from users where user_id = $1 for no key update", [userId]);
 }
@@ -36,10 +38,13 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
     userId,
   );
 
-/** The range of a tenant's requirement groups, which begin with its id. `before` is exclusive. */
+/**
+ * The range of a tenant's requirement groups (queued jobs with equal requirements). The text of a requirement group
+ * begins with the tenant's id. `before` is exclusive.
+ */
 export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;
-  // The character that follows a comma.
+  // "-" is the character after ",", so the second text is greater than every text that begins with the first.
   return [first, `${first.slice(0, -1)}-`];
 }
 

@@ -18,7 +18,8 @@ export async function revokeKey(
   principal: Principal,
 ): Promise<string[]> {
   const ended = await transaction(ctx.pool, async (db) => {
-    // A key that this one is creating is either committed, and revoked too, or not created.
+    // Another request may be creating a key with the key that is revoked here. Both take the tenant's lock. So either
+    // the new key is committed first, and is revoked below, or that request finds its key revoked and creates none.
     const owner = await findKeyOwner(db, keyId);
     if (owner !== undefined) await lockTenant(db, owner);
     const keys = await markRevoked(db, keyId, tenantScopeOf(principal));

@@ -57,14 +57,14 @@ export async function readEvents(
   ]);
 }
 
-/** A resumed stream may miss events of transactions that take longer than this. */
+/** A resumed stream starts this long before its last event. It may miss events of transactions that took longer. */
 const OVERLAP_S = 15;
-/** An upper bound of the ids assigned in that time. */
+/** An upper bound of the number of ids assigned in OVERLAP_S. */
 const OVERLAP_IDS = 100_000;
 
 /**
- * Events of a tenant scope after an id, and those shortly before it, which may have been committed later. The reader
- * drops duplicates.
+ * Events of a tenant scope after an id, and those shortly before it: ids are assigned before the commit, so events with
+ * lower ids may have been committed later. The reader drops duplicates.
  */
 export async function listEventsSince(
   db: Queryable,

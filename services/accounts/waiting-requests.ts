@@ -24,7 +24,7 @@ type WaitingCap = "waiting_requests" | "waiting_polls" | "open_uploads";
 interface WaitOptions {
   /** The request ends after this many seconds. */
   maxS?: number;
-  /** Default: depends on the scope of its key. */
+  /** The cap that counts the request. Default: `waiting_requests` for a user's key, else `waiting_polls`. */
   as?: WaitingCap;
 }
 

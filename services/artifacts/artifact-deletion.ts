@@ -37,7 +37,7 @@ export async function lockArtifact(db: Queryable, storageId: string) {
   );
 }
 
-/** What the artifact's deletion would leave without its source. */
+/** The artifact's dependents (see DEPENDENTS), at most MAX_DEPENDENTS. */
 export async function listDependents(db: Queryable, storageId: string) {
   return await all<{ type: "artifact" | "job" | "pipeline"; id: string }>(
     db,

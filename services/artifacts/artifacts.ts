@@ -59,7 +59,10 @@ export interface Reservation {
   createdBy: string;
 }
 
-/** Reserves an artifact id for a job's winning attempt; false if another job of its tenant has it. */
+/**
+ * Reserves an artifact id for a job's winning attempt. Returns false if another artifact of the tenant has the id, or
+ * if any artifact has the storage id.
+ */
 export async function reserveArtifact(db: Queryable, given: Reservation): Promise<boolean> {
   const { storageId, artifactId, userId, jobId, attempt, artifactType, kind, uri, createdBy } =
     given;
@@ -74,8 +77,8 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
 }
 
 /**
- * Releases the id of a job's unregistered artifact for other jobs. The row stays until its folder is empty, under an
- * id that no worker can choose.
+ * Releases the id of a job's unregistered artifact for other jobs. The row gets an id that no worker can choose, and
+ * stays until the sweeper has removed the artifact's files.
  */
 export async function releaseArtifactId(db: Queryable, jobId: string): Promise<void> {
   await execute(
@@ -176,8 +179,8 @@ export async function findDeploymentManifest(
 }
 
 /**
- * Replaces the manifest of a stopped deployment that is not deleted. Does nothing if its bill is another one than the
- * manifest's, or is still open: the database lost the stop.
+ * Replaces the manifest of a stopped deployment that is not deleted. Does nothing if the deployment's bill differs from
+ * the one in the manifest, or if the deployment is not stopped in the database, because the database lost the stop.
  */
 export async function replaceStoppedManifest(
   db: Queryable,

@@ -46,8 +46,8 @@ export async function listAbandonedUploads(
 }
 
 /**
- * Whether an upload was not registered. Waits for a registration whose commit was not answered. True if the database
- * has lost the upload's row.
+ * Whether an upload is not registered. If the transaction that registers it may still be running, because its commit
+ * got no response, waits for the end of that transaction. Also true if the database has lost the upload's row.
  */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(

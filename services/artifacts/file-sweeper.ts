@@ -65,7 +65,11 @@ export class Sweeper extends LoopComponent {
     },
   );
 
-  /** A process that paused in the job's last writes may have written an old file later, and then ended. */
+  /**
+   * Compares the job's billing file and manifest file with their rows, and corrects them. A process that was paused
+   * during the job's last writes may have written an outdated file afterwards, and ended before it could correct the
+   * file.
+   */
   private async checkFiles(job: SweepableJob): Promise<void> {
     await checkRecordFile(this.ctx, job);
     const { storage_id: id, job_type: type } = job;

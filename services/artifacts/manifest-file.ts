@@ -8,8 +8,9 @@ import { findManifest } from "./artifacts";
 type Place = Pick<Context, "pool" | "store">;
 
 /**
- * A concurrent run completed the job, so the manifest file just written may be older than the
- * registry's version, or of a deleted artifact. Rewrites it until it agrees with the registry.
+ * Rewrites the manifest file until it agrees with the registry, or removes it if the artifact is
+ * deleted. Call it if a concurrent run completed the job: the file that the caller has just written
+ * may be older than the registered manifest.
  */
 export async function syncManifestFile(
   { pool, store }: Place,
@@ -28,8 +29,9 @@ export async function syncManifestFile(
 }
 
 /**
- * Like `syncManifestFile`, for a file that is nearly always right: it differs only if a process
- * ended right after it wrote an old manifest.
+ * Like `syncManifestFile`, but reads the file first and writes only if it differs. Use it for a
+ * file that is nearly always right: the file differs only if a process ended right after it wrote
+ * an old manifest. Does nothing if the artifact is deleted.
  */
 export async function checkManifestFile(
   place: Place,

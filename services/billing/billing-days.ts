@@ -53,7 +53,7 @@ export async function listDeploymentMonths(db: Queryable, userId: string, month:
   );
 }
 
-/** SQL: each day's amount by its lines. */
+/** SQL: the amount of each day, summed from the billing lines. */
 const EXPECTED = `
   select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
   from billing_lines l join billing_records b using (job_id)

@@ -6,7 +6,7 @@ import type { DueLine } from "./usage-exporter";
  * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
  * `export_tries`. Later updates carry that number, so updates by an earlier claimer have no effect. Until the claimer
  * records the result, it is unknown whether the receiver has the line. Call only while it is known whether the clock
- * was set, because the caller gives up lines by the ages returned here.
+ * was set, because the exporter does not send lines that are too old by the ages returned here.
  */
 export async function claimLines(
   db: Queryable,
@@ -35,8 +35,8 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that an earlier release gave up for their age, because it counted forward steps of the clock as
- * age.
+ * Makes lines due again that an earlier release gave up as too old (`export_due_at` is infinity). That release counted
+ * forward steps of the clock as age.
  */
 export async function reopenLines(db: Queryable, limit: number) {
   return await execute(
@@ -49,7 +49,7 @@ export async function reopenLines(db: Queryable, limit: number) {
   );
 }
 
-/** Marks a line exported. Accepted from any claimer, even after its lease has expired. */
+/** Marks a line exported. Has an effect even if the caller's lease has expired, because the receiver has the line. */
 export async function markExported(
   db: Queryable,
   lineId: string,

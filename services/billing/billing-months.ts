@@ -5,7 +5,7 @@ import type { BillingRow } from "./billing-records";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
 
-/** The total of a month's lines with one value of a dimension. */
+/** The totals of a month's lines for one value of a dimension: one job type, tag or pipeline. */
 export interface MonthTotal {
   value: string;
   records: number;
@@ -39,7 +39,7 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
  * `requireKnownClock` (ClockWatch), because a clock that was set could close a month too early.
  *
  * @param month its first day.
- * @param card the one in force at the month's end.
+ * @param card the rate card in force at the month's end.
  * @returns whether the line was written.
  */
 export async function insertStorageLine(
@@ -77,7 +77,9 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
   return rows.map((row) => row.deployment_id);
 }
 
-/** A live deployment's bill, and the first month that is not closed. The caller holds the deployment's lock. */
+/**
+ * A live deployment's bill, and the first month that is not closed (`open`). The caller holds the deployment's lock.
+ */
 export async function findAccruing(db: Queryable, deploymentId: string) {
   return await maybeOne<AccruingRow & { open: string }>(
     db,
@@ -89,7 +91,10 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
   );
 }
 
-/** Records the lifetime, in days, that closed months are billed for. The bill never counts less. */
+/**
+ * Records the lifetime, in days, that closed months are billed for. From then on, the deployment's billed lifetime is
+ * never less.
+ */
 export async function recordClosedDays(
   db: Queryable,
   deploymentId: string,
@@ -138,7 +143,8 @@ export async function readMostExpensive(
   dimension: "tag" | "pipeline",
   limit: number,
 ): Promise<{ value: string; cost_usd: number }[]> {
-  // A literal, because the index's predicate contains it: Postgres would not use the index with a parameter.
+  // The dimension is inserted as a literal, because the predicate of the index contains it. Postgres would not use the
+  // index with a parameter.
   return await all<{ value: string; cost_usd: number }>(
     db,
     `select value, cost_usd from billing_totals
@@ -151,7 +157,7 @@ export async function readMostExpensive(
 /** The open bill of a live deployment, with its lifetime at the end of each month so far. */
 export interface AccruingRow extends BillingRow {
   lived: LivedUntil[];
-  /** Shares of months that are written. */
+  /** The shares that are already written, one per month. */
   written: MonthShare[];
   tags: string[];
   pipeline_id: string | null;

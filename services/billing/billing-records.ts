@@ -16,14 +16,17 @@ import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 
 export interface BillingRow extends StoredBillingRecord {
   attempt: number;
-  /** Differs for each record that was ever written, even one that the database lost. Null: an earlier release wrote it. */
+  /**
+   * A random id of each written record. If the database loses a record and it is written again, the new one has another
+   * id. Null: an earlier release wrote it.
+   */
   version: string | null;
 }
 
 /** SQL: a record's columns, and the lifetime so far if it is accruing. */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
-/** An attempt with its billing facts and what its record shows. */
+/** An attempt, with the facts that its bill is computed from and with details that the billing record shows. */
 interface BillableAttempt extends AttemptFacts {
   metrics: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
@@ -39,21 +42,30 @@ export interface BillableRow {
   rate_card: RateCard;
   /** Attempts that a worker started, up to the one that ended the job. */
   attempts: BillableAttempt[];
-  /** The job places a deployment again. The deployment has a bill of its own. */
+  /** The job places an existing deployment again. That deployment has a bill of its own. */
   is_placement: boolean;
   /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
-  /** The line of an unbilled job is already written. */
+  /** The job is not billed, and its billing line without cost is already written. */
   is_noted: boolean;
-  /** Identifies the ends of these attempts: a bill is written only while they are the same. */
+  /**
+   * A digest of how and when these attempts ended. A bill is written only if the digest is still the same, because a
+   * restored database may lack some of these ends.
+   */
   basis: string | null;
 }
 
-/** SQL: which attempts of job `j` its bill is made from, up to the attempt `a`. */
+/**
+ * SQL: whether attempt `had` counts for the bill of job `j`: a worker started it, it has ended, and it is `a` or an
+ * earlier attempt.
+ */
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;
 
-/** SQL: see `basis`. After a restore of the database, a repeated end has another time. */
+/**
+ * SQL: computes `basis`. If the database loses an attempt's end and the attempt ends again, the time of the end
+ * differs.
+ */
 const BASIS = `(
   select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
                                   extract(epoch from had.ended_at)), ', ' order by had.attempt))
@@ -85,7 +97,8 @@ export async function findBillable(db: Queryable, jobId: string, attempt: number
 
 /**
  * The inputs of the bill of a job that has failed or is about to, with its last attempt. Undefined if that attempt is
- * still live. Also if it completed: then an operator failed the job by hand, and such a job is not billed.
+ * still live. Also undefined if that attempt completed: then an operator failed the job by hand, and such a job is not
+ * billed.
  */
 export async function findFailedBillable(db: Queryable, jobId: string) {
   return await maybeOne<BillableRow & { attempt: number }>(
@@ -98,8 +111,9 @@ export async function findFailedBillable(db: Queryable, jobId: string) {
 }
 
 /**
- * SQL: waits for an operator's transaction that ends the job, because that transaction must see any bill. After the
- * wait, Postgres checks the row's conditions again.
+ * SQL: locks the job's row against an operator who ends the job at the same time, which deletes its bill (end-job.ts).
+ * If the operator's transaction came first, this statement waits, and then Postgres checks the row's conditions again.
+ * Otherwise the operator's transaction waits and sees the bill.
  */
 const WAIT_FOR_OPERATOR = "for share of j";
 
@@ -112,16 +126,16 @@ export interface NewRecord {
   gpuTokens: string[];
   attempts: MeteredAttempt[];
   details: WorkDetails;
-  /** Of the `BillableRow` that it was computed from. */
+  /** The `basis` of the `BillableRow` that this record was computed from. */
   basis: string | null;
   accrues: boolean;
-  /** The measurement that the bill was made from, for the manifest. */
+  /** The measurement of the output that the bill was made from. The manifest needs it, too. */
   measured: MeasuredOutput | null;
 }
 
 /**
- * Writes the only record of a job, dated by its outcome. For a failed job, also writes the line of its month. For a
- * completing job, a trigger on `completed` writes the line (migration 0044). Idempotent.
+ * Writes the only record of a job, dated by the end of its last attempt. If the job failed, also writes its billing
+ * line. If the job succeeded, a trigger writes the line when the job becomes `completed` (migration 0044). Idempotent.
  *
  * @returns the record; undefined if nothing was written.
  */
@@ -182,13 +196,16 @@ export async function insertBillingRecord(
   );
 }
 
-/** SQL: the id contains the month of the outcome, so it does not depend on when the line is written. */
+/**
+ * SQL: the id of a line. It contains the month of the outcome, or of a deployment's share, so that the id does not
+ * depend on when the line is written.
+ */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
 
 /**
- * SQL: the month in which an outcome at `time` counts: its own, or the open month if its own is closed, because the
- * totals of a closed month never change.
+ * SQL: the month in which an outcome at `time` counts: the month of `time`, or the open month if that month is closed,
+ * because the totals of a closed month never change.
  */
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
@@ -206,9 +223,9 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
 /**
  * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
  *
- * @param basis of the `BillableRow` that the hours are from: nothing is written if the attempts differ now. Null if the
- *   caller holds the attempts' locks, so that they can't.
- * @returns false if they differ: a restored database may lack an outcome that was read before.
+ * @param basis of the `BillableRow` that the hours are from: nothing is written if the attempts' ends differ from it
+ *   now. Null if the caller holds the attempts' locks, so that they can't change.
+ * @returns false if the ends differ, because a restored database lacks an end that was read before.
  */
 export async function insertUnbilledLine(
   db: Queryable,

@@ -4,7 +4,7 @@ import { rebuildDays } from "./billing-days";
 /** The most differences of one kind that are reported. */
 export const MAX_DIFFERENCES = 1_000;
 
-/** SQL: each total by its lines. */
+/** SQL: each total, computed from the billing lines. */
 const EXPECTED = `
   select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed) as records,
          sum(l.cost_usd) as cost_usd, sum(l.gpu_hours) as gpu_hours, sum(l.tokens) as tokens,
@@ -20,7 +20,7 @@ export interface WrongTotal {
   value: string;
   /** The stored row's numbers as text; null if there is no row. */
   kept: string | null;
-  /** The same from the lines. */
+  /** The same numbers computed from the lines; null if there are no lines. */
   plain: string | null;
 }
 
@@ -72,7 +72,8 @@ export async function listInconsistentRecords(db: Queryable) {
 }
 
 /**
- * Recomputes all totals and days from the lines. Call in a transaction: until its end, no other one can write lines.
+ * Recomputes all totals and days from the lines. Call in a transaction: it locks the table of lines, so no other
+ * transaction can write lines until it ends.
  *
  * @returns the number of totals.
  */

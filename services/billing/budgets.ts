@@ -39,12 +39,13 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. A job whose bill is
- * written counts with that: its line follows when it completes, which may be much later if the store is full. A job
- * submitted before the budget existed counts with the median cost of the type's last 50 jobs.
+ * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. If a job's bill is
+ * already written, the bill's amount counts instead: its line follows only when the job completes, which may be much
+ * later if the store is full. A job submitted before the budget existed counts with the median cost of the tenant's
+ * last 50 completed jobs of its type.
  *
- * @param billed outcomes that are billed although they fail the job. A job that failed in the last day counts until its
- *   workflow writes its bill, which waits while Temporal is away.
+ * @param billed outcomes that are billed although the job fails. A job that failed with one of them in the last day
+ *   counts until its workflow writes its bill. The workflow can't do that while Temporal is down.
  */
 export async function sumExpected(
   db: Queryable,

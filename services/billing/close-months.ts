@@ -22,7 +22,8 @@ const BATCH = 100;
  * Closes past months: writes the shares of live deployments and the storage lines. After that, the months don't change.
  * Idempotent; may run in several processes at once. A failed write is logged and doesn't stop the others.
  *
- * @returns how many were written. Unless it is 0, there may be more.
+ * @returns for how many deployments and months of storage lines were written. Unless it is 0, there may be more to
+ *   write.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
   const { pool, logger } = ctx;
@@ -66,7 +67,7 @@ async function writeStorage(
 
 async function writeShares({ clockWatch }: Context, deploymentId: string): Promise<boolean> {
   return await clockWatch.transaction(async (db) => {
-    // A stop writes the remaining shares and must not run at the same time.
+    // The lock keeps out a concurrent stop of the deployment, which writes the remaining shares.
     await lockDeployment(db, deploymentId);
     const row = await findAccruing(db, deploymentId);
     if (!row) return false;

@@ -35,7 +35,10 @@ export async function estimateSubmission(
   });
 }
 
-/** Rows of the dataset or benchmark that a job reads; null if unknown or not the tenant's own. */
+/**
+ * The number of rows of the dataset or benchmark that a job reads; null if unknown or not the
+ * tenant's own.
+ */
 export async function findRows(
   { pool, config }: Pick<Context, "pool" | "config">,
   userId: string,

@@ -30,9 +30,9 @@ export const livedAt = (time: string): string =>
   DAYS(`${LIVED_S} - greatest(0, extract(epoch from ${UNTIL} - (${time})))`);
 
 /**
- * SQL: lifetime of deployment `d` at the end of each of its months, and now. The deployment is live, or this transaction
- * stops it. Months are in UTC, without daylight saving time. They are counted back from now: if the clock was set, the
- * deployment counts as begun that much later or earlier.
+ * SQL: lifetime of deployment `d` at the end of each of its months, and now. Only for a deployment that is live or that
+ * this transaction stops. Months are in UTC, without daylight saving time. The lifetime is counted back from now: if
+ * the clock was set, the deployment counts as begun that much later or earlier.
  */
 export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',

@@ -52,7 +52,7 @@ export class LineTopic implements Topic<Lane, never> {
     private readonly exporter: UsageExporter,
   ) {
     this.sweepMs = ctx.config.billingExport.intervalS * 1000;
-    // The pause ends before the next sweep, but not during the current one.
+    // The pause is long enough to end the current sweep, and is over when the next sweep begins.
     this.pauseMs = this.sweepMs / 2;
   }
 

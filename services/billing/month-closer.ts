@@ -21,8 +21,8 @@ export class MonthCloser extends LoopComponent {
 }
 
 /**
- * Advances all tenants' open months, so that `closeMonths` reads only tenants with missing lines. Fails while it is
- * unknown whether the clock was set.
+ * Advances the `open_month` of all tenants (storage-months.ts), so that `closeMonths` reads only tenants with missing
+ * lines. Fails while it is unknown whether the clock was set.
  */
 async function advanceAll({ clockWatch }: Context): Promise<void> {
   const options = { requireKnownClock: true };

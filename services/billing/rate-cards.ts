@@ -12,8 +12,8 @@ export interface RateCardRow {
 }
 
 /**
- * SQL: the rate card in force for a tenant at a time, in the form stored with jobs. From its date on, a version
- * replaces all earlier versions, even those that take effect later.
+ * SQL: the rate card in force for a tenant at a time, in the form stored with jobs. Once a version takes effect, it
+ * replaces all versions of its card with lower numbers, even those with a later date.
  */
 const CARD_AT = (userId: string, at: string): string => `
   select jsonb_build_object('name', c.name, 'version', c.version) || c.prices as card
@@ -24,8 +24,9 @@ const CARD_AT = (userId: string, at: string): string => `
   order by c.version desc limit 1`;
 
 /**
- * SQL: the rate card in force for a tenant when a month ended, not one that takes effect with the next month. For months
- * before all cards, in which nothing was used, it is the first card.
+ * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with the next month does
+ * not count. For a month before the first version of the default card took effect, in which nothing was used, it is
+ * that first version.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(
@@ -117,7 +118,7 @@ export async function listRateCards(db: Queryable, page: Page) {
   });
 }
 
-/** Assigns a card to a tenant from a time on. Replaces an assignment from exactly that time. */
+/** Assigns a card to a tenant from a time on. Replaces an assignment with exactly the same time. */
 export async function assignRateCard(
   db: Queryable,
   userId: string,

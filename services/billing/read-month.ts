@@ -24,7 +24,7 @@ import { findRateCardAtEnd } from "./rate-cards";
 
 export interface Month {
   types: MonthTotal[];
-  /** Lines of final records, and written shares of open bills. */
+  /** The sum of the month's lines: those of final records, and the written shares of open bills. */
   recordsUsd: Decimal;
   /** The sum of `accruing`. */
   accruingUsd: Decimal;
@@ -83,8 +83,8 @@ export async function readMonth(
 }
 
 /**
- * Storage of a month, from the line of a closed month. Otherwise computed up to now, by rate card `card`; for a month
- * that is over but not closed, by the card at its end.
+ * The storage of a month and its cost. If the month is closed, they are those of its storage line. Otherwise they are
+ * computed up to now: for the current month by `card`, for a month that is over by the rate card at its end.
  */
 async function readStorageCost(
   db: Queryable,

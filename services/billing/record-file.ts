@@ -10,8 +10,8 @@ type Place = Pick<Context, "pool" | "store">;
 type RecordKey = Pick<BillingRow, "job_id" | "user_id">;
 
 /**
- * Writes the record as a file to the object store. Idempotent: the file is rendered from the row.
- * The caller makes sure afterwards that the row has not changed; other callers use `syncRecordFile`.
+ * Writes the record as a file to the object store. Idempotent: the file is rendered from the row. Only for callers that
+ * check afterwards that the row has not changed; other callers use `syncRecordFile`.
  */
 export const putRecordFile = (place: Place, record: BillingRow): Promise<void> =>
   putJson(
@@ -21,9 +21,9 @@ export const putRecordFile = (place: Place, record: BillingRow): Promise<void> =
   );
 
 /**
- * Writes the file of a job's record, or removes it if there is none. Reads the row again after each
- * write: this process may have been suspended in between and overwritten a newer bill, also if its
- * record was final, because the database may have lost that.
+ * Writes the file of a job's record, or removes the file if there is no record. Reads the row again after each write,
+ * until both agree: this process may have been suspended before the write, and may have overwritten the file of a newer
+ * bill. Even a final record can be followed by a newer one, if the database lost the final record.
  */
 export async function syncRecordFile(
   place: Place,
@@ -40,8 +40,8 @@ export async function syncRecordFile(
 }
 
 /**
- * Like `syncRecordFile`, for a file that is nearly always right: it differs only if a process ended
- * right after it wrote an old bill.
+ * Like `syncRecordFile`, but reads the file first, because the file is nearly always right. It is wrong only if a
+ * process ended right after it had written an old bill.
  */
 export async function checkRecordFile(place: Place, job: RecordKey): Promise<void> {
   const record = await findBillingRecord(place.pool, job.job_id, null);

@@ -7,8 +7,8 @@ import { CARD_AT_END } from "./rate-cards";
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
 /**
- * SQL: whether a month is closed, so that its storage line may be written. Forward steps of the clock don't count: with a
- * clock that is ahead, the line would bill storage until the month's end too early, and a line is never changed.
+ * SQL: whether a month is closed, so that its storage line may be written. Time that the clock skipped by forward steps
+ * does not count: if the clock is ahead, the line would be written before the month's end, and a line is never changed.
  */
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
@@ -26,8 +26,9 @@ export const UNWRITTEN = `
 const PAGE = 200;
 
 /**
- * Advances `open_month` of one page of tenants past months with nothing left to write: their card had no price for
- * storage, or they were written out of order. Does not pass months that are over only because the clock was set forward.
+ * Advances `open_month` of one page of tenants past closed months that need no more line: their rate card had no price
+ * for storage, or their line was written before that of an earlier month. Does not pass months that are over only
+ * because the clock was set forward.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

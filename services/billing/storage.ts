@@ -12,7 +12,7 @@ export interface StoredKind {
  * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. Artifacts whose
  * files are elsewhere don't count.
  *
- * @param end of the period. Time after now counts as 0.
+ * @param end the period's end. Time after now counts as 0.
  */
 export async function measureStorage(db: Queryable, userId: string, start: string, end: string) {
   return await all<StoredKind>(

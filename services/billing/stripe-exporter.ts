@@ -16,21 +16,25 @@ const TIMEOUT_MS = 10_000;
 const LIBRARY_RETRIES = 1;
 /** Stripe accepts events of the past 35 days. */
 const OLDEST_S = 35 * 86_400;
-/** Stripe detects duplicates for at least 24 hours. One hour is a margin for clock differences and slow requests. */
+/**
+ * Stripe detects duplicates for at least 24 hours. One hour less leaves a margin for clock differences and slow
+ * requests.
+ */
 const KNOWN_FOR_S = 23 * 3600;
 const MAX_REASON = 400;
 
 /**
  * Reports each line as one event of a billing meter, in whole millionths of a dollar. The line's id is the event's
- * identifier. Stripe rejects a second event with the same one, so a line whose response was lost can be sent again.
+ * identifier. Stripe rejects a second event with the same identifier, so a line whose response was lost can be sent
+ * again.
  */
 export class StripeExporter implements UsageExporter {
   readonly name = "stripe";
   readonly needsCustomer = true;
-  /** Requests sent by each running delivery, by its idempotency key. */
+  /** How many requests each running delivery has sent, by the delivery's idempotency key. */
   private readonly requests = new Map<string, number>();
 
-  /** Loads Stripe's library only if it is needed: that takes half a second and much memory. */
+  /** Loads Stripe's library only if it is needed, because loading it takes half a second and much memory. */
   static async open(settings: StripeSettings): Promise<StripeExporter> {
     const { default: Library } = await import("stripe");
     const { protocol, hostname, port } = new URL(settings.apiUrl);
@@ -114,7 +118,10 @@ export class StripeExporter implements UsageExporter {
   }
 }
 
-/** The database may have been restored, and may have had another amount before. */
+/**
+ * Warning: according to the database, this was the first send of the line, but Stripe had it already. The database may
+ * have been restored, and the lost line may have had another amount.
+ */
 const UNKNOWN =
   "already_there: Stripe had this line before it was sent; compare the amounts in Stripe and here";
 

@@ -18,7 +18,7 @@ export interface ExportedLine {
   created_at: Date;
 }
 
-/** A due line with what its exporter needs to decide. Times are by the database's clock. */
+/** A due line, with what an exporter needs to decide whether to send it. Times are by the database's clock. */
 export interface DueLine extends ExportedLine {
   /** Number of claims, including this one. */
   tries: number;
@@ -41,9 +41,9 @@ export interface NotDelivered {
   /** A stable code, a colon, and a message. */
   reason: string;
   /**
-   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: it rejects this line until its operator fixes the
-   * cause. `too_late`: the line is too old and was not sent. Its age is checked again tomorrow, because the clock may have
-   * been wrong.
+   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: the receiver rejects this line until an operator
+   * fixes the cause. `too_late`: the line is too old and was not sent. Its age is checked again tomorrow, because the
+   * clock may have been wrong.
    */
   again: "soon" | "tomorrow" | "too_late";
   /** The receiver may have accepted the line all the same. */

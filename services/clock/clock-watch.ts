@@ -29,13 +29,17 @@ import { PRECISE_MS, recordStep } from "./record-step";
 import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
- * The recording of a step waits up to this long for open transactions, longer than the default statement timeout. If a
- * transaction takes longer, for example in a frozen process, the times that it writes are not moved.
+ * Before a step is recorded, the process waits up to this long for open transactions, longer than the default statement
+ * timeout. If a transaction takes longer, for example in a frozen process, the times that it writes are not moved by
+ * the step.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
-/** Timeout of the recording. Hundreds of thousands of jobs may be queued, and a frozen process may hold a lock. */
+/**
+ * Timeout of each statement of the recording transaction. Hundreds of thousands of queued jobs may have times to move,
+ * and a frozen process may hold a lock.
+ */
 const RECORDING_MS = 300_000;
 /** A transaction waits up to this long for the recording of a step before it tries again. */
 const RECORDING_WAIT_MS = 10_000;
@@ -44,7 +48,7 @@ const ENDED_MS = 86_400_000;
 /** How often `transaction` tries to run with a known clock. */
 const MAX_TRIES = 3;
 
-/** The transaction started on a clock that was set after the last check. */
+/** The database's clock was set after this process's last check, so the transaction's time may be wrong. */
 class ClockSet extends Unavailable {
   constructor() {
     super("the database's clock was set just now; try again shortly");
@@ -52,26 +56,33 @@ class ClockSet extends Unavailable {
 }
 
 interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
-  /** The last try throws `Unavailable` if it can't tell whether the clock was set. Default: it runs anyway. */
+  /**
+   * The last try throws `Unavailable` if it can't tell whether the clock was set. By default, the last try runs anyway.
+   */
   requireKnownClock?: boolean;
 }
 
 /**
- * Detects when the database's clock is set by comparing it with this machine's monotonic time. The first process that
- * sees a step records it.
+ * Detects when the database's clock is set: compares that clock with this machine's monotonic time. The first process
+ * that sees a step records it.
  *
- * If the clock is set while all processes are down, the next process to start sees only whether the clock is behind the
- * last check of any process. If a machine is suspended and its monotonic time stops, its processes see a step forward
- * afterwards. They do not record that step if a process elsewhere kept running and saw none. If the clock is set twice
- * in opposite directions within a second or two, before all processes have checked it, the second step may be recorded
- * twice.
+ * Limits:
+ * - If the clock is set while all processes are down, the next process to start sees only whether the clock is behind
+ *   the last check of any process.
+ * - If a machine is suspended and its monotonic time stops, its processes see a step forward afterwards. They do not
+ *   record this step if a process on another machine kept running and saw none.
+ * - If the clock is set twice in opposite directions within a second or two, before all processes have checked it, the
+ *   second step may be recorded twice.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
-  /** The reading up to which all steps are recorded. */
+  /** The reading that the next one is compared with. All steps up to it are recorded. */
   private accounted: ClockReading | undefined;
   private lastRunningMs = 0;
-  /** Since when this process has seen no unrecorded step (steadyMs). */
+  /**
+   * When (`steadyMs`) this process last found a step, or that another process had recorded one; at the start, its first
+   * check.
+   */
   private sinceMs = 0;
   private changes = 0;
   /** One check at a time. A caller's check starts after its call; concurrent callers share one. */
@@ -95,7 +106,9 @@ export class ClockWatch {
     return this.changes;
   }
 
-  /** Changes when this process's monotonic time and the clock diverge: the clock was set, or this process suspended. */
+  /**
+   * Changes when this process's monotonic time and the clock diverge: the clock was set, or this process was suspended.
+   */
   get steadySinceMs(): number {
     return this.sinceMs;
   }
@@ -130,8 +143,8 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // The recording of a step does not wait for a transaction this long, so it may have moved rows that the
-            // transaction uses.
+            // The recording of a step waits for open transactions for MAX_TRANSACTION_MS only. After that, it may have
+            // moved times in rows that this transaction has read.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }
@@ -177,7 +190,10 @@ export class ClockWatch {
     await saveClockCheck(this.pool, this.processId, this.sinceMs, nowMs);
   }
 
-  /** Runs at the first check. Processes that start at the same time wait for the lock and see the recorded step. */
+  /**
+   * Runs at this process's first check. Records a step if the clock was set back while no process ran. Processes that
+   * start at the same time wait for the lock and then see the recorded step.
+   */
   private async recordStepBackWhileDown(): Promise<ClockReading | undefined> {
     const nowMs = this.runningMs();
     return await this.record(nowMs, nowMs, async (db, now) => {
@@ -188,7 +204,8 @@ export class ClockWatch {
 
   private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
-    // Transactions that started before the step write times of the old clock, and recordStep moves only committed rows.
+    // Transactions that started before the step write times of the old clock. Wait until they end, because recordStep
+    // moves only times in committed rows.
     await waitForOpenTransactions(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
@@ -220,7 +237,8 @@ export class ClockWatch {
       await deleteLooksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
       return { seen, byMs, attempts };
     };
-    // All other processes wait for the lock, so Postgres ends a session that freezes while it holds it.
+    // Other processes wait for the lock, so Postgres must end this session if its process freezes while it holds the
+    // lock.
     const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
     const options = { begin, timeoutMs: RECORDING_MS };
     const { seen, byMs, attempts } = await transaction(this.pool, work, options);
@@ -249,7 +267,7 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
-    // A slow read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
+    // Such a slow read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

@@ -4,8 +4,9 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { WAITS } from "./record-step";
 
 /**
- * Every column that SQL compares with the database's clock must still be right after the clock is set. This test does
- * not find columns inside a template, such as `${time} < now()`.
+ * SQL in these folders compares columns with the database's clock. Each such column must be in WAITS, so that
+ * `recordStep` corrects it after the clock was set, or in HARMLESS. This test does not find columns inside a template,
+ * such as `${time} < now()`.
  */
 const FOLDERS = ["services", "platform/postgres"];
 const MIGRATIONS = join(checkoutRoot(), "platform/postgres/migrations");

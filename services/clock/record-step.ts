@@ -6,10 +6,13 @@ import { execute, type Queryable } from "../../platform/postgres/pool";
  */
 export const PRECISE_MS = 2_000;
 
-/** SQL, for a step forward: a time at or before this was written on the old clock. */
+/** SQL, for a step forward: all times up to this one were written before the clock was set. */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
-/** The tables with times to move, and their keys, in lock order: transactions lock by table, then by key. */
+/**
+ * The tables with times to move, and their keys. All transactions lock rows in this order of tables, and within a table
+ * by key.
+ */
 const KEYS = {
   jobs: ["job_id"],
   attempts: ["job_id", "attempt"],
@@ -28,7 +31,7 @@ const HELD = "state in ('assigned', 'running')";
 const CANCEL_REQUESTED_AT =
   "(select cancel_requested_at from jobs where jobs.job_id = attempts.job_id)";
 
-/** Times of running jobs and attempts. They move if the time in `since` is before the step. */
+/** Times of running jobs and attempts. Each of them moves if the time in `since` is before the step. */
 const RUNS: [table: Table, column: string, condition: string, since: string][] = [
   ["jobs", "started_at", "status not in ('completed', 'failed')", "started_at"],
   ["attempts", "assigned_at", HELD, "assigned_at"],
@@ -39,13 +42,13 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
   ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", CANCEL_REQUESTED_AT],
 ];
 
-/** As in the index billing_lines_to_export. */
+/** The condition of the index billing_lines_to_export. */
 const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
- * Times until which, or since which, something waits. After a step back, the wait would be longer by the step, so all of
- * them move. After a step forward, most things only happen too early, which is harmless. The columns with "moves" also
- * move then, because something would be given up too early.
+ * Times until which, or since which, something waits. After a step back, each wait would be longer by the step, so all
+ * these times move. After a step forward, waits end too early. That is harmless for most columns. Columns with "moves"
+ * also move then, because Forge would give something up too early.
  *
  * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. A condition must
  * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.
@@ -77,8 +80,9 @@ interface Move {
 }
 
 /**
- * What a step moves. If an attempt started just before a step back was noticed, it is unknown whether it started before
- * the step. It keeps its times, so its deadline may be too late and its measured time too short.
+ * What a step moves. After a step back, the old and the new clock have both shown the times of the last `gap` seconds.
+ * If an attempt started at such a time, it is unknown whether that was before the step. The attempt keeps its times, so
+ * its deadline may be too late and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>
@@ -90,7 +94,7 @@ function movesOf(isForward: boolean): Move[] {
     column,
     when: `${condition} and ${began(since)}`,
   }));
-  // Step forward: times from before the step. Step back: times that are now in the future.
+  // After a step forward, times written before the step move. After a step back, times that are now in the future move.
   const waits = WAITS.filter(([, , , afterForward]) => !isForward || afterForward === "moves").map(
     ([table, column, condition]) => ({
       table,
@@ -131,12 +135,13 @@ async function moveTimes(
 
 /**
  * Records a step and moves the times of unfinished work by it, so that attempts run and are billed as if the clock had
- * not been set. Deployments are billed by clock_offset_s() (lifetime.ts). The caller has taken the lock of `lockSteps`,
- * then read the clock, and has waited for transactions that started before the step.
+ * not been set. The times by which deployments are billed don't move: their bill uses clock_offset_s() (lifetime.ts).
+ * The caller has taken the lock of `lockSteps`, then read the clock, and has waited for transactions that started
+ * before the step.
  *
  * @param byS the step in seconds; negative if the clock was set back.
  * @param gapS the longest possible time since the step, in seconds.
- * @param noticedS seconds since the step was noticed: what started since then started after it.
+ * @param noticedS seconds since the step was noticed: all that started since then started after the step.
  * @returns how many attempts were moved.
  */
 export async function recordStep(

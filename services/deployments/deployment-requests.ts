@@ -7,7 +7,7 @@ export interface RequestCounts {
   deployment_id: string;
   requests: number;
   errors: number;
-  /** Null if no response reported it. */
+  /** Null, like `output_tokens`, if no response reported its tokens. */
   input_tokens: number | null;
   output_tokens: number | null;
   /** Requests by duration (core/deployments/latency.ts). */
@@ -46,7 +46,7 @@ export async function addRequests(db: Queryable, counts: RequestCounts[]): Promi
 }
 
 export type RequestMinute = Omit<RequestCounts, "deployment_id"> & {
-  /** Start of its bucket. */
+  /** Start of the time bucket that the minute belongs to. */
   bucket: Date;
 };
 
@@ -67,7 +67,10 @@ export async function listRequests(
   );
 }
 
-/** A deployment that still gets requests overwrites its rows after a day. The rows of others must be deleted. */
+/**
+ * A deployment has one row per minute of the day, and its next requests at that minute overwrite it. Rows that are not
+ * overwritten must be deleted.
+ */
 const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 
 export const deleteOldRequests = (db: Queryable, limit: number): Promise<number> =>

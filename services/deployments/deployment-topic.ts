@@ -16,7 +16,8 @@ export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => 
       signals.on("deployment", onCommit);
       return () => signals.off("deployment", onCommit);
     },
-    // Unlike other topics, the commit has not leased the wake. Claim it, because a sweep may do so at the same time.
+    // Unlike in other topics, the transaction that requests a wake does not lease it. Claim it here, because a sweep
+    // may claim it at the same time.
     find: async (deploymentId) => (await claimDueWakes(pool, leaseS, 1, deploymentId)).at(0),
     claim: (limit) => claimDueWakes(pool, leaseS, limit),
     async deliver(wake) {

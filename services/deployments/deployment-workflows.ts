@@ -36,9 +36,12 @@ export async function wakeDeployment(
 }
 
 /**
- * Restarts the workflow of a live deployment if it is gone. Terminates the workflow of a deployment that is missing
- * because the database was restored to an earlier state, or of one that is over. Wakes other open workflows that have
- * something to do: they read the deployment's whole state each time.
+ * Compares a deployment's workflow with its row and repairs differences:
+ * - The deployment is live, but its workflow is not open: starts the workflow again.
+ * - The deployment is stopped, or missing because the database was restored to an earlier state: terminates its open
+ *   workflow.
+ * - The workflow is open and runs no task or activity, but has work to do: wakes the workflow, which then reads the
+ *   deployment's whole state.
  */
 async function compareDeployment(ctx: Context, deploymentId: string): Promise<void> {
   const { pool, logger, metrics } = ctx;

@@ -45,7 +45,7 @@ const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storag
                              'rate_card', b.rate_card)
    from billing_records b where b.job_id = d.job_id) as bill`;
 
-/** Finds deployments by either of their ids: at most one per tenant. */
+/** Finds deployments by artifact id, or by storage id, which is also the deployment's id. At most one per tenant. */
 export async function findDeployments(db: Queryable, id: string, tenantScope: TenantScope) {
   return await all<ShownDeploymentRow>(
     db,
@@ -111,7 +111,9 @@ export interface StoppedRow extends BillingRow {
   written: MonthShare[];
 }
 
-/** Ends the accrual by one compare-and-set; undefined if it has ended before. */
+/**
+ * Marks an active deployment as stopping by one compare-and-set. This ends its accrual. Undefined if it is not active.
+ */
 export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(
     db,
@@ -166,7 +168,9 @@ export async function recordPlacementFailure(
   );
 }
 
-/** SQL: the delay after a number of failures, at most 30 times `retryS`. By default from 10 s to 5 min. */
+/**
+ * SQL: the delay after a number of failures, at most 30 times `retryS`. With the default `retryS`, from 10 s to 5 min.
+ */
 export const backoff = (failures: string, retryS: string): string =>
   `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
 
@@ -181,7 +185,7 @@ export async function msUntilNextTry(db: Queryable, deploymentId: string): Promi
   return row?.ms ?? 0;
 }
 
-/** Clears the trouble and the backoff of a deployment that serves, and requests a wake of its workflow. */
+/** Clears the backoff and `trouble` (the last failure) of a deployment that serves. Requests a wake of its workflow. */
 export async function recordServing(db: Queryable, deploymentId: string): Promise<void> {
   await execute(
     db,
@@ -191,7 +195,7 @@ export async function recordServing(db: Queryable, deploymentId: string): Promis
   );
 }
 
-/** A tenant's deployment, and the server to use now. */
+/** A tenant's deployment, and the server to send requests to now; null if none serves. */
 export interface OwnDeployment {
   deployment_id: string;
   status: DeploymentStatus;

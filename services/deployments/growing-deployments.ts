@@ -6,8 +6,9 @@ import { fitting, kindsOf } from "../fleet/worker-kinds";
 const PAGE = 200;
 
 /**
- * Matches deployments with kinds of idle workers. As in job matching, a tenant's kinds are limited in number and chosen
- * at random: a tenant with more kinds waits longer, without delaying other tenants.
+ * Matches deployments with kinds of idle workers. Workers of one kind fit the same jobs (worker-kinds.ts). As in the
+ * scheduler, a limited number of a tenant's kinds is considered, chosen at random. So a tenant with more kinds waits
+ * longer, but does not delay other tenants.
  */
 const REQUEST_GROWTH = `
 with page as materialized (
@@ -40,7 +41,7 @@ select (select coalesce(array_agg(deployment_id), '{}') from woken) as woken_ids
  * Reads one page of deployments and requests a wake of those that could grow onto an idle worker.
  *
  * @param after the id after which the page begins; "" for the first page.
- * @returns the ids of those to wake, and `after` of the next page; "" after the last one.
+ * @returns the ids of the deployments to wake, and as `next` the `after` of the next page; "" after the last page.
  */
 export async function requestGrowth(
   db: Queryable,

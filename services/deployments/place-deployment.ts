@@ -20,8 +20,8 @@ import {
 } from "./placements";
 
 /**
- * Keeps an active deployment at its number of servers. Makes one placement at a time, because each job must know which
- * workers the others are on.
+ * Keeps an active deployment at its number of servers. Makes one placement at a time, because the job of each placement
+ * must avoid the workers that serve the deployment already.
  */
 export async function placeDeployment(
   ctx: Context,

@@ -3,7 +3,7 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 import { IDLE, MAY_RUN } from "../fleet/eligibility-sql";
 import type { JobRow } from "../jobs/jobs";
 
-/** The requirements of a job, with other workers to avoid. */
+/** The requirements of a job, but with `avoid` as the workers to avoid. */
 const needsOf = (job: JobRow, avoid: string[]): Requirements => ({
   jobType: job.job_type,
   gpuCount: job.req_gpu_count,
@@ -52,7 +52,8 @@ export async function insertPlacementJob(
 }
 
 /**
- * Updates the workers that a queued job avoids: one that no longer serves the deployment may get it again.
+ * Updates the workers that a queued placement job avoids. A worker that no longer serves the deployment may get the
+ * job.
  *
  * @returns whether anything changed.
  */

@@ -8,8 +8,9 @@ import { isAnyDeployed } from "./workflow-wakes";
 const SWEEP_MS = 1_000;
 
 /**
- * Ends servers whose stop no heartbeat has reported, and wakes the workflows of deployments that can grow onto idle
- * workers. Separate from the delivery of wakes, so that neither delays the other.
+ * Ends placements whose servers should have stopped, but whose end no heartbeat has reported. Wakes the workflows of
+ * deployments that can grow onto idle workers. This loop is separate from the courier that delivers wakes, so that
+ * neither delays the other.
  */
 export class PlacementSweep extends LoopComponent {
   /** The deployment id after which the next sweep looks for deployments that can grow. */

@@ -49,9 +49,9 @@ export async function insertPlacement(
 }
 
 /**
- * Records that a placement's job has completed. The placement then serves. If it is no longer needed, it stops at once;
- * if its worker has died, it ends as `worker_lost`. A placement that has ended is not changed. The caller holds the
- * locks of worker and deployment.
+ * Records that a placement's job has completed. The placement then serves. If the deployment no longer needs the
+ * placement, the placement stops at once. If the worker has died, the placement ends as `worker_lost`. A placement that
+ * has ended is not changed. The caller holds the locks of worker and deployment.
  */
 export async function servePlacement(db: Queryable, jobId: string, attempt: number): Promise<void> {
   await execute(
@@ -81,7 +81,10 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
   );
 }
 
-/** SQL: locks these placements of the `held` deployments in key order, as a step of the clock does. */
+/**
+ * SQL: locks the placements that meet the condition, of the deployments in `held`. Locks in key order, as the recording
+ * of a clock step does (record-step.ts), so that the two can't deadlock.
+ */
 const lockHeld = (condition: string): string => `
   select p.deployment_id, p.placement from placements p join held using (deployment_id)
   where ${condition} order by p.deployment_id, p.placement for no key update of p`;
@@ -160,20 +163,24 @@ export interface PlacementReport {
   isUnhealthy: boolean;
 }
 
-/** A placement that fails within this time after it began to serve delays the next one, as a failed start does. */
+/**
+ * If a placement fails within this time after it began to serve, the next placement is delayed, as after a failed
+ * start.
+ */
 const EARLY_END = "interval '5 minutes'";
 
 /**
- * A heartbeat that arrives this soon after a stop does not prove that the server has ended: it may have been sent
- * before the server started.
+ * If a heartbeat arrives this soon after a stop and does not list the server, that does not prove that the server has
+ * ended: the worker may have sent the heartbeat before the server started.
  */
 const STALE_REPORT = "interval '1 second'";
 
 /**
- * Records what a heartbeat reports about its worker's placements. Ends those that have been missing or unhealthy for too
- * long, and stopping ones that are gone. Requests a wake of their deployments.
+ * Records what a heartbeat reports about its worker's placements. Ends placements whose server has been missing or
+ * unhealthy for too long, and stopping placements whose server is gone. Requests a wake of the deployments of ended
+ * placements.
  *
- * @returns these deployments.
+ * @returns the deployments to wake.
  */
 export async function recordPlacementReports(
   db: Queryable,
@@ -236,10 +243,11 @@ export async function recordPlacementReports(
 }
 
 /**
- * Ends placements that should have stopped more than `graceS` seconds ago. A worker that still serves one is told to
- * stop it at each heartbeat. Skips deployments that are locked.
+ * Ends placements that should have stopped more than `graceS` seconds ago, and requests a wake of their deployments. If
+ * a worker still serves such a deployment, the answer to each of its heartbeats tells it to stop the server. Skips
+ * deployments that are locked.
  *
- * @returns their deployments.
+ * @returns the deployments to wake.
  */
 export async function endOverdueStops(db: Queryable, graceS: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
@@ -264,8 +272,9 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
 }
 
 /**
- * Of the deployments that a worker reports, returns those that it should not serve. It should serve its serving
- * placements, and placements whose attempt runs on it or whose result is still being processed.
+ * Of the deployments that a worker reports, returns those that it should not serve. The worker should serve a
+ * deployment if the deployment's placement on it is `serving`. The worker should also serve what an attempt on it has
+ * started, while the attempt runs and while its result is processed.
  */
 export async function listUnexpectedDeployments(
   db: Queryable,

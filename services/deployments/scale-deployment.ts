@@ -9,7 +9,10 @@ interface ReplicaBounds {
   max_replicas?: number | undefined;
 }
 
-/** Changes how many servers a deployment has, and stops those beyond the maximum. */
+/**
+ * Changes the minimum and maximum number of a deployment's servers, and stops servers beyond the
+ * maximum.
+ */
 export async function scaleDeployment(
   ctx: Context,
   { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,

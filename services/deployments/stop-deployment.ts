@@ -12,7 +12,7 @@ import { stopPlacements } from "./placements";
 
 /**
  * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to stop. Does not call
- * Temporal; the workflow follows later. Idempotent.
+ * Temporal; the courier wakes the workflow later. Idempotent.
  *
  * @returns false if the tenant scope has no such deployment.
  */
@@ -29,7 +29,7 @@ export async function stopDeployment(
     const stopped = await markStopping(db, deploymentId, stoppedBy);
     if (!stopped) return "already";
     await stopPlacements(db, deploymentId);
-    // Last, because it locks the month's totals, which all bills of the tenant share.
+    // Close the bill last, because that locks the month's totals, which all bills of the tenant share.
     await closeBill(db, stopped);
     return "now";
   });
@@ -40,7 +40,7 @@ export async function stopDeployment(
   return done !== "unknown";
 }
 
-/** Closes the bill of the whole lifetime, and writes the missing shares of its months. */
+/** Closes the bill over the whole lifetime, and writes the shares of the months that have none yet. */
 async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;

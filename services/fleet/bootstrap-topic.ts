@@ -9,8 +9,8 @@ import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
  * Starts the workflows that set up workers. An entry is the row of a `bootstrapping` worker whose workflow has not
- * started the current run, or was not checked recently. A running workflow is not changed. The workflow records its own
- * start.
+ * started the current run, or was not checked recently. A running workflow is not changed. The workflow itself records
+ * in the row that it has started the run (`beginBootstrap`).
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),

@@ -33,7 +33,7 @@ export interface SshRegistration {
   hostKey: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
-  /** The key of the request. The worker's own key is revoked, and expires, with it. */
+  /** The key that sent the request. The worker's own key is revoked and expires together with this key. */
   keyId: string;
 }
 
@@ -121,8 +121,8 @@ export interface DueBootstrap {
 
 /**
  * Claims workers whose bootstrap workflow is to be started or checked. If the workflow has not started the current run,
- * the claim lasts one second. Otherwise it lasts `afterS` seconds, after which the workflow is checked again: it may be
- * gone.
+ * the claim lasts one second. Otherwise it lasts `afterS` seconds. The workflow is then checked again, because it may
+ * have been terminated.
  */
 export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(
@@ -177,7 +177,7 @@ export async function startStep(
   );
 }
 
-/** Only the last characters of a step's log are kept. */
+/** How many characters of a step's log are kept: the last ones. */
 const LOG_LIMIT = 65_536;
 
 export async function appendStepLog(

@@ -16,7 +16,7 @@ export async function decommissionWorker(
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const loss = { workerId, reason: "the worker was decommissioned", leaseS };
     const { lost } = await markHeldAttemptLost(db, loss, async () => true);
-    // Read the key under the worker's lock: a bootstrap may be about to create another one.
+    // Read the worker's key under the worker's lock: a bootstrap may be about to replace the key.
     const worker = await lockWorkerHolding(db, workerId, undefined);
     const keyId = worker?.bootstrap_key_id ?? null;
     await markDecommissioned(db, workerId);

@@ -1,8 +1,8 @@
 import { MEMORY_SHARE } from "../../core/jobs/requirements";
 
 /**
- * The most kinds of a tenant's idle workers that one pass considers. If a tenant has more kinds, each pass considers
- * a random choice of them. This slows down only that tenant.
+ * The most kinds of a tenant's idle workers that one pass considers. Workers of one kind fit the same jobs. If a tenant
+ * has more kinds, each pass considers a random choice of them. This slows down only that tenant.
  */
 const KINDS = 100;
 
@@ -20,14 +20,14 @@ export const MAY_RUN = `(w.shared or w.user_id = q.user_id) and ${ADMITS_AND_FIT
                      and w.worker_id <> all (q.req_avoid)`;
 
 /**
- * SQL: whether worker `w` can get a job. Without the check of held attempts, one worker with a wrong status would fail
- * every pass on the unique index.
+ * SQL: whether worker `w` can get a job. Checks for held attempts, too: if a worker that holds one were wrongly `idle`,
+ * every pass would assign it a second attempt and fail on the unique index.
  */
 export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
-/** SQL: the requirements of a job `j`. @param avoid the column with the workers that must not run it. */
+/** SQL: the requirements of a job `j`. @param avoid the column with the workers that must not run the job. */
 export const needsOf = (avoid = "j.req_avoid"): string =>
   `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags, ${avoid}`;
 

@@ -20,7 +20,7 @@ import { strikeWorker } from "./strikes";
 import { type Counter, UnchangedCounters } from "./unchanged-counters";
 import { releaseWorker, takeOutOfService } from "./workers";
 
-/** Rolls back marking a worker dead: a heartbeat arrived in the meantime. */
+/** Thrown to roll back marking a worker dead: a heartbeat arrived in the meantime. */
 class HeartbeatArrived extends Error {
   override readonly name = "HeartbeatArrived";
 }
@@ -36,7 +36,7 @@ export class FleetMonitor extends LoopComponent {
   private readonly network: Reachability;
   /** The sum of all heartbeat counters at the last sweep. */
   private heartbeatsBefore = 0;
-  /** `steadySinceMs` of the clock watch at the last sweep. */
+  /** `steadySinceMs` of the clock watch (services/clock) at the last sweep. See `readCounters`. */
   private steadySinceMs = 0;
 
   constructor(ctx: Context) {
@@ -58,8 +58,8 @@ export class FleetMonitor extends LoopComponent {
     );
     this.recordTraffic(heartbeats, nowMs);
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
-      // With a single worker, silence can't be distinguished from a broken network. Mark it dead anyway: a mistake
-      // costs only one job.
+      // If there is only one worker, the monitor can't distinguish a silent worker from a broken network. It marks the
+      // worker dead anyway: a mistake costs only one attempt.
       if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }
@@ -102,14 +102,15 @@ export class FleetMonitor extends LoopComponent {
     try {
       await this.ctx.clockWatch.look();
       const counters = await listWorkerCounters(this.ctx.pool);
-      // If steadySinceMs has changed, this process may have been suspended, and its monotonic clock with it.
+      // If steadySinceMs has changed, this process may have been suspended. Its monotonic clock may have stopped then,
+      // so `presence` would not see the gap.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;
       this.presence.record(uptime() * 1000);
       return counters;
     } catch (error) {
-      // While the database is unreachable, heartbeats can't be recorded either.
+      // While the database is unreachable, heartbeats can't be recorded either, so unchanged counters prove nothing.
       this.heartbeats.reset();
       this.polls.reset();
       this.presence.interrupt();
@@ -117,7 +118,10 @@ export class FleetMonitor extends LoopComponent {
     }
   }
 
-  /** Returns none if the clock was, or may have been, set during the read: then the deadlines have moved, too. */
+  /**
+   * Returns none if the database's clock was, or may have been, set during the read: the clock watch then moves the
+   * deadlines, so the attempts that were read may not be overdue.
+   */
   private async listOverdue(): Promise<OverdueAttempt[]> {
     const { clockWatch, pool } = this.ctx;
     const { revision } = clockWatch;
@@ -163,7 +167,7 @@ export class FleetMonitor extends LoopComponent {
     this.ctx.signals.queueChanged();
   }
 
-  /** Marks an attempt lost that was dispatched, but that its worker does not report. Another worker gets the job. */
+  /** Marks a dispatched attempt lost that its worker's heartbeats do not report, so that another attempt can start. */
   private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const { firstLeaseS: leaseS } = this.ctx.config.outbox;
     const loss = { workerId, reason: "its heartbeats report no job", leaseS };

@@ -10,9 +10,11 @@ export interface FleetGroup {
   draining: boolean;
   workers: number;
   gpus: number;
-  /** Idle or busy workers that report `util`. The fields below are means and sums over idle and busy workers. */
+  /** The number of idle or busy workers that report `util`. */
   reporting: number;
+  /** The mean of these workers. */
   util: number | null;
+  /** The sum over idle and busy workers, as is `mem_total`. */
   mem_used: number | null;
   mem_total: number | null;
 }

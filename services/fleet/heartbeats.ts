@@ -11,17 +11,18 @@ export interface Heartbeat extends WorkerCall {
   errorReason: string | null;
 }
 
-/** The state of a worker after a heartbeat, and what it holds. */
+/** The state of a worker after a heartbeat, and the attempt and placements that the worker holds. */
 export interface HeartbeatState {
   worker_id: string;
   user_id: string;
   bound_key_id: string | null;
   status: WorkerStatus;
+  /** The status before the heartbeat. */
   was: WorkerStatus;
   draining: boolean;
   held_job_id: string | null;
   held_attempt: number | null;
-  /** Consecutive heartbeats that denied the attempt; null if the worker has not fetched it. */
+  /** Consecutive heartbeats that said that the worker runs no job; null if it has not fetched the attempt. */
   held_denials: number | null;
   held_cancelled: boolean;
   /** The placements that the worker serves or must stop; null if there are none. */
@@ -123,7 +124,10 @@ export interface WorkerCounters {
   poll_seq: number | null;
 }
 
-/** SQL: excludes a worker whose set-up failed. It is out of service anyway, and its error must stay visible. */
+/**
+ * SQL: whether the fleet monitor watches a worker. Not if the worker's bootstrap failed: the worker is out of service
+ * anyway, and its error must stay visible.
+ */
 const IS_WATCHED = `status in ('idle', 'busy', 'error')
   and error_code is distinct from 'bootstrap_failed'`;
 

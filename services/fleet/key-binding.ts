@@ -11,8 +11,9 @@ export function workerIdTaken(workerId: string): Conflict {
 }
 
 /**
- * Whether the caller may register an existing worker. To replace a machine's key, a limited key may
- * take over a worker whose own limited key is revoked or expired.
+ * Whether the caller may register an existing worker again. To replace a machine's key, a limited
+ * key (one that only a limited number of workers may use) may take over a worker whose own limited
+ * key is revoked or expired.
  */
 export async function mayRegister(
   db: Queryable,

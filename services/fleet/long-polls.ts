@@ -17,7 +17,10 @@ export class LongPolls {
     return [...this.waiting.keys()];
   }
 
-  /** Call before reading what the poll waits for. Otherwise a wake-up between the two is lost. */
+  /**
+   * Registers a poll. Call it before you read whether the worker has an assignment: a wake-up between an earlier read
+   * and this call would be lost.
+   */
   wait(workerId: string, waitMs: number, signal: AbortSignal): WaitingPoll {
     this.waiting.get(workerId)?.("superseded");
     let end: (why: WakeReason) => void = () => undefined;

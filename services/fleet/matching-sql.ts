@@ -8,17 +8,21 @@ const MATCHER_LOCK = 7_263_002;
 const BATCH = 50;
 
 /**
- * Limits the cost of a pass. It compares each of its w workers with up to w queued jobs of each requirement group, so w
- * is the square root of this limit divided by the number of groups.
+ * The most comparisons of a pass. A pass compares each of its w workers with up to w queued jobs of each of the g
+ * requirement groups, which makes w * w * g comparisons. So w is the square root of (COMPARISONS / g).
  */
 const COMPARISONS = 50_000;
 
-/** The most requirement groups that one pass reads. With more, the next pass continues after the last one. */
+/**
+ * The most requirement groups that one pass reads. A requirement group is the queued jobs of one tenant with equal
+ * requirements. If there are more groups, the next pass continues after the last group that this one read.
+ */
 export const GROUPS = 2_000;
 
 /**
- * SQL: up to `limit` requirement groups of the queue after `after`, with one job of each. Steps from group to group in
- * the queue's index with this `condition`. Empty unless `guard` is true.
+ * SQL: a recursive CTE `name` with up to `limit` requirement groups of the queue after the group `after`, and one job
+ * of each. Reads only attempts that meet `condition`. Jumps from group to group in the queue's index, so it does not
+ * read all jobs of a group. Empty unless `guard` is true.
  */
 export const stepThrough = (
   name: string,
@@ -36,8 +40,8 @@ export const stepThrough = (
   where s.nth < ${limit})`;
 
 /**
- * SQL: what the jobs of each of the `groups` need. Jobs of a type that only a later release knows stay queued: after a
- * rollback, no worker could be given one.
+ * SQL: a CTE `name` with the requirements of each of the `groups`, one row (head) per group. Leaves out jobs of a type
+ * that only a later release knows: after a rollback to this release they stay queued, because it can't dispatch them.
  */
 const headsIn = (groups: string, name: string): string => `${name} as materialized (
   select h.shape, ${needsOf()} from ${groups} h join jobs j using (job_id)
@@ -45,7 +49,7 @@ const headsIn = (groups: string, name: string): string => `${name} as materializ
 
 export const HEADS = headsIn("groups", "heads");
 
-/** SQL: whether an idle worker of the tenant's own fits one of these `heads`. */
+/** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */
 export const ownFits = (heads: string): string =>
   `exists (select from ${heads} q join workers w using (user_id) where not w.shared and ${MAY_RUN} and ${IDLE})`;
 
@@ -53,20 +57,24 @@ export const ownFits = (heads: string): string =>
 export const sharedFits = (heads: string): string =>
   `exists (select from ${heads} q cross join workers w where w.shared and ${MAY_RUN} and ${IDLE})`;
 
-/** Longest time for which a pass waits for a row, in ms. Then it runs again and leaves out locked rows. */
+/** Longest time for which a pass waits for a locked row, in ms. The pass then runs again and leaves out locked rows. */
 const LOCKED_MS = 300;
 
 /**
- * SQL: takes the lock of passes, unless another process has it, until the transaction ends. The commit does not wait
- * for the disk: if a crash loses an assignment, a later pass assigns the job again. Dispatching the job is a later
- * commit, which does wait.
+ * SQL: if `condition` is true, tries to take the matcher's lock until the transaction ends. `is_held` is false if
+ * another process has the lock, and null if the condition is not true. Also lets the commit return before the
+ * assignments are on the disk: if a crash loses an assignment, a later pass assigns the job again. The dispatch of a
+ * job is a later transaction, whose commit waits for the disk.
  */
 const tryLockIf = (condition: string, from = ""): string => `matcher_lock as materialized (
   select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_held
   from set_config('synchronous_commit', 'off', true) as commits,
        set_config('lock_timeout', '${LOCKED_MS}', true) as waits ${from})`;
 
-/** SQL: tries to take it only if own workers, and no shared ones, fit a job of these groups. Else it is null. */
+/**
+ * SQL: tries to take the matcher's lock only if an idle worker of the tenant fits a job of these groups and no idle
+ * shared worker does. Otherwise `is_held` is null.
+ */
 const tryLockIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
 ${headsIn("queued", "asked")},
 fits as materialized (select ${ownFits("asked")} as own, ${sharedFits("asked")} as shared),
@@ -112,16 +120,17 @@ interface PassSql {
   lock?: string;
   isShared?: string;
   /**
-   * Whether it leaves out locked rows, and so never waits: a frozen process may hold them for half a minute. Otherwise it
-   * waits LOCKED_MS: most rows are locked for a moment only, and the next pass may be a sweep away.
+   * True: the pass leaves out locked rows and never waits for one, because a frozen process may hold a row for half a
+   * minute. False: the pass waits for a locked row for up to LOCKED_MS, because most rows are locked only for a moment,
+   * and a job that is left out may have to wait for the next sweep.
    */
   skips: boolean;
 }
 
 /**
- * SQL: the type of job `p.job_id`, and the seconds from its submission to its assignment by this statement; null if it
- * was assigned before. An assignment that its worker did not fetch leaves no trace in the attempt, but an event. The
- * limit keeps the planner from reading whole tables.
+ * SQL: the type of job `p.job_id`, and the seconds from its submission to its assignment by this statement; null if the
+ * job was assigned before. Reads the job's events, because an earlier assignment that the worker did not fetch leaves
+ * no trace in the attempt. The `limit` keeps the planner from reading whole tables.
  */
 const FIRST_WAIT = `(
   select j.job_type, case when a.attempt = 1 and not exists (
@@ -130,7 +139,7 @@ const FIRST_WAIT = `(
   from jobs j join attempts a using (job_id)
   where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
 
-/** SQL: the order in which workers get jobs. */
+/** SQL: the order in which workers get jobs, the least capable worker first. */
 const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
 
 /**
@@ -138,11 +147,12 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
  *
  * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
  *    shared workers with all groups.
- * 2. `queue` reads at most as many jobs of each group as it has fitting idle workers. So neither the length of the
- *    queue nor jobs that no worker fits cost anything.
- * 3. `greedy` walks over the workers, the least capable first. `given_…` are the shared workers assigned so far.
- * 4. `locked` keeps the pairs that are still queued and idle, and still fit, once their rows are locked: a worker may
- *    have registered for other tenants meanwhile. All updates use this set.
+ * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group. So neither the
+ *    length of the queue nor jobs that no worker fits cost anything.
+ * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. `given_…` are the shared
+ *    workers that this pass has assigned so far, and their tenants.
+ * 4. `locked` locks the rows of the chosen pairs. It keeps a pair if the attempt is still queued, and the worker is
+ *    still idle and still fits: the worker may have registered again, for other tenants. All updates use this set.
  */
 const match = ({
   heads,
@@ -267,12 +277,12 @@ const statementsOf = (skips: boolean) => ({
   }),
 });
 
-/** The statements of a pass, by what it looks at. */
+/** The statements of a pass, by its `Scope` (matching.ts). They wait for locked rows. */
 export const WAITING = statementsOf(false);
-/** The same, without locked rows. */
+/** The same statements, but they leave out locked rows. */
 export const SKIPPING = statementsOf(true);
 
-/** A frozen process loses the lock after this time, in ms. */
+/** If a process freezes during a pass, Postgres ends its transaction after this time, in ms, and so frees the lock. */
 const FROZEN_MS = 2_000;
 
 /** Begins a pass. Waits for the lock, so that one pass runs at a time over all processes. */

@@ -27,15 +27,15 @@ export interface MatchedPair {
 
 export interface Pass {
   pairs: MatchedPair[];
-  /** The jobs among them that were not assigned before. */
+  /** Those of the assigned jobs that were never assigned before. */
   firsts: FirstAssignment[];
-  /** The requirement group after which to continue; undefined if it read all. */
+  /** The requirement group after which the next pass continues; undefined if this pass read all groups. */
   next: string | undefined;
   /** Whether another pass over the same groups right now would assign nothing: see SAW_ALL. */
   sawAll: boolean;
-  /** Whether it chose pairs whose rows another transaction has locked or changed. */
+  /** Whether this pass chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
-  /** A pass over one tenant: it did nothing because a shared worker fits, and a pass over everything is needed. */
+  /** True only for a pass over one tenant that did nothing, because a shared worker fits: a pass over all is needed. */
   isShared: boolean;
 }
 
@@ -51,7 +51,7 @@ type PassRow = { [K in keyof Assigned]: Assigned[K] | null } & {
   next: string | null;
   saw_all: boolean | null;
   was_blocked: boolean | null;
-  /** Null if the pass had nothing to do and didn't try. */
+  /** False if another process had the lock; null if the pass had nothing to do and did not try to take it. */
   had_lock: boolean | null;
   is_shared: boolean | null;
 };
@@ -63,15 +63,15 @@ interface FewWorkers {
 }
 
 /**
- * A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. Does nothing if no worker
- * fits one, or a shared worker fits one.
+ * A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. Does nothing if none of
+ * its own idle workers fits such a job, or if an idle shared worker does.
  */
 interface OneTenant {
   tenant: string;
   groups: string[];
 }
 
-/** What a pass looks at: all requirement groups after this one ("" for all), or part of the fleet. */
+/** What a pass reads. A string: all requirement groups after this one ("" for all). An object: part of the fleet. */
 export type Scope = string | FewWorkers | OneTenant;
 
 function statementOf(
@@ -98,8 +98,9 @@ async function passOf(
 }
 
 /**
- * One pass of the scheduler. Usually one statement, which may have a snapshot from before another process released the
- * lock: rows that changed since are left out when they are locked. Waits for the lock only if another process has it.
+ * One pass of the scheduler, usually a single statement. Its snapshot may be older than the last pass of another
+ * process; rows that have changed since are left out when the statement locks them. If another process has the lock,
+ * waits for the lock and runs the statement again.
  */
 export async function matchOnce(
   pool: pg.Pool,
@@ -162,9 +163,9 @@ select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
 from workers w where w.worker_id = $1`;
 
 /**
- * A worker's offer, and the requirement groups of queued jobs that could run on it: only these need a pass, which
- * costs far more. At most one group more than a pass over few workers takes. Null if the queue has more groups than one
- * statement reads.
+ * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these need
+ * a pass, which costs far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
+ * has more groups than one statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
   const parameters = [workerId, ...requirementGroupRange(ownerId)];

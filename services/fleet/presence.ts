@@ -1,6 +1,6 @@
 /**
- * Measures how long this process has checked without a gap. Deadlines are enforced only after such a period: while no
- * server runs, no worker can deliver a result.
+ * Measures for how long the fleet monitor of this process has checked the workers without a gap. The monitor enforces
+ * deadlines only after such a period: while no server runs, no worker can deliver a result.
  */
 export class Presence {
   private lastMs: number | undefined;
@@ -9,7 +9,7 @@ export class Presence {
   /** @param lateMs a longer time between two checks is a gap. */
   constructor(private readonly lateMs: number) {}
 
-  /** Call after a failed check. The period starts again with the next one. */
+  /** Call after a failed check. The period starts again with the next successful check. */
   interrupt(): void {
     this.sinceMs = Number.POSITIVE_INFINITY;
   }
@@ -27,7 +27,7 @@ export class Presence {
     }
   }
 
-  /** How long there was no gap up to the last check, in ms. */
+  /** The time without a gap, up to the last check, in ms. */
   get forMs(): number {
     return this.lastMs === undefined ? 0 : Math.max(0, this.lastMs - this.sinceMs);
   }

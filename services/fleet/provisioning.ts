@@ -5,13 +5,15 @@ import { needsOf } from "./eligibility-sql";
 import { BEGIN, stepThrough } from "./matching-sql";
 import { fitting, kindsOf } from "./worker-kinds";
 
-/** The most jobs whose status one statement changes. It holds the matcher's lock, so it must be short. */
+/** The most jobs whose status one statement changes. The statement holds the matcher's lock, so it must be short. */
 const MOVED = 500;
 
-/** The most requirement groups that one statement reads, for marked and for unmarked jobs each. */
+/**
+ * The most requirement groups that one statement reads of marked (`provisioning_worker`) and of unmarked jobs, each.
+ */
 const GROUPS = 500;
 
-/** The most statements of one call, so that a sweep of the scheduler stays short. */
+/** The most statements of one call of `markProvisioning`, so that a sweep of the scheduler stays short. */
 const STATEMENTS = 10;
 
 const groupsOf = (name: string, isMarked: boolean): string =>
@@ -22,7 +24,7 @@ const UNMARKED = "not is_provisioning";
 
 /**
  * SQL: jobs of group `g`. The `order by` makes Postgres use the index and never read the table. With `=` instead of the
- * two inequalities, Postgres would ignore it.
+ * two inequalities, Postgres would ignore the `order by`.
  */
 const someOf = (condition: string): string => `
   select job_id from attempts
@@ -70,10 +72,10 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
 
 /**
  * Updates the status of queued jobs when workers are being set up. Each statement holds the matcher's lock for a short
- * time, so that no job is assigned meanwhile. A later call updates rows that are locked.
+ * time, so that no job is assigned meanwhile. It skips locked rows; a later call updates them.
  *
- * @param after the requirement group after which it starts; "" for all.
- * @returns the group after which the next call continues; "" for the first.
+ * @param after the requirement group after which this call starts; "" for the first group.
+ * @returns the group after which the next call continues; "" for the first group.
  */
 export async function markProvisioning(pool: pg.Pool, after = ""): Promise<string> {
   let from = after;

@@ -7,11 +7,11 @@ const LONGEST = 10;
  * a heartbeat recorded by another process. All times are monotonic, in ms.
  */
 export class Reachability {
-  /** The latest request or heartbeat. */
+  /** Time of the latest request or heartbeat. */
   private lastMs: number | undefined;
-  /** The first request after the last gap of `gapMs`. */
+  /** Time of the first request after the last gap of more than `gapMs`. */
   private sinceMs = 0;
-  /** The first request after the last gap of a whole time-out. */
+  /** Time of the first request after the last gap of more than a whole time-out. */
   private reachableSinceMs = 0;
   private readonly gapMs: number;
   private readonly longestMs: number;
@@ -22,7 +22,9 @@ export class Reachability {
     this.longestMs = timeoutMs * LONGEST;
   }
 
-  /** Records a request or a heartbeat. After a gap, workers have the length of a gap to reconnect. */
+  /**
+   * Records a request or a heartbeat. After a gap, workers have `gapMs` to reconnect before silence proves anything.
+   */
   record(atMs: number): void {
     const quietMs = this.lastMs === undefined ? Number.POSITIVE_INFINITY : atMs - this.lastMs;
     if (quietMs > this.gapMs) this.sinceMs = atMs;

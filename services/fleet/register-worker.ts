@@ -7,7 +7,8 @@ import { strikeWorker } from "./strikes";
 import { lockWorker, type Registration, upsertWorker } from "./workers";
 
 /**
- * Registers a worker, or registers it again. An attempt that it held is lost, unless the worker still runs it.
+ * Registers a worker, or registers it again. If the worker held an attempt, marks the attempt lost, unless the request
+ * names it in `running` or the worker has not restarted (same boot id).
  *
  * @param running the attempt that the worker still runs.
  * @returns the worker's status.
@@ -45,7 +46,7 @@ export async function registerWorker(
       boundKeyId: bindingOf(principal),
       offerS: ctx.config.fleet.offerS,
     });
-    // Another tenant registered it concurrently.
+    // Another tenant has registered this id in the meantime.
     if (!registered) throw workerIdTaken(workerId);
     // After the upsert, which would otherwise reset the strike for the attempt just lost.
     const status = lost && (await strikeWorker(db, workerId, lost.job_id));

@@ -16,26 +16,26 @@ import { markProvisioning } from "./provisioning";
 const SWEEP_MS = 2_000;
 /** After submissions of more tenants, one pass over everything costs less than one for each tenant. */
 const FEW_TENANTS = 5;
-/** A row that can never be assigned must not make a pass repeat for ever. */
+/** How often a pass is tried: a row that can never be assigned must not make it repeat for ever. */
 const MAX_TRIES = 3;
 
 /** What changed since the last pass. */
 class Changes {
-  /** Anything else than the following: the next pass reads the whole queue. */
+  /** Something changed that the sets below do not describe: the next pass reads the whole queue. */
   isAny = false;
   /** Requirement groups with new jobs. */
   readonly groups = new Set<string>();
   /** Workers that became available. */
   readonly workers = new Set<string>();
-  /** All requirement groups with jobs that any of these workers fits. */
+  /** All requirement groups with jobs that any of `workers` fits. */
   readonly wanted = new Set<string>();
 }
 
 /**
- * Assigns queued attempts to idle workers. The cost of a pass does not grow with queues that nothing changed in: after
- * a poll it assigns only to that worker. After a submission it does nothing if no idle worker fits the job, and
- * reads only the tenant's own jobs and workers if no shared worker fits. Otherwise, and in every sweep, it reads all
- * requirement groups, so that no tenant is passed over.
+ * Assigns queued attempts to idle workers. A pass reads only what a change affects, so its cost does not grow with the
+ * rest of the queue. After a poll, it assigns only to that worker. After a submission, it does nothing if no idle
+ * worker fits the job, and reads only the tenant's own jobs and workers if no shared worker fits. Otherwise, and in
+ * every sweep, it reads all requirement groups, so that no tenant is passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
@@ -105,7 +105,7 @@ export class Scheduler extends LoopComponent {
     this.changes = new Changes();
     this.running = this.pass(changes)
       .catch((error: unknown) => {
-        // The next pass makes up for this one.
+        // This pass failed, so its changes are still unread: let the next pass read everything.
         this.changes.isAny = true;
         throw error;
       })
@@ -160,9 +160,10 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Passes over all requirement groups. If they are too many for one pass, the round begins where the first pass of the
-   * last round that assigned something ended. Otherwise workers that become available one by one would only get jobs of
-   * the first groups.
+   * Runs a round of passes over all requirement groups. It begins after the group `beginAfter`. If there are too many
+   * groups for one pass, each round that assigns something sets `beginAfter` to the end of its first pass that did. If
+   * every round began at the first group, workers that become available one by one would only get jobs of the first
+   * groups.
    *
    * @returns whether another round may assign more.
    */
@@ -188,7 +189,10 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  /** One pass, and again if other transactions, such as another process's pass, have changed all that it chose. */
+  /**
+   * Runs a pass. If other transactions, such as another process's pass, have locked or changed all pairs that it chose,
+   * runs the pass again, up to MAX_TRIES times in all.
+   */
   private async matchOnce(scope: Scope): Promise<Pass> {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let tried = 1; ; tried++) {

@@ -5,8 +5,8 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 const STRIKES_OUT = 3;
 
 /**
- * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. A worker stays in service
- * while its jobs fail on all other workers too, so both need a limit.
+ * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. They need a limit, because a
+ * worker collects strikes and stays in service as long as jobs fail on all other workers, too.
  */
 const MOST_STRIKES = 20;
 
@@ -14,14 +14,18 @@ const MOST_STRIKES = 20;
 const appended = (column: string, entry: string): string =>
   `array_append(w.${column}[cardinality(w.${column}) - ${MOST_STRIKES - 2}:], ${entry})`;
 
-/** SQL: consecutive failures of a tenant other than the owner count once, because its jobs may be the cause. */
+/**
+ * SQL: whether a failure of job `j` counts as a strike. Consecutive failures of a tenant other than the worker's owner
+ * count once, because that tenant's jobs may be the cause.
+ */
 const COUNTS = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
 
 const STRIKES = `least(w.strikes + 1, ${MOST_STRIKES})`;
 
 /**
- * Records that an attempt failed or was lost on this worker. The third in a row takes the worker out of service. If
- * the job has failed on another worker before, the job is the likely cause: then it counts against neither worker.
+ * Records that an attempt failed or was lost on this worker. The third such attempt in a row takes the worker out of
+ * service, if other workers succeed. If the job has failed on another worker before, the job is the likely cause: its
+ * failures then count against neither worker.
  *
  * @returns the worker's new status; undefined if the failure did not count.
  */

@@ -67,8 +67,8 @@ const SLOTS = 1_440;
 const DAY = "interval '1 day'";
 
 /**
- * Deletes up to `limit` samples of workers that have been silent for more than a day. Reads only their samples, by key:
- * all other workers overwrite their own.
+ * Deletes up to `limit` samples of workers that have been silent for more than a day. Reads only the samples of these
+ * workers, by key: every other worker overwrites its old samples with new ones.
  *
  * @returns the number of deleted samples.
  */

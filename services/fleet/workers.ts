@@ -69,7 +69,7 @@ export interface Registration {
   boundKeyId: string | null;
   /** IP address of the request. */
   address: string;
-  /** For how many seconds jobs may be assigned to it without a poll. */
+  /** For how many seconds jobs may be assigned to the worker without a poll. */
   offerS: number;
 }
 
@@ -78,9 +78,9 @@ const OFFERED_FOR = (seconds: string): string =>
   `case when ${seconds}::float8 > 0 then now() + make_interval(secs => ${seconds}::float8) end`;
 
 /**
- * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a poll. Ends `error`,
- * and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until the last
- * step. Returns undefined if another owner has this worker id.
+ * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a poll. Ends the status
+ * `error`, and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until the
+ * last step. Returns undefined if another owner has this worker id.
  */
 export async function upsertWorker(db: Queryable, given: Registration) {
   return await maybeOne<{ status: WorkerStatus }>(
@@ -133,7 +133,7 @@ export async function upsertWorker(db: Queryable, given: Registration) {
   );
 }
 
-/** For this many seconds after a poll, a job may still be assigned: the worker will poll again soon. */
+/** For this many seconds after a poll has ended, a job may still be assigned: the worker will poll again soon. */
 export const OFFER_S = 30;
 
 /** Whether and until when a worker accepts jobs. */
@@ -144,11 +144,11 @@ export interface Offer {
   poll_seq: number;
   draining: boolean;
   decommissioned: boolean;
-  /** An attempt is assigned to it, or it runs one. */
+  /** An attempt is assigned to the worker, or the worker runs one. */
   holds: boolean;
   /**
-   * The requirement groups of queued jobs that could run on it; null: unknown, because the queue has too many groups.
-   * Only `findOfferAndFit` sets this.
+   * The requirement groups of queued jobs that the worker could run; null: unknown, because the queue has too many
+   * groups. Only `findOfferAndFit` sets this.
    */
   wanted?: string[] | null;
 }
@@ -187,7 +187,10 @@ export async function findOffer(db: Queryable, workerId: string) {
   ]);
 }
 
-/** Assigns the worker no job until its next poll, because the poll's client disconnected. No effect after that poll. */
+/**
+ * Call when the client of a poll has disconnected: the worker is assigned no job until its next poll. No effect if that
+ * next poll has already arrived, because it has changed `available_until`.
+ */
 export async function withdrawOffer(
   db: Queryable,
   workerId: string,
@@ -201,13 +204,13 @@ export async function withdrawOffer(
   );
 }
 
-/** SQL: the status of a worker that is no longer busy: `error` if it reported one while it was busy. */
+/** SQL: the status of a worker that is no longer busy: `error` if it reported an error while it was busy. */
 export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * Frees a worker whose attempt has ended. It gets no job before its next poll. With `offerS`, its result counts as a
- * poll for that many seconds. A success clears its strikes.
+ * Frees a worker whose attempt has ended. The worker gets no job before its next poll; with `offerS`, its result counts
+ * as a poll for that many seconds. A success clears the worker's strikes.
  */
 export async function releaseWorker(
   db: Queryable,
@@ -227,7 +230,7 @@ export async function releaseWorker(
   );
 }
 
-/** Frees a worker whose assignment was withdrawn before it was fetched. Keeps `available_until`. */
+/** Frees a worker whose assignment was withdrawn before the worker fetched it. Keeps `available_until`. */
 export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
@@ -251,7 +254,10 @@ export async function takeOutOfService(
   );
 }
 
-/** Ends `error` and draining at an admin's request. Returns false without any heartbeat, or after a failed bootstrap. */
+/**
+ * Ends the status `error` and draining at an admin's request. Does nothing and returns false if the worker has never
+ * sent a heartbeat, or if its bootstrap failed.
+ */
 export async function resetWorker(db: Queryable, workerId: string): Promise<boolean> {
   const changed = await execute(
     db,

@@ -6,7 +6,7 @@ export interface AttemptFile {
   sha256: string | null;
   /** True while a server moves the upload to its final name. */
   is_moving: boolean;
-  /** False if a move has started and its end was never recorded: the file may be missing. */
+  /** False if a move was started but its end is not recorded: the file may be missing under its final name. */
   is_confirmed: boolean;
 }
 
@@ -15,7 +15,8 @@ const MOVE_TIMEOUT = "15 minutes";
 
 /**
  * Records an uploaded file of a running attempt before the file is moved to its final name. Returns false if the
- * attempt has ended. If two calls record different checksums, it is unknown which of the two files is stored.
+ * attempt has ended. If two calls record different checksums for one path, `sha256` becomes null, because it is unknown
+ * which of the two files is stored.
  */
 export async function recordUpload(
   db: Queryable,
@@ -41,8 +42,8 @@ export async function recordUpload(
 }
 
 /**
- * Records the end of a move. If no file has the final name (`isThere` is false), neither from this upload nor from an
- * earlier one, deletes the record.
+ * Records the end of a move. `isThere` tells whether a file has the final name, from this upload or an earlier one. If
+ * it is false, deletes the record.
  */
 export async function recordMove(
   db: Queryable,

@@ -24,18 +24,18 @@ export interface AttemptRow {
   metrics: Record<string, unknown> | null;
   /** As the worker reported it. */
   usage: ReportedUsage | null;
-  /** Time from dispatch to end, multiplied by the worker's GPUs. Null while live, or if it never started. */
+  /** Time from dispatch to end, times the worker's GPUs. Null while the attempt is live, or if it never started. */
   gpu_hours_measured: number | null;
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
   /** Consecutive heartbeats in which the worker reports that it runs no job. */
   denials: number;
-  /** The secret that the worker must send with each request for this attempt, if it polled with one. */
+  /** The secret that the worker must send with each request for this attempt. Null if the worker's poll sent none. */
   lease_token: string | null;
 }
 
-/** An attempt's end as its workflow gets it. Undefined while the attempt is live. */
+/** An attempt's end, in the form that the job's workflow receives. Undefined while the attempt is live. */
 export function attemptEndOf(
   row: Pick<AttemptRow, "outcome" | "retryable" | "error_code">,
 ): AttemptEnd | undefined {
@@ -119,8 +119,8 @@ export async function lockLatestAttempt(db: Queryable, jobId: string) {
 }
 
 /**
- * Queues the next attempt of an unfinished job after one that may be repeated, as `isRetryable` of core/jobs/retry.ts
- * says. Idempotent.
+ * Queues attempt number `attempt` of an unfinished job, if the attempt before it ended and may be retried. This is the
+ * rule of `isRetryable` in core/jobs/retry.ts. Idempotent.
  */
 export async function queueAttempt(
   db: Queryable,
@@ -165,14 +165,14 @@ export interface AttemptEnding {
 }
 
 /**
- * SQL: the end of an attempt, never before its start. now() can be earlier: the ending transaction may have started
- * before the dispatching one, or the clock was set back.
+ * SQL: the time at which an attempt ends, never before its start. now() can be before the start: the transaction that
+ * ends the attempt may have begun before the one that dispatched it, or the database's clock was set back.
  */
 const END = "greatest(now(), queued_at, assigned_at, started_at)";
 
 /**
- * SQL: GPU hours of an attempt that ends now; null if no worker ran it. An earlier release did not record `gpu_count`:
- * then the worker's GPU count is used.
+ * SQL: GPU hours of an attempt that ends now; null if no worker ran it. Attempts that an earlier release dispatched
+ * have no `gpu_count`. For these, the worker's GPU count is used.
  */
 const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numeric * coalesce(gpu_count,
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;

@@ -12,7 +12,7 @@ import { failJob, lockJob, requestCancel } from "./jobs";
 import { insertOutcomeEntry } from "./outbox-entries";
 
 type Cancelling =
-  /** The job has ended. `entry` is the outbox entry of the attempt that was waiting, if there was one. */
+  /** The job has ended. `entry` is the outbox entry of its queued or assigned attempt, if this call ended one. */
   | { answer: "ended"; entry?: OutcomeKey }
   /** A worker that runs the job is asked to stop. The job ends within the grace period. */
   | { answer: "requested" }

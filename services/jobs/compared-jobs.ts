@@ -7,12 +7,13 @@ import type { StartableJob } from "./outbox-entries";
 interface ComparedJob extends StartableJob {
   status: JobStatus;
   latest_attempt: number;
-  /** The job failed, a worker ran it, and neither a bill nor a line with its hours exists. */
+  /** The job failed, a worker ran it, and the database has neither a billing record nor a billing line for it. */
   is_unbilled: boolean;
 }
 
 /**
- * SQL: see `is_unbilled`. Excludes jobs with a completed attempt: an operator ended them, and that records their hours.
+ * SQL: see `is_unbilled`. Excludes failed jobs with a completed attempt: an operator ended those, and the operator's
+ * command records their hours (`recordUnbilledHours`).
  */
 const IS_UNBILLED = `j.status = 'failed'
   and exists (select from attempts a where a.job_id = j.job_id and a.started_at is not null)
@@ -43,10 +44,11 @@ export const JOBS: ComparedRows = {
   table: "jobs",
   id: "job_id",
   isLive: "status not in ('completed', 'failed')",
-  // After the clock was set back, `moved_at` may be in the future. Such a job also counts: comparing it does no harm.
+  // `moved_at` is in the future if the database's clock was set back. Such a job also counts as unchanged: comparing it
+  // does no harm.
   isUnchanged: `moved_at not between now() - make_interval(secs => $1) and now()
     and not exists (select from outbox o where o.job_id = jobs.job_id)`,
-  // The latest attempt has ended, so the workflow should be about to end the job.
+  // The latest attempt has ended, so the workflow should be about to end the job or to queue another attempt.
   isDue: `(select state = 'ended' from attempts a where a.job_id = jobs.job_id
            order by attempt desc limit 1)`,
 };

@@ -29,7 +29,7 @@ export interface CompletionFacts extends BillableRow {
   output_ids: Record<string, string>;
   /** Files that the worker uploaded through the API. */
   uploaded: AttemptFile[];
-  /** The measurement from which the bill was made; null before the bill, and after completion. */
+  /** The measurement from which the bill was made; null before the bill is written, and after completion. */
   measured: MeasuredOutput | null;
 }
 
@@ -57,7 +57,7 @@ export interface JobOutput extends Won {
 interface Won {
   jobId: string;
   attempt: number;
-  /** Of the billing record that the manifest was made from. */
+  /** Version of the billing record from which the manifest was made. */
   version: string | null;
 }
 
@@ -65,8 +65,8 @@ interface Won {
  * The last write of a job that succeeded, in one statement: sets `completed` with the winning attempt's result,
  * registers the artifact if there is one, and removes the outbox entries. Idempotent.
  *
- * @returns the worker of the winning attempt; undefined if the job had ended before, or if the bill that the manifest was
- *   made from is not in the database, because that was restored.
+ * @returns the worker of the winning attempt. Undefined if the job had ended before, or if the database was restored
+ *   and no longer has the bill from which the manifest was made.
  */
 async function writeCompletion(
   db: Queryable,
@@ -117,7 +117,7 @@ export async function completeDeployJob(db: Queryable, output: JobOutput): Promi
   return true;
 }
 
-/** Completes a job that placed a deployment again, which made no artifact. Call in a transaction. */
+/** Completes a job that placed a deployment again. Such a job makes no artifact. Call in a transaction. */
 export async function completePlacementJob(
   db: Queryable,
   won: Won & { deploymentId: string },

@@ -16,7 +16,7 @@ export interface Dispatch {
   deployment_id: string | null;
   /** For a deploy job: the bearer token that its model server must require. */
   serving_token: string | null;
-  /** Seconds in the queue; null if the attempt was already dispatched. */
+  /** Seconds in the queue; null if an earlier poll already dispatched the attempt. */
   waited_s: number | null;
   /** The job is cancelled: the worker should stop. */
   is_cancelled: boolean;
@@ -32,9 +32,9 @@ export interface PollingWorker {
 }
 
 /**
- * Starts the attempt assigned to this worker, or returns the one that it already runs. Idempotent. Locks the job row
- * first, then the attempt. Undefined if the key was revoked while the poll waited, or if the worker has sent a newer
- * poll: the client may no longer read this answer.
+ * Starts the attempt assigned to this worker, or returns the attempt that the worker already runs. Idempotent. Locks
+ * the job row first, then the attempt. Returns undefined if the worker holds no attempt, if the key was revoked while
+ * the poll waited, or if the worker has sent a newer poll: the client may no longer read the response to this one.
  */
 export async function dispatchJob(
   db: Queryable,
@@ -51,7 +51,7 @@ export async function dispatchJob(
 
 const MAX_TRIES = 5;
 
-/** 244 random bits. */
+/** SQL: a new serving token. Its two random UUIDs have 244 random bits. */
 const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
 async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken }: PollingWorker) {

@@ -7,9 +7,9 @@ import { failJob, type JobRow, returnToPending } from "./jobs";
 export type AttemptEndDetails = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 
 /**
- * Ends a live attempt and updates its job without waiting for Temporal: a timeout or a cancel fails the job, a lost
- * attempt returns it to the queue. An attempt of a job being cancelled always ends `cancelled`. The caller holds the
- * locks of the job and the attempt.
+ * Ends a live attempt and updates its job without waiting for Temporal. A timeout or a cancel fails the job. If the
+ * attempt was lost and the job has another attempt left, the job becomes `pending`. An attempt of a job being cancelled
+ * always ends `cancelled`. The caller holds the locks of the job and the attempt.
  */
 export async function endAttempt(
   db: Queryable,

@@ -21,10 +21,11 @@ const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admi
 
 /**
  * Ends a job whose work is over but whose final writes fail. The job becomes `failed`; its workflow then ends. The job
- * is not billed: an existing bill is deleted, which is possible because it counts in no month before the job completes.
- * The id of its artifact becomes free for another job. The sweeper removes the files.
+ * is not billed. If it has a bill already, the bill is deleted: no month's total includes a bill before the job
+ * completes. The id of the job's artifact becomes free for another job. The sweeper removes the files.
  *
- * A job that has failed already, for example because it was cancelled, keeps its error; only its bill may be missing.
+ * A job that has already failed, for example because it was cancelled, keeps its error. Of its final writes, only the
+ * bill can be missing.
  */
 export async function endJob(ctx: Context, jobId: string, reason: string): Promise<EndJobOutcome> {
   const end = await transaction(ctx.pool, async (db): Promise<EndJobOutcome> => {
@@ -57,13 +58,13 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
 }
 
 /**
- * Records the hours of a job that an operator ended on a billing line without cost, and removes the file of the
- * deleted bill, or writes that of a bill that stays. Runs after `endJob` in a transaction of its own, because these may be the writes that fail.
- * Idempotent.
+ * Records the hours of a job that an operator ended, on a billing line without cost. Also removes the file of the
+ * deleted bill or, if the bill stays, writes its file. Runs after `endJob`, in a transaction of its own: these writes
+ * may be the ones that failed before, and must not roll back the job's end. Idempotent.
  */
 export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<void> {
   const job = await findJob(ctx.pool, jobId, null);
-  // The previous release left a deployment's bill open here.
+  // `endJob` of the previous release left the bill of a deployment open.
   await dropBill(ctx.pool, jobId);
   if (!job) return;
   await syncRecordFile(ctx, job);

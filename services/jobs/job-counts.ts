@@ -33,7 +33,10 @@ export async function countJobs(
   );
 }
 
-/** The first job of a requirement group in the queue, and the group's number of jobs. */
+/**
+ * The first queued job of a requirement group (the jobs of one tenant with equal requirements), and the group's number
+ * of queued jobs.
+ */
 export interface QueueFront extends WaitingJob {
   jobs: number;
 }

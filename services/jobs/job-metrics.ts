@@ -11,7 +11,9 @@ export interface MetricsReport {
   metrics: Record<string, number>;
 }
 
-/** The minimum time between two points of an attempt: the longer of MIN_STEP_S and this share of its run time. */
+/**
+ * The minimum time between two points of an attempt: MIN_STEP_S, or MIN_SHARE of its run time so far if that is longer.
+ */
 const MIN_STEP_S = 10;
 const MIN_SHARE = 1 / 1_000;
 
@@ -40,7 +42,9 @@ export interface MetricsPoint {
   metrics: Record<string, number>;
 }
 
-/** An attempt's points, oldest first. If there are more than `maxPoints`, every n-th and the last. */
+/**
+ * An attempt's points, oldest first. If there are more than `maxPoints`, returns every n-th one, including the last.
+ */
 export async function listMetrics(
   db: Queryable,
   jobId: string,

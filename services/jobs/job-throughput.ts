@@ -9,8 +9,9 @@ export interface ThroughputBucket {
   started: number;
   completed: number;
   failed: number;
-  /** At the bucket's end. */
+  /** Jobs that wait at the bucket's end. */
   waiting: number;
+  /** Jobs that run at the bucket's end. */
   running: number;
 }
 
@@ -20,7 +21,10 @@ export interface TimeSpan {
   bucketS: number;
 }
 
-/** A job counts as running from its first start, even while a later attempt waits. */
+/**
+ * SQL: when a job stops counting as waiting: at its first start, or at its end if it never started. From its first
+ * start a job counts as running, even while a later attempt waits in the queue.
+ */
 const STARTED = "coalesce(started_at, completed_at)";
 
 /** Counts jobs by what happened to them in each bucket of a time span, and how many waited and ran at its end. */

@@ -20,7 +20,7 @@ export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   sweepMs: 500,
   subscribe(onCommit) {
     const onEntry = (key: JobEntryKey): void =>
-      // A start is due later: if an outcome is committed before it is due, one call delivers both.
+      // A start entry is due only after some seconds. If an outcome is committed before then, one call delivers both.
       key.topic === "outcome" ? onCommit(key) : onCommit();
     ctx.signals.on("outbox", onEntry);
     return () => ctx.signals.off("outbox", onEntry);
@@ -46,13 +46,15 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);
   if (!end) return "delivered";
-  // A timed-out or cancelled job is failed at once. Only its workflow bills it, and the reconciler skips ended jobs.
+  // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the reconciler skips ended
+  // jobs. So the entry is kept, and its delivery repeated, until the workflow writes the bill.
   const isKept = state.job_status === "failed";
-  // A workflow reads its job's first attempt before it waits, so it sees all commits before its start.
+  // A workflow that this call started needs no delivery: it reads the first attempt, which has ended, before it waits.
   if (started || (await deliverOutcome(ctx, jobId, attempt, end))) {
     return isKept ? "accepted" : "delivered";
   }
-  // The activity is not scheduled yet, has completed, or the workflow is missing: compare to find out.
+  // The activity is not scheduled yet or has completed, or the workflow is missing. Compare the workflow with Postgres
+  // to find out which, and to repair it.
   if (await reconcileWorkflow(ctx, jobId)) return "delivered";
   return isKept ? "accepted" : "not_awaited";
 }

@@ -32,7 +32,7 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 
-/** Shorter than the deadline of the whole delivery, to leave time for a try on the other connection. */
+/** Shorter than the deadline of the whole delivery, so that `startNow` has time to try its other connection. */
 const EAGER_DEADLINE_MS = 2_000;
 
 /**
@@ -75,7 +75,10 @@ export async function startJobWorkflow(
   }
 }
 
-/** Uses the connection of this process's Temporal worker, if there is one, so that the worker starts at once. */
+/**
+ * Uses the connection of this process's Temporal worker, if there is one: then the response to the start has the first
+ * task for that worker (eager start).
+ */
 async function startNow(
   { temporal, workerTemporal: { client } }: Context,
   options: WorkflowStartOptions,
@@ -97,7 +100,7 @@ async function startNow(
 /**
  * Delivers the end of an attempt to the job's workflow.
  *
- * @returns false if the workflow does not wait for the attempt yet or any more, or does not exist.
+ * @returns false if the workflow does not wait for the attempt yet, no longer waits for it, or does not exist.
  */
 export async function deliverOutcome(
   { temporal }: Context,
@@ -118,8 +121,8 @@ export async function deliverOutcome(
 /**
  * Compares a job's workflow with Postgres and repairs differences:
  * - The workflow is missing or closed, but the job has not ended, or has another status, or is not billed: starts the
- *   workflow again. A job can be unbilled if Postgres lost commits: its workflow failed without a bill, and the job was
- *   then cancelled.
+ *   workflow again. A failed job can be unbilled after Postgres lost commits: the workflow has closed as failed, the
+ *   database has no bill, and a cancel has failed the job a second time.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
  * - After a restore of Postgres, the workflow waits for a job or attempt that is missing there: terminates it, and
  *   starts it again if the job exists.
@@ -133,8 +136,8 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
   const awaited = workflow.activities
     .map(({ id }) => attemptOfActivityId(id))
     .filter((attempt) => attempt !== undefined);
-  // Read Postgres after Temporal: an attempt is written before its workflow waits for it, and a workflow closes after
-  // its job has ended.
+  // Read Postgres after Temporal, so that normal progress in between does not look like a difference: Postgres has an
+  // attempt before the workflow waits for it, and the job's end before the workflow closes.
   const job = await findComparedJob(ctx.pool, jobId);
   if (!job) {
     if (awaited.length > 0) {

@@ -111,7 +111,10 @@ export interface NewJob
   requirementGroup: string;
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
-  /** Seconds until the workflow starts, if the first attempt does not end earlier. Null if the workflow inserts the job. */
+  /**
+   * Seconds until the workflow starts, if the first attempt does not end earlier. Null for a pipeline's job: the
+   * pipeline's workflow inserts the job and starts the job's workflow itself.
+   */
   startAfterS: number | null;
 }
 

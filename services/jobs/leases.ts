@@ -63,8 +63,8 @@ export async function recordLog(
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // Two statements, not one transaction. Update the attempt last: the caller skips both statements once the attempt has
-  // a `logs_uri`.
+  // Two statements without a transaction. Update the attempt last: if the first statement succeeds and the second
+  // fails, the next call repeats both. The caller skips both once the attempt has a `logs_uri`.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a
@@ -83,8 +83,8 @@ export async function recordLog(
  * Records an attempt's newest checkpoint.
  *
  * @param lease as read before the upload.
- * @returns false if the attempt has ended, or if another request has recorded a checkpoint since: that one is newer,
- *   and its file replaced those before it.
+ * @returns false if the attempt has ended, or if another request has recorded a checkpoint since the lease was read:
+ *   that checkpoint is newer, and its file has replaced the earlier ones.
  */
 export async function recordCheckpoint(
   db: Queryable,

@@ -9,7 +9,10 @@ import { lockJob } from "./jobs";
 /** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
-/** Signals the outbox entries of a committed loss: of the attempt, and of the deployments that lost a placement. */
+/**
+ * Announces the outbox entries of a lost worker or attempt, once they are committed, so that this process delivers them
+ * at once: the entry of the lost attempt, and those of the deployments that lost a placement.
+ */
 export function announceLoss(
   { signals }: Context,
   { lost, deployments = [] }: { lost?: LostAttempt | undefined; deployments?: string[] },
@@ -28,11 +31,11 @@ class HoldingChanged extends Error {
 }
 
 /**
- * Locks the worker, last of the three locks, and checks that it still holds the expected job: meanwhile, the scheduler
- * may have assigned another one. Write the worker's status in a later statement, whose snapshot is not older than the
- * lock.
+ * Locks the worker (after the job and the attempt) and checks that it still holds the expected job: before the lock,
+ * the scheduler may have assigned another one. The caller must write the worker's status in a later statement, so that
+ * the statement sees everything that was committed before the lock.
  *
- * @throws HoldingChanged if the worker holds another job.
+ * @throws HoldingChanged if the worker does not hold the expected job.
  */
 export async function lockWorkerHolding(
   db: Queryable,

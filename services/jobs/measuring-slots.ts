@@ -1,7 +1,8 @@
 /**
- * Limits how many jobs' files are measured at once in this process. Each measurement holds an activity slot, possibly
- * for hours, and the activities of other jobs need slots, too. There is a limit per tenant, a limit for all tenants,
- * and a higher limit for all up to which a tenant's first job is still admitted.
+ * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process. Each measurement holds
+ * an activity slot, possibly for hours, and the activities of other jobs need slots, too. There are three limits: one
+ * per tenant, one for all tenants together, and a higher one for all tenants that applies instead if the tenant has no
+ * measurement running.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

@@ -6,16 +6,19 @@ export interface SweepableJob {
   job_id: string;
   user_id: string;
   job_type: JobType;
-  /** The id of its artifact's folder; null if it has no artifact. */
+  /** The id of the job's artifact folder; null if the job has no artifact. */
   storage_id: string | null;
-  /** When it ended. As text, because a Date would drop the microseconds. */
+  /** When the job ended. As text, because a Date would drop the microseconds. */
   ended_at: string;
-  /** Ids without an artifact that were generated for its attempts or chosen by a worker. */
+  /**
+   * Artifact ids that were generated for the job's attempts, or chosen by a worker, and that no registered artifact
+   * has.
+   */
   orphaned_ids: string[];
 }
 
 /**
- * Jobs that ended more than `afterS` seconds ago and were not swept, oldest first.
+ * Jobs that ended more than `afterS` seconds ago and whose orphaned files were not removed (swept) yet, oldest first.
  *
  * @param after only jobs after this one, so that a job that can't be swept does not block the others.
  */
@@ -47,7 +50,10 @@ export async function listJobsToSweep(
 
 type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
 
-/** False if the job runs again, or ended again: this process paused, and the database was restored. */
+/**
+ * False if the job runs again or has ended a second time. Both are possible if the database was restored while this
+ * process was paused.
+ */
 export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
   const row = await maybeOne(db, "select from jobs where job_id = $1 and completed_at = $2", [
     job.job_id,

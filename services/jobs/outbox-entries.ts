@@ -2,8 +2,9 @@ import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Column `attempt` of the entry that starts a job's workflow. Attempts count from 1. Column `topic` is generated from
- * it, so a server of the previous release can write and read the same rows.
+ * Value of column `attempt` in the entry that starts a job's workflow. Real attempts count from 1. The database
+ * generates column `topic` from column `attempt`, because a server of the previous release writes and reads these rows
+ * and does not know `topic`.
  */
 export const START_NUMBER = 0;
 
@@ -60,7 +61,8 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 
 /**
  * Removes delivered entries, unless they were tried or added again since. A delivered outcome proves that the workflow
- * was started, so the start entry goes, too. Locks the entries in key order, as a step of the clock does. Idempotent.
+ * was started, so the start entry is removed, too. To avoid deadlocks, locks the entries in key order, as
+ * services/clock/record-step.ts does. Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
   const rows = entries.flatMap(({ job_id, attempt, tries, unstarted, superseded }) => {
@@ -85,9 +87,9 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
 }
 
 /**
- * Adds the entry of an outcome again, because its job has ended since and its workflow has to bill it. If the entry
- * still exists, increments its tries: `removeJobEntries` then does not remove it after a delivery that is already under
- * way.
+ * Adds the entry of an outcome again: a cancel has ended the job after the outcome, and the job's workflow must learn
+ * about it to bill the job. If the entry still exists, increments its tries, so that `removeJobEntries` does not remove
+ * the entry after a delivery that has already begun.
  */
 export async function insertOutcomeEntry(
   db: Queryable,

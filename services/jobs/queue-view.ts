@@ -20,7 +20,10 @@ export async function readFleet(db: Queryable) {
 const JOBS = 100;
 const GROUPS = 200;
 
-/** The front of the queue, by requirement group. Bounded, so a long queue costs no more. */
+/**
+ * The front of the queue, by requirement group (the jobs of one tenant with equal requirements). The limits keep its
+ * cost bounded however long the queue is.
+ */
 export async function readQueue(db: Queryable) {
   return await all<QueuedGroup>(
     db,
@@ -46,7 +49,7 @@ export async function readQueue(db: Queryable) {
   );
 }
 
-/** Those of these jobs that have a queued attempt. `queued_at` is in seconds since the epoch. */
+/** Of the given jobs, those that have a queued attempt. `queued_at` is in seconds since the epoch. */
 export async function listQueued(db: Queryable, jobIds: string[]) {
   return await all<{ job_id: string; queued_at: number }>(
     db,

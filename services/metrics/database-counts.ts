@@ -19,7 +19,10 @@ export async function countQueued(db: Queryable) {
   );
 }
 
-/** A number of rows. `oldest_s` is the age of the oldest one; null if it has no meaning. */
+/**
+ * A number of rows. `oldest_s` is the age of the oldest row; null for subjects whose age is not
+ * measured.
+ */
 export interface RowCount {
   subject: string;
   label: string;

@@ -8,7 +8,7 @@ import { readFleet, readQueue } from "../jobs/queue-view";
 import { countQueued, countRows } from "./database-counts";
 
 const CACHE_MS = 5_000;
-/** The limit of the count of months behind, for deployments and for storage each. */
+/** `forge_billing_months_behind` counts up to this number, for deployments and for storage each. */
 const MAX_MONTHS = 100;
 
 /** Metrics that come from the database: the same values in every process. */
@@ -77,7 +77,10 @@ export class DatabaseMetrics {
     }
   }
 
-  /** Why each requirement group waits. `readQueue` limits the number of groups. */
+  /**
+   * Why the jobs of each requirement group wait. The imported `readQueue` returns a limited number
+   * of groups; jobs of other groups are reported as `unknown`.
+   */
   private async reasons(): Promise<Map<string, string>> {
     const { pool } = this.ctx;
     const [fleet, queue] = await Promise.all([readFleet(pool), readQueue(pool)]);
@@ -85,7 +88,8 @@ export class DatabaseMetrics {
     for (const group of queue) {
       const { reason } = outlookOf(group, fleet);
       reasons.set(requirementGroupOf(group.userId, group), reason?.code ?? "workers_busy");
-      // In a large fleet a group takes long, so let other work run in between.
+      // In a large fleet, `outlookOf` takes long for each group, so let other work of this process
+      // run in between.
       await afterOthers();
     }
     return reasons;

@@ -9,26 +9,33 @@ import { Removals } from "./removals";
 import type { Delivery, Topic } from "./topic";
 
 /**
- * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. Signals still report this process's
- * commits.
+ * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. Signals report the commits of this
+ * process at once, so its own entries are not delayed.
  */
 const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
-/** Limit of committed entries that wait for a free slot. The sweep finds the rest. */
+/** Limit of entries that this process has committed and that wait for a free slot. The sweep finds the rest. */
 const MAX_WAITING = 10_000;
-/** Longest delay between two deliveries of an entry; the second one is for calls that the receiver refuses. */
+/** Longest delay between two deliveries of an entry. The second limit applies if the receiver refuses the call. */
 const MAX_BACKOFF_S = 10;
 const MAX_REFUSED_BACKOFF_S = 300;
-/** Failures count as errors from this try on. At the first try, the receiver may have just come back. */
+/**
+ * A failed delivery is logged as an error only if the entry was postponed at least this often before. A first delivery
+ * may fail because the receiver has just come back.
+ */
 const SURE_AFTER_TRIES = 1;
 const MAX_REASON_LENGTH = 500;
-/** Longest wait of `stop` for deliveries. Another process delivers a hanging entry after its lease has expired. */
+/**
+ * How long `stop` waits for deliveries in progress. If one hangs, another process delivers its entry after the lease
+ * has expired.
+ */
 const STOP_GRACE_MS = 5_000;
 
 /**
- * Delivers the outbox entries of one topic. Runs in every process. Delivers entries of its own process right after
- * their commit, and all others by a sweep, after their lease has expired. An entry stays until it is delivered, so an
- * outage of the receiver or a crash loses no change.
+ * Delivers the outbox entries of one topic. Runs in every process. If this process commits an entry, the courier
+ * delivers it right after the commit. A sweep finds all other entries that are due, for example because a process that
+ * had leased them crashed. An entry stays in the database until it is delivered, so an outage of the receiver or a
+ * crash loses no change.
  */
 export class Courier<Entry, Key = never> implements Component {
   readonly name: string;
@@ -49,7 +56,7 @@ export class Courier<Entry, Key = never> implements Component {
   ) {
     this.name = topic.name;
     this.loop = new Loop(topic.name, topic.sweepMs, () => this.sweep(), ctx);
-    // The entry is still in the database: a later sweep delivers it.
+    // A failure is only logged: the entry is still in the database, and a later sweep delivers it.
     this.slots = new Slots(topic.concurrency, (error) => this.debug(error, "delivery failed"));
     const remove = topic.remove?.bind(topic);
     this.removals =
@@ -73,7 +80,10 @@ export class Courier<Entry, Key = never> implements Component {
     await this.removals?.untilDone();
   }
 
-  /** Called after a commit of this process. The commit also leased the entry, except for deployments. */
+  /**
+   * Called after this process has committed an entry. The same transaction has leased the entry, except for
+   * deployments.
+   */
   private onCommit(key: Key | undefined): void {
     this.lastEntryMs = this.ctx.clock.nowMs();
     if (key === undefined || this.isPaused() || this.slots.waitingCount >= MAX_WAITING) return;
@@ -134,13 +144,14 @@ export class Courier<Entry, Key = never> implements Component {
   private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
     const { tries = 0 } = this.topic.factsOf(entry);
-    // The delivery of an accepted entry is repeated until its work is done. Count only the first one.
+    // An accepted entry is delivered again until the receiver has done its work. Count only the first delivery.
     if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }
 
   private async onFailure(entry: Entry, error: unknown): Promise<void> {
-    // The lease expires. A sweep delivers the entry when Postgres works again.
+    // Postgres has failed, not the receiver. The entry's lease expires, and a sweep delivers it when Postgres works
+    // again.
     if (isDatabaseError(error)) throw error;
     this.count(entry, "failed", grpcCode(error));
     const reason = reasonOf(error);

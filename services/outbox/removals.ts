@@ -1,8 +1,9 @@
 import { Batcher } from "../../platform/concurrency/batcher";
 
 /**
- * Most short jobs complete within this time, and their completion removes their entries. Much shorter than a lease, so
- * no other process delivers the entries again.
+ * Delivered entries wait this long for their removal. Most short jobs complete within this time, and the completion of
+ * a job removes the job's entries, so that nothing is left to remove. The time is much shorter than a lease, so no
+ * other process delivers the entries again.
  */
 const REMOVE_AFTER_MS = 200;
 const MAX_AT_ONCE = 500;

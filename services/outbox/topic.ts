@@ -1,7 +1,7 @@
 /**
- * `delivered`: the receiver has the entry. `accepted`: it has the entry, and removes it when its work is done; until
- * then the delivery is repeated. `obsolete`: nothing was sent, because the entry is no longer needed. `not_awaited`: the
- * receiver answered, but can't use the entry yet.
+ * `delivered`: the receiver has the entry. `accepted`: the receiver has the entry, and removes it when its work is
+ * done; until then the courier repeats the delivery. `obsolete`: nothing was sent, because the entry is no longer
+ * needed. `not_awaited`: the receiver answered, but can't use the entry yet.
  */
 export type Delivery = "delivered" | "accepted" | "obsolete" | "not_awaited";
 
@@ -21,7 +21,10 @@ export interface Topic<Entry, Key> {
   readonly sweepMs: number;
   /** Maximum number of parallel deliveries. */
   readonly concurrency: number;
-  /** Claims only while no delivery is in progress, for entries that must not overtake earlier ones. */
+  /**
+   * The courier claims entries only while no delivery is in progress, so that later entries can't overtake earlier
+   * ones.
+   */
   readonly claimsWhenIdle?: boolean;
   /** Time between two tries while the receiver is down. */
   readonly pauseMs: number;
@@ -38,19 +41,22 @@ export interface Topic<Entry, Key> {
   /**
    * Leases due entries, so that no other process delivers them at the same time. Holds no row lock afterwards.
    *
-   * @param limit 1 while the receiver is down: a single entry tests whether it is back. A topic may return more. The
-   *   excess waits for a free slot, and must not wait longer than its lease.
+   * @param limit 1 while the receiver is down: a single entry tests whether the receiver is back. A topic may return
+   *   more entries than the limit. Those in excess wait for a free slot, and must not wait longer than their lease.
    */
   claim(limit: number): Promise<Entry[]>;
   /** @throws if the receiver does not accept the entry, or Postgres fails. */
   deliver(entry: Entry, stopping: AbortSignal): Promise<Delivery>;
   /** Removes delivered entries. Omitted if `deliver` records the delivery itself. */
   remove?(entries: Entry[]): Promise<void>;
-  /** Postpones an entry by `forS` seconds. Omitted if the lease is the delay. */
+  /** Postpones an entry by `forS` seconds. Omitted if an undelivered entry just waits until its lease expires. */
   postpone?(entry: Entry, forS: number, why: string): Promise<void>;
   /** Called after a failed delivery. Returns why the receiver is down; undefined if the entry is at fault. */
   outageOf(error: unknown): Promise<string | undefined>;
-  /** Whether a receiver that was down answers again. Called if no entry is due. If omitted, the next entry is the test. */
+  /**
+   * Whether a receiver that was down answers again. Called if no entry is due. If omitted, the delivery of the next
+   * entry is the test.
+   */
   isBack?(): Promise<boolean>;
   factsOf(entry: Entry): EntryFacts;
   /** Label of the call in `forge_temporal_calls_total`. If omitted, calls are not counted. */

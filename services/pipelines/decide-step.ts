@@ -15,7 +15,7 @@ import { requestWorkflowWake } from "./workflow-wakes";
  *
  * @param step optional if exactly one step waits for approval.
  * @param origin.principal undefined if the decision was made in Temporal's UI.
- * @param origin.run the run in which it was made; undefined: the current one.
+ * @param origin.run the pipeline's run in which the decision was made; undefined: the current one.
  * @returns the name of the step.
  */
 export async function decideStep(

@@ -24,7 +24,7 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   error_code: string | null;
   began_at: Date | null;
   ended_at: Date | null;
-  // From here on, columns of its job: null while it has none.
+  // From here on, columns of the step's job: null while the step has none.
   job_status: JobStatus | null;
   job_progress: number | null;
   job_attempts: number | null;
@@ -56,7 +56,7 @@ const JOB_COLUMNS = `j.status as job_status, j.progress as job_progress, j.attem
   from pipeline_steps s left join jobs j using (job_id)
   left join billing_records b on b.job_id = s.job_id`;
 
-/** The steps of these pipelines, each pipeline's in order of position. */
+/** The steps of these pipelines, ordered by pipeline and position. */
 export async function listSteps(db: Queryable, pipelineIds: string[]) {
   return await all<StepView>(
     db,
@@ -133,7 +133,10 @@ export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Prom
   return row?.bytes ?? 0;
 }
 
-/** The direct and transitive dependencies of a step that reused an earlier job's artifact. */
+/**
+ * Of a step's direct and transitive dependencies, returns those that reused the artifact of an
+ * earlier job.
+ */
 export async function listReusedBefore(db: Queryable, pipelineId: string, name: string) {
   return await all<{ step: string; job_id: string; artifact_id: string }>(
     db,

@@ -4,7 +4,10 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { wakePipeline } from "./pipeline-workflows";
 import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 
-/** Short even after a refusal, because nothing else retries the wake once the cause is fixed. */
+/**
+ * Longest delay of a wake. Short even after a refusal, because nothing else wakes the workflow once
+ * the cause is fixed.
+ */
 const MAX_BACKOFF_S = 10;
 
 /** Starts and wakes the workflows of pipelines. The reconciler finds workflows that are missing. */

@@ -29,7 +29,10 @@ export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
   compare: (pipelineId) => comparePipeline(ctx, pipelineId),
 });
 
-/** Wakes a pipeline's workflow, or starts it if it does not run. A new execution continues from the steps' state. */
+/**
+ * Wakes a pipeline's workflow, or starts it if it does not run. A new execution reads the steps' state and continues
+ * from it.
+ */
 export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<void> {
   const { pipeline_id: pipelineId, user_id: userId, request_id: requestId, asked: version } = wake;
   await wakeWorkflow(ctx, {
@@ -44,15 +47,17 @@ export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<vo
 
 /**
  * Compares a pipeline's workflow with its row and repairs differences:
- * - The workflow of an active pipeline is gone.
- * - After the database was restored to an earlier state, the workflow waits for something else than its pipeline, or its
- *   pipeline is over or missing.
+ * - `gone`: the pipeline is active, but its workflow is not open. Starts the workflow again.
+ * - `ahead`: the workflow does not wait for what its pipeline needs, because the database was restored to an earlier
+ *   state. Terminates the workflow and starts it again.
+ * - `orphan`: the workflow is open, but its pipeline is over or missing, for the same reason. Terminates the workflow.
  */
 async function comparePipeline(ctx: Context, pipelineId: string): Promise<void> {
   const before = await findComparedPipeline(ctx.pool, pipelineId);
   const workflow = await readWorkflow(ctx, pipelineWorkflowId(pipelineId));
   const row = await findComparedPipeline(ctx.pool, pipelineId);
-  // The row was in this state when Temporal answered only if both reads of it are equal.
+  // If the two reads of the row differ, the row changed while Temporal was read. If `told` < `asked`, the courier wakes
+  // the workflow. In both cases a later sweep compares again.
   if (!isDeepStrictEqual(before, row) || (row && row.told < row.asked)) return;
   const repair = repairOf(workflow, row);
   if (repair === undefined) return;
@@ -80,9 +85,9 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
 }
 
 /**
- * Whether a workflow does, or waits for, everything that its pipeline needs. A healthy workflow always does: it writes a
- * step as running before it waits for the step's job, and the job's end wakes it. A failing activity counts as work:
- * Temporal retries it, and the stuck-write check reports it.
+ * Whether a workflow does, or waits for, everything that its pipeline needs. A healthy workflow always does: it writes
+ * a step as running before it waits for the step's job, and the job's end wakes it. A failing activity counts as work:
+ * Temporal retries it, and it is recorded as a stuck write.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,

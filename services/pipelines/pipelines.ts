@@ -93,7 +93,10 @@ export async function lockPipeline(db: Queryable, pipelineId: string, tenantScop
   return await maybeOne<PipelineRow>(db, `${FIND} for no key update`, [pipelineId, tenantScope]);
 }
 
-/** True if the pipeline is in a later run. Late retries of an earlier run must not change it. */
+/**
+ * True if `run` is given and is not the pipeline's current run. Late retries of an earlier run must not change the
+ * pipeline.
+ */
 export const isSuperseded = (
   { run }: { run?: number | undefined },
   pipeline: PipelineRow,
@@ -135,7 +138,10 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
   );
 }
 
-/** A cancelled pipeline's unfinished jobs. None if it was resumed since: its jobs are those of another run. */
+/**
+ * The unfinished jobs of a cancelled pipeline. None if the pipeline was resumed since then, because its jobs belong to
+ * the new run.
+ */
 export async function listJobsToCancel(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,

@@ -20,8 +20,9 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. A step that only
- * its gate stopped is not repeated if the gate is replaced: the new gate is evaluated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. If a step failed
+ * only because of its gate, and `gates` replaces that gate, its job is not repeated: only the new
+ * gate is evaluated.
  *
  * @returns the steps that are repeated, or whose gate is evaluated again.
  */
@@ -64,8 +65,8 @@ export async function resumePipeline(
 }
 
 /**
- * In `gates`, this name means all evaluations of a sweep. Its condition replaces that of the step
- * that chooses the best one.
+ * In `gates`, this name stands for all evaluations of a sweep. Its condition replaces the condition
+ * of the step that chooses the best evaluation.
  */
 const SWEEP_EVALUATIONS = SWEEP.judged;
 

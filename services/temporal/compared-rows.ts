@@ -1,6 +1,6 @@
 import { all, type Queryable } from "../../platform/postgres/pool";
 
-/** A table whose rows have workflows. Conditions are SQL; $1 is how many seconds a row must be unchanged. */
+/** A table whose rows each have a Temporal workflow. The conditions are SQL. */
 export interface ComparedRows {
   table: "jobs" | "pipelines" | "deployments";
   id: string;
@@ -8,7 +8,7 @@ export interface ComparedRows {
   isLive: string;
   /** The row has no pending delivery and has not changed for $1 seconds. */
   isUnchanged: string;
-  /** The workflow has work to do, so it is compared even if it is open. */
+  /** The row's workflow has work to do. The reconciler then compares row and workflow even if the workflow is open. */
   isDue: string;
 }
 
@@ -17,7 +17,10 @@ export interface WorkflowKind {
   /** The registered workflow types. */
   types: readonly string[];
   rows: ComparedRows;
-  /** The status of a closed workflow must be that of its row. If omitted, the workflow of a final row is only closed. */
+  /**
+   * A closed workflow must have the same final status as its row. If omitted, the workflow of a final row must only be
+   * closed.
+   */
   endsAsRow?: true;
   /** The id of the workflow's row; undefined for a workflow of another kind. */
   idOf(workflowId: string): string | undefined;
@@ -25,7 +28,7 @@ export interface WorkflowKind {
   compare(id: string): Promise<unknown>;
 }
 
-/** SQL: at least $1 seconds ago, the workflow received the requested version: `told` has reached `asked`. */
+/** SQL: the workflow has received the requested version (`told` has reached `asked`), at least $1 seconds ago. */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";
 
 /** A page of live rows, unchanged for `forS` seconds, ordered by id, after `afterId`. Their workflows should be open. */

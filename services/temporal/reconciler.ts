@@ -19,15 +19,15 @@ import { deleteOldStuckWrites } from "./stuck-writes";
 const PAGE = 1_000;
 const CONCURRENCY = 8;
 /**
- * The largest share of the time that sweeps may take. A rest of MAX_REST_MS is always enough, because repairs must not
- * wait longer.
+ * The largest share of the time that sweeps may take: after a sweep, the reconciler rests in proportion to the sweep's
+ * duration. It never rests longer than MAX_REST_MS, because that would delay repairs.
  */
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
- * Longest time between two sweeps, in addition to the rest. A lost workflow runs again within a minute (I6): 25 s until
- * its row counts as unchanged, 6 s of interval, 10 s of rest, and two sweeps of at most 9 s, the one that missed it and
- * the one that finds it.
+ * Longest interval between two sweeps; the rest is added to it. By default, a lost workflow runs again within a minute
+ * (I6): its row counts as unchanged after 25 s. Then follow at most 6 s of interval, 10 s of rest, and two sweeps of at
+ * most 9 s each: the one that began too early to find the row, and the one that finds it.
  */
 const MAX_INTERVAL_MS = 15_000;
 /**
@@ -36,10 +36,13 @@ const MAX_INTERVAL_MS = 15_000;
  */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
-/** How far back terminated workflows are looked for: an activity may go on after its workflow was terminated. */
+/**
+ * How far back the reconciler looks for terminated workflows. An activity may go on, and end the row, after its
+ * workflow was terminated.
+ */
 const TERMINATED_WITHIN_MS = 3 * 86_400_000;
 
-/** The most terminated runs per kind that one sweep compares, which takes some 3 s. The next one goes on. */
+/** The most terminated runs per kind that one sweep compares, which takes some 3 s. The next sweep compares more. */
 const MAX_RUNS = 4_000;
 
 /** Ids of rows by the run id of a terminated workflow. */
@@ -55,7 +58,7 @@ export class Reconciler extends LoopComponent {
   private readonly kinds: WorkflowKind[];
   /** Ids whose last comparison failed. */
   private readonly failed = new Set<string>();
-  /** Terminated runs that were compared after their row had finished. */
+  /** Run ids of terminated workflows that were compared after their row had finished. Sweeps skip them. */
   private comparedRuns = new Set<string>();
 
   constructor(ctx: Context) {
@@ -91,14 +94,17 @@ export class Reconciler extends LoopComponent {
       async () => [open, terminated].forEach(throwIfFailed),
     ]);
     if (isDown) return;
-    // With many open workflows a sweep takes long, so the next one waits longer.
+    // A sweep over many open workflows takes long, so the next sweep starts later.
     const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
     await sleep(Math.min(restMs, MAX_REST_MS), undefined, { signal: this.stopping.signal }).catch(
       () => undefined,
     );
   }
 
-  /** Ids of rows with an open workflow in Temporal's visibility index. The index lags, so `compare` checks each again. */
+  /**
+   * Ids of rows with an open workflow in Temporal's visibility index. The index lags behind, so `compare` reads the
+   * state of each workflow again.
+   */
   private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
     const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
     for await (const { workflowId } of this.listWorkflows(
@@ -114,8 +120,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows of the kinds that must end like their rows. An activity may have finished the row after
-   * its workflow was terminated.
+   * Lists terminated workflows of the kinds whose workflows must end like their rows (`endsAsRow`). An activity may
+   * have finished the row after its workflow was terminated.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
@@ -141,7 +147,7 @@ export class Reconciler extends LoopComponent {
     kinds: WorkflowKind[],
     which: string,
   ): AsyncIterable<WorkflowExecutionInfo> {
-    // Another Forge in the same namespace has its own database, and another task queue.
+    // Filter by task queue: another Forge in the same namespace has its own database and its own task queue.
     const { taskQueue } = this.ctx.config.temporal;
     const types = kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
     const query = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}' AND ${which}`;
@@ -149,8 +155,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Returns terminated runs whose row has finished, at most MAX_RUNS. If a row has not finished, its workflow is missing
-   * among the open ones and is found there.
+   * Returns terminated runs whose row has finished, at most MAX_RUNS. Runs of unfinished rows are left out: their
+   * workflow is not open, so `listDifferent` finds them.
    */
   private async listRunsOfFinishedRows(
     kind: WorkflowKind,
@@ -195,7 +201,7 @@ export class Reconciler extends LoopComponent {
     ids: string[],
     compared: Set<string>,
   ): Promise<boolean> {
-    // Ids that failed before come last: they may always fail, and must not keep others waiting.
+    // Ids whose last comparison failed come last: they may fail every time, and must not delay the others.
     const hasFailed = (id: string): number => Number(this.failed.has(id));
     const queue = ids.sort((a, b) => hasFailed(a) - hasFailed(b)).values();
     let failedInARow = 0;
@@ -237,7 +243,7 @@ function throwIfFailed(list: PromiseSettledResult<unknown>): void {
   if (list.status === "rejected") throw list.reason;
 }
 
-/** What `find` returns for all ids, which it gets page by page. */
+/** Calls `find` with one page of ids at a time. Returns all that it found. */
 async function inPages(
   given: Set<string>,
   find: (page: string[]) => Promise<string[]>,

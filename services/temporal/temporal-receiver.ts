@@ -2,7 +2,10 @@ import { isTemporalThere, reasonOf } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import type { Topic } from "../outbox/topic";
 
-/** Parallel calls, and leased entries, of one topic. Low enough that no entry waits longer than its lease. */
+/**
+ * The most entries of one topic that are delivered at the same time. Low enough that each entry is delivered before its
+ * lease expires.
+ */
 const CONCURRENCY = 20;
 const PAUSE_MS = 1_000;
 

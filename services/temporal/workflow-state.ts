@@ -31,7 +31,10 @@ const UNKNOWN: WorkflowState = {
 
 export const isOpen = ({ status }: WorkflowState): boolean => status === "RUNNING";
 
-/** Whether the workflow waits only for signals. */
+/**
+ * Whether the workflow only waits for signals or timers: no task, activity or child workflow is
+ * pending.
+ */
 export const isIdle = ({ activities, children, hasTask }: WorkflowState): boolean =>
   !hasTask && activities.length === 0 && children.length === 0;
 

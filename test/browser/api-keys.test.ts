@@ -28,7 +28,7 @@ inBrowser("API keys", () => {
     const key = await create(page, "ci", "user");
     expect(key).toMatch(/^forge_user_/);
     expect(await accessibilityProblems(page)).toEqual([]);
-    // Escape does not close the dialog.
+    // Neither Escape nor a click outside closes the dialog.
     await page.keyboard.press("Escape");
     await page.mouse.click(5, 5);
     await page.getByRole("tab", { name: "forge" }).click();

@@ -109,7 +109,7 @@ inBrowser("billing", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Used up: submissions are refused").waitFor();
     expect((await readSummary(stage.forge.user)).budget).toMatchObject({ cap_usd: 1 });
-    // "Never" is kept when the form is opened again.
+    // The choice "never" is kept when the form is opened again.
     const warns = page.getByLabel("Warn before the cap is reached");
     await page.getByRole("button", { name: "Change" }).click();
     await warns.uncheck();

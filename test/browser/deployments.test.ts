@@ -59,7 +59,8 @@ inBrowser("deployments", () => {
   test("its requests, latency and tokens become curves", async () => {
     const { page } = stage.at;
     await page.getByRole("tab", { name: "Requests" }).click();
-    // The counts already include the prompt above, before the server writes them, every ten seconds.
+    // The counts include the prompt above at once, although the server writes them only every ten
+    // seconds.
     await page.getByText("none failed").waitFor({ timeout: 9_000 });
     const buckets = `
       insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)
@@ -68,7 +69,7 @@ inBrowser("deployments", () => {
       from generate_series(1, 60) n, date_trunc('minute', now() - make_interval(mins => 10 * n)) at`;
     await execute(stage.forge.ctx.pool, buckets, [deployment.deployment_id]);
     await page.reload();
-    // The current ten minutes, with one request so far, are not the end of the curve.
+    // The curve leaves out the current ten minutes, which have only one request so far.
     await page.getByRole("img", { name: /^Requests: from \d\d to \d\d,/ }).waitFor();
     await page.getByRole("img", { name: /^p99 latency: from/ }).waitFor();
     await page.getByRole("img", { name: /^Tokens written: from/ }).waitFor();

@@ -77,7 +77,7 @@ inBrowser("a job", () => {
     await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await stage.forge.user.job(job_id)).error_code).toBe("cancelled");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    // Holding a key retries once.
+    // Holding the key down must retry the job only once.
     for (let times = 0; times < 3; times++) await page.keyboard.down("r");
     await page.keyboard.up("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));

@@ -65,7 +65,7 @@ inBrowser("models", () => {
       });
     await report(0.1, 3.5);
     await page.getByRole("img", { name: /^loss: from 3.5 to 3.5/ }).waitFor();
-    // A point is kept every 10 s.
+    // Forge keeps a point only every 10 s, so backdate the first one.
     await execute(stage.forge.ctx.pool, "update job_metrics set at = at - interval '11 seconds'");
     await report(0.2, 2.25);
     const curve = page.getByRole("img", { name: /^loss: from 3.5 to 2.25/ });

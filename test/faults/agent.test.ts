@@ -9,12 +9,12 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** Much longer than the freeze: the machine may be slow, too. */
+/** Much longer than the freeze, because a slow machine delays heartbeats, too. */
 const TIMEOUT_S = 20;
 const BLIP_S = 4;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));
 
-/** Waits until the test has done its harm. */
+/** A handler that waits until the test has caused its fault. */
 const WAITING_AUDIT = `echo '::forge {"progress": 0.1}'
 while [ ! -e ${gate}/go ]; do sleep 0.05; done
 cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"`;
@@ -46,7 +46,7 @@ afterAll(async () => {
   rmSync(gate, { recursive: true, force: true });
 });
 
-/** Starts a job on the agent, which runs until `go` is called. */
+/** Starts a job on the agent. The job runs until the test calls `go`. */
 async function underWay(): Promise<string> {
   rmSync(join(gate, "go"), { force: true });
   const { job_id } = await forge.user.submit("audit", {

@@ -1,4 +1,4 @@
-/** A bucket that is unavailable when it is needed, and a server that dies between its writes. */
+/** The bucket is unavailable when Forge needs it, or the server dies between two writes to it. */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ const ROWS = '{"a":1}\n{"a":2}\n';
       .map(({ path }) => path)
       .filter((path) => path.endsWith("manifest.json"));
 
-  /** The current activity of the job's workflow. */
+  /** The pending activities of the job's workflow. */
   async function describeJob(
     jobId: string,
   ): Promise<{ pendingActivities: { attempt?: number | null }[] }> {

@@ -1,7 +1,8 @@
 /**
  * The Temporal worker is killed after it took activity `awaitAttempt`, and before it answered that
- * the attempt's outcome completes the activity later. No other process notices: Temporal sees a
- * started activity, whose time-out is an hour. The outcome must end it nevertheless.
+ * the attempt's outcome will complete the activity later. Temporal does not notice the kill: it
+ * sees a started activity whose time-out is an hour. The outcome must complete the activity
+ * nevertheless.
  */
 
 import { waitFor } from "../../dev/stack/wait";
@@ -32,14 +33,18 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The activity's own statement. Until it has an answer, the process can't answer Temporal. */
+/**
+ * The activity's statement that reads the attempt. While it waits for the lock, the process can't
+ * answer Temporal.
+ */
 const ITS_READ = `select from pg_stat_activity where datname = current_database()
   and wait_event_type = 'Lock' and query like '%as attempt_exists%'`;
 
 /** Starts a job, and kills the Temporal workers in the middle of its activity. */
 async function killedInActivity() {
   const temporalWorkers = forge.servers().filter(({ name }) => name.startsWith("temporal-worker"));
-  // The workflow must not read the attempt before the lock is held, and the relay not after.
+  // Freeze the Temporal workers until the test holds the lock: the relay must have delivered the
+  // workflow's start before, and the workflow must read the attempt only afterwards.
   for (const each of temporalWorkers) each.signal("SIGSTOP");
   const { job_id: id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
@@ -66,7 +71,7 @@ test.each(
     const { id, job } = await killedInActivity();
     const restart = () => forge.stack.startTemporalWorker();
     if (isRestartedBefore) await restart();
-    // Nothing has told Temporal of the death.
+    // Temporal does not know yet that the worker was killed.
     expect(await isAwaited(forge, id)).toBe(true);
     expect((await worker.complete(job)).status).toBe(200);
     if (!isRestartedBefore) await restart();

@@ -1,6 +1,6 @@
 /**
- * The database's clock is set forward for a moment and then corrected: no pending bill line may be
- * given up.
+ * The database's clock is set forward for a moment and then corrected. Forge must not give up the
+ * export of any bill line because of that.
  */
 
 import { waitFor } from "../../dev/stack/wait";
@@ -15,7 +15,10 @@ import { createTenant } from "../support/tenants";
 
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
-/** After the end of any month, and after the 35 days for which Stripe accepts usage. */
+/**
+ * With the clock this far ahead, the month has ended, and the 35 days are over in which Stripe
+ * accepts usage.
+ */
 const FAR_S = 40 * DAY_S;
 let forge: Forge;
 let stripe: StripeServer;

@@ -89,7 +89,7 @@ test("a step forward deletes nothing early, and data that is really old is delet
   };
   expect(kept).toEqual({ artifact: true, job: jobId, events: true, upload: true });
 
-  // Created after the step, so the dataset's age counts by the current clock.
+  // This dataset is created after the step, so its age is measured with the new clock only.
   const later = await upload();
   await age(later, KEEP_DAYS + 1);
   await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");

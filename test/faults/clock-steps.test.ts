@@ -16,9 +16,12 @@ import { oneFormOf, slowTest } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const DAY_S = 86_400;
-/** Tolerance for a billed lifetime, in seconds: a step is measured when it is seen. */
+/**
+ * Tolerance for a billed lifetime, in seconds: a process measures a step only when it next checks
+ * the clock.
+ */
 const TOLERANCE_S = 1.5;
-/** Steps that add up to less than this are not recorded yet. */
+/** In seconds. Several small steps are recorded only once they add up to this much. */
 const UNSEEN_S = 5;
 
 /** Tests that apply to both directions run with one step; in the slow suite with both. */
@@ -48,14 +51,17 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Retried if a server that records a step has locked the same workers in another order. */
+/**
+ * The transaction is retried if it meets a deadlock with a server that records a step, which locks
+ * the same workers in another order.
+ */
 const forgetOffers = (): Promise<void> =>
   transaction(forge.ctx.pool, (db) =>
     execute(db, "update workers set available_until = null").then(() => undefined),
   );
 
 async function begin(gpu = { name: "cpu", memory_gb: 0 }) {
-  // The workers of earlier tests no longer poll.
+  // The workers of earlier tests no longer poll, so they must not be assigned this job.
   await forgetOffers();
   const worker = await forge.worker(`w${workers++}`, gpu);
   worker.startHeartbeats();
@@ -90,7 +96,10 @@ interface Lifetime {
   billed: number;
 }
 
-/** The lifetime of a deployment during `meanwhile`, and the billed lifetime. */
+/**
+ * Starts a deployment, runs `meanwhile`, and stops the deployment. @returns its real lifetime and
+ * the billed one.
+ */
 async function lifetime(meanwhile: () => Promise<void>): Promise<Lifetime> {
   const submitted = performance.now();
   const one = await deploy(forge.user);
@@ -174,7 +183,7 @@ const ENDS: Record<string, (worker: TestWorker, job: DispatchedJob) => Promise<u
   restart: (worker) => worker.register(A100, { boot_id: "another" }),
   decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),
 };
-/** The ways in which an attempt ends make no difference for the clock. */
+/** `npm test` tries only one way to end an attempt: the clock affects all of them alike. */
 const ENDS_TRIED = oneFormOf(Object.keys(ENDS));
 const A100 = { name: "A100", memory_gb: 80 };
 
@@ -276,7 +285,7 @@ slowTest(
   120_000,
 );
 
-/** The periods of some months before and after this one. */
+/** The periods (YYYY-MM) from `from` to `to` months after the current month. */
 const periods = (from: number, to: number): string[] => {
   const now = new Date();
   return Array.from({ length: to - from + 1 }, (_, n) =>
@@ -308,7 +317,7 @@ test("months add up to a bill, days to months, and a budget counts all, although
   await setAndWait(0);
   await untilMonitorHasRun();
   await expectDaysToAddUp();
-  // Further costs are in months that have not begun, and count in this month's budget.
+  // Some costs now fall in months that have not begun. They count in this month's budget.
   const later = await Promise.all(periods(1, 4).map((period) => readSummary(forge.user, period)));
   const laterUsd = later.reduce((sum, { accruing_usd: usd }) => sum + usd, 0);
   expect(laterUsd).toBeGreaterThan(0);

@@ -31,7 +31,8 @@ test("a deadline that passes while no request comes in leaves the grace period t
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 2 });
   const dispatched = await holds.take();
   for (const worker of [holds, idle]) worker.stopHeartbeats();
-  // Simulate a cut network: from here on, the test reads only the database.
+  // Simulate a cut network: from here on, no request may come in, so the test reads the database
+  // directly.
   const silent = `select from workers where worker_id = 'holds'
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
   const isSilent = async () => maybeOne(forge.ctx.pool, silent, [CUT_S]);

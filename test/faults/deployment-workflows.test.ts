@@ -1,4 +1,4 @@
-/** Deployments whose workflow and rows differ, because Postgres or Temporal has lost something. */
+/** Deployments whose workflow and rows differ, because Postgres or Temporal has lost writes. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentWorkflowId } from "../../core/workflow-ids";

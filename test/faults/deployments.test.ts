@@ -106,8 +106,9 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // Make the server and our late activity wait right before they write the bill. So both have found
-  // an unfinished job, and our bill is written before the server's last write locks the job.
+  // With this lock, the server and our late activity both wait right before they write the bill. So
+  // both have found an unfinished job, and our bill is written before the server's last write locks
+  // the job.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

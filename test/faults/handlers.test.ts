@@ -14,7 +14,7 @@ import { writeHandlers } from "../support/own-handlers";
 import { slowTest } from "../support/slow";
 
 const TIMEOUT_S = 5;
-/** In the long form, the control plane is down for a minute. */
+/** How long the control plane is down: a minute in `npm run test:slow`. */
 const AWAY_S = process.env.TEST_SLOW ? 60 : 2 * TIMEOUT_S;
 
 let forge: Forge;

@@ -1,6 +1,6 @@
 /**
- * Temporal is down from before a month's end until after the month is closed. What ended meanwhile
- * is billed, or recorded as not billed, in the open month: once, and nowhere else.
+ * Temporal is down from before a month's end until after the month is closed. Jobs that ended
+ * meanwhile are billed, or recorded as not billed, exactly once: in the open month.
  */
 
 import { readdirSync } from "node:fs";
@@ -52,7 +52,10 @@ async function running(workerId: string, hours: number): Promise<Running> {
   return { worker, job };
 }
 
-/** Takes the second attempt of a job whose first one was lost, after `hours`, by a restart. */
+/**
+ * A job whose second attempt has run for `hours`. Its first attempt had run for `lostHours` and was
+ * lost when the worker restarted.
+ */
 async function runningAgain(workerId: string, hours: number, lostHours: number): Promise<Running> {
   const { worker } = await running(workerId, lostHours);
   await worker.register(A100, { boot_id: "restarted" });
@@ -61,7 +64,10 @@ async function runningAgain(workerId: string, hours: number, lostHours: number):
   return { worker, job };
 }
 
-/** The open month and the one before it, which has been over for an hour. */
+/**
+ * The month that is open for billing, and the month before it. A month stays open for an hour after
+ * its end.
+ */
 async function monthsOf(): Promise<[open: string, last: string]> {
   const [row] = await all<{ open: string; last: string }>(
     forge.ctx.pool,
@@ -71,7 +77,10 @@ async function monthsOf(): Promise<[open: string, last: string]> {
   return [row?.open ?? "", row?.last ?? ""];
 }
 
-/** As if these jobs' attempts had ended a day before the open month. */
+/**
+ * Moves all times of these jobs' attempts back, as if the attempts had ended a day before the open
+ * month.
+ */
 async function moveToLastMonth(jobIds: string[]): Promise<void> {
   await transaction(forge.ctx.pool, async (db) => {
     // Disables the trigger that keeps ended attempts from changing.
@@ -141,7 +150,7 @@ test("GPU hours that are billed, or recorded as unbilled, after their month is c
   forge.own("temporal").signal("SIGCONT");
   for (const id of ids) await untilEnded(forge.user, id, 60_000);
   await waitFor("a line for each", async () => (await linesOf(ids)).length >= 3);
-  // 1.25 USD an hour.
+  // An hour of this GPU costs 1.25 USD.
   const line = { month: open, is_billed: true, unbilled_gpu_hours: expect.closeTo(0, 6) };
   expect(await linesOf(ids)).toEqual([
     {

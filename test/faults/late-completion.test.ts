@@ -14,7 +14,7 @@ let forge: Forge;
 
 beforeAll(async () => {
   forge = await startForge(
-    // The reconciler does nothing before Temporal is frozen.
+    // Long enough that the reconciler does nothing before the test freezes Temporal.
     { FORGE_RECONCILE_AFTER_S: "8" },
     { split: true, own: ["server", "temporal"] },
   );
@@ -55,7 +55,8 @@ slowTestAlone(
       await asActivity("finishJob", () => finishJob({ jobId: id, attempt: 1, requestId: "late" }));
       const completed = "select from jobs where job_id = $1 and status = 'completed'";
       expect(await all(ctx.pool, completed, [id])).toHaveLength(1);
-      // No delivery is in flight any more that would notice the workflow.
+      // Wait until every delivery in flight has timed out. Otherwise one of them could still reach
+      // the workflow when Temporal continues.
       await sleep(TEMPORAL_DEADLINE_MS + 1_000);
     } finally {
       temporal.signal("SIGCONT");

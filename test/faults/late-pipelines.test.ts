@@ -1,4 +1,7 @@
-/** Processes that pause while they work for a run of a pipeline, and go on when it was resumed. */
+/**
+ * Processes that pause while they work for a run of a pipeline, and continue after the pipeline was
+ * cancelled and resumed.
+ */
 
 import { createStepActivities } from "../../activities/pipelines/pipeline-steps";
 import { createPipelineActivities } from "../../activities/pipelines/pipelines";
@@ -43,8 +46,9 @@ async function untilCompleted(id: string): Promise<void> {
 }
 
 /**
- * While no Temporal worker runs, a process begins the step and pauses before it inserts the step's job. It goes on when
- * the pipeline was cancelled and resumed, and must not insert it.
+ * While no Temporal worker runs, a process begins the step and pauses before it inserts the step's
+ * job. Then the pipeline is cancelled and resumed, and the process continues: it must not insert
+ * the job.
  */
 async function expectNoLateJob(id: string, step: string): Promise<void> {
   const of = { pipelineId: id, requestId: "late", step, run: 1 };
@@ -95,7 +99,7 @@ test("a cancel does not cancel the jobs of a resumed run", async () => {
   const late = pausingStatement(forge.ctx.pool, "from jobs", "pipeline_id = $1 and status not in");
   const cancelling = cancelPipeline({ ...forge.ctx, pool: late.pool }, id, null, "late");
   await late.untilAsked();
-  // Its workflow cancels the job meanwhile.
+  // Meanwhile the pipeline's workflow cancels the job, and the worker ends it.
   await worker.fail(first);
   await resume(id);
   const second = await worker.take();

@@ -1,5 +1,5 @@
 /**
- * Processes that pause while they write what a deployment's stop leaves, and go on after the
+ * Processes that pause while they write the files of a stopped deployment, and continue after the
  * database lost the stop.
  */
 
@@ -35,7 +35,10 @@ const lookAfter = (store: ObjectStore, deploymentId: string): Promise<unknown> =
   );
 };
 
-/** A deployment whose stop was accepted after a backup, and that no process works for. */
+/**
+ * A deployment whose stop was accepted after a backup. No Temporal worker runs, so no process works
+ * on the stop.
+ */
 async function stopped(workerId: string) {
   await serving.start(forge, workerId);
   const { deployment_id: id, job_id: jobId } = await deploy(forge.user);
@@ -47,7 +50,7 @@ async function stopped(workerId: string) {
   return { id, jobId, loseStop };
 }
 
-/** A process that looks after a deployment and pauses before it writes the first file. */
+/** Starts to look after a deployment like a process that pauses before it writes the first file. */
 async function lateLook(id: string) {
   const late = pausingStore(forge.ctx.store);
   const looking = lookAfter(late.store, id);
@@ -89,7 +92,7 @@ const untilFinal = (id: string): Promise<unknown> =>
     return (await findDeploymentManifest(forge.ctx.pool, id))?.status === "stopped";
   });
 
-/** The registry's manifest and its file are of the bill. */
+/** Expects that the manifest in the registry and its file agree with the bill. */
 async function expectManifestOf(id: string, jobId: string): Promise<void> {
   await untilFinal(id);
   const manifest = await findDeploymentManifest(forge.ctx.pool, id);

@@ -1,4 +1,7 @@
-/** Processes that paused during a job's last writes, and go on after the database lost some of them. */
+/**
+ * Processes that pause during a job's last writes, and continue after the database lost some of
+ * these writes.
+ */
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createAttemptActivities } from "../../activities/jobs/attempts";
@@ -38,7 +41,10 @@ afterAll(async () => {
 
 const TRAIN = { dataset_id: "ds", model: "m", epochs: 1, max_attempts: 2 };
 
-/** A job that a worker runs, whose workflow waits and will find no process that works for it. */
+/**
+ * A running job whose workflow waits for its attempt. The Temporal worker is killed, so no process
+ * works for the job until the test starts it again.
+ */
 async function running(workerId: string) {
   const worker = await forge.worker(workerId, { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
   const { job_id: id } = await forge.user.submit("train", TRAIN);
@@ -72,7 +78,7 @@ testAlone(
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     const late = lateFinish(input);
     await late.untilAsked();
-    // The last commit is lost.
+    // Undo the last commit, as if the database had lost it.
     await execute(forge.ctx.pool, "delete from billing_records where job_id = $1", [id]);
     await execute(forge.ctx.pool, "update artifacts set measured = null where job_id = $1", [id]);
     late.goOn();
@@ -165,7 +171,8 @@ slowTestAlone(
     await restore();
     late.goOn();
     await late.writing;
-    // Its workflow fails, because the end of the attempt is lost. The next one waits for the attempt.
+    // The job's workflow fails, because the database lost the end of the attempt. The next workflow
+    // waits for the attempt.
     await forge.stack.startTemporalWorker();
     await untilAwaited(forge, id);
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
@@ -179,7 +186,7 @@ slowTestAlone(
   120_000,
 );
 
-/** A process may end right after it wrote an old file, so that nobody knows of it. */
+/** A process may write old content to a file and then end, so that no process knows of it. */
 slowTestAlone(
   "old files are written again from their rows",
   async () => {
@@ -206,7 +213,8 @@ slowTestAlone(
   "a workflow that knows an outcome which the database lost does not fail a completed job",
   async () => {
     const { worker, job, id, input, restore } = await running("gpu-7");
-    // For example lost; the worker then comes back with its result.
+    // The end of the attempt that the database loses. It stands for a lost worker that later comes
+    // back with its result.
     await worker.fail(job, { metrics: { gpu_hours: 2 } });
     await restore();
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
@@ -261,7 +269,7 @@ slowTestAlone(
       return ((await handle.describe()).raw.pendingActivities ?? []).length === 0;
     });
     await restore();
-    // Its attempt is lost.
+    // The worker registers again, which ends its attempt as lost.
     await second.register();
     await stack.startTemporalWorker();
     const again = await second.take(40);
@@ -272,7 +280,8 @@ slowTestAlone(
     expect((await user.call("DELETE", "/api/workers/serves-2")).status).toBe(200);
     await until(user, deploymentId, "stopped", ({ status }) => status === "stopped", 60_000);
     await forge.proveInvariants();
-    // The store loses files of the stopped deployment, and its operator has them written again.
+    // The store loses files of the stopped deployment. Like an operator, reset `swept_at` to have
+    // them written again.
     const { pool, store } = forge.ctx;
     const manifest = `${artifactPrefix("deploy", deploymentId)}${MANIFEST_FILE}`;
     const files = [manifest, billingRecordKey("local", deployId)];
@@ -361,7 +370,8 @@ slowTestAlone(
     const { worker, job, id, input } = await running("gpu-10");
     const { pool, store } = forge.ctx;
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
-    // As if it had ended before.
+    // The end of the job as a paused sweeper knows it. The database has lost this end, and the job
+    // has ended again since.
     const old = { job_id: id, ended_at: "2026-01-01 00:00:00+00" };
     expect(await hasSameEnd(pool, old)).toBe(false);
     await markSwept(pool, old);
@@ -401,7 +411,7 @@ async function withoutBill(id: string): Promise<() => Promise<void>> {
   await execute(pool, "create table removed_bill as select * from billing_records");
   const alone = async (statement: string): Promise<void> => {
     await transaction(pool, async (db) => {
-      // Without triggers and foreign keys.
+      // Disables triggers and foreign keys.
       await execute(db, "set local session_replication_role = replica");
       await execute(db, statement, [id]);
     });

@@ -13,7 +13,7 @@ beforeAll(async () => {
   forge = await startForge();
   proxy = await FaultyProxy.start(() => forge.stack.databaseUrl);
   const through = new URL(forge.stack.databaseUrl);
-  // The folder of a socket, which the proxy is not at.
+  // Remove the folder of Postgres's Unix socket: the proxy listens on a TCP port.
   through.searchParams.delete("host");
   through.port = new URL(proxy.url).port;
   url = await forge.stack.startAnotherServer("api", { FORGE_DATABASE_URL: through.href });
@@ -24,7 +24,10 @@ afterAll(async () => {
   await proxy?.stop();
 });
 
-/** From now on, transactions with such a change take long to commit. Returns a function that ends this. */
+/**
+ * From now on, a transaction with such a change takes two seconds longer to commit. @returns a
+ * function that ends this.
+ */
 async function slowCommits(change: string): Promise<() => Promise<void>> {
   const { pool } = forge.ctx;
   await execute(
@@ -68,7 +71,7 @@ test("a dataset keeps its files if the answer of its commit is lost", async () =
   const again = await upload();
   expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
   const { dataset_id: id } = (await again.json()) as { dataset_id: string };
-  // The repetition has removed its own files.
+  // The second upload removes its own row and files.
   const rows = "select from artifacts where registered_at is null";
   await waitFor("its own row to go", async () => (await all(forge.ctx.pool, rows)).length === 0);
   const files = (await forge.ctx.store.list(`${RAW_DATASET.directory}/`)).map(({ path }) => path);

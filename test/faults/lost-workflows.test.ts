@@ -74,7 +74,7 @@ test(`${OF_EACH} pipelines and as many deployments run again within a minute`, a
 
 const BATCHES = 6;
 const OF_EACH_IN_BATCH = 20;
-/** The batches meet different moments between two sweeps. */
+/** With this interval, each batch begins at another moment between two sweeps. */
 const BATCH_EVERY_MS = 3_700;
 
 slowTest(

@@ -1,4 +1,4 @@
-/** Results whose files take long to measure, and servers that freeze meanwhile. */
+/** Files of results that take long to measure, and processes that freeze or die meanwhile. */
 
 import { mkdirSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 
 const ROWS = 4_000_000;
-/** More than a process has activity slots. */
+/** More jobs than a process has slots for activities. */
 const JOBS = 60;
 
 let forge: Forge | undefined;
@@ -35,7 +35,7 @@ afterEach(async () => {
   forge = undefined;
 });
 
-/** The processes of a server that read tables. */
+/** The child processes in which a server reads tables. */
 const readersOf = (server: number | undefined): number[] =>
   childrenRunning(server, "engine-process");
 
@@ -108,7 +108,8 @@ test("the bill and the manifest are made from one measurement", async () => {
   const isBilled = async () =>
     (await all(ctx.pool, "select from billing_records where job_id = $1", [id])).length > 0;
   await waitFor("the bill", isBilled);
-  // Replace the table by one of the same size with one row.
+  // Replace the table by one of the same size with one row: a second measurement would find one
+  // row.
   writeFileSync(join(folder, "scored.csv"), "q\nabc\n");
   rmdirSync(join(folder, MANIFEST_FILE));
   await expectRows(forge, id, 2);

@@ -81,7 +81,8 @@ async function untilMonitorLooks(): Promise<void> {
 }
 
 /**
- * Temporal's own error. Forge's client retries until its deadline and reports only the deadline.
+ * Temporal's own error for a start that is too large. This client doesn't retry. Forge's client
+ * would retry until its deadline, and report only the deadline.
  */
 async function answerToLargeStart(): Promise<string> {
   const { temporalAddress: address } = forge.stack;
@@ -118,7 +119,7 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
     await away();
     const started = performance.now();
     const { job_id } = await forge.user.submit("audit", AUDIT);
-    // A call of Temporal's would end after five seconds.
+    // If the submission waited for Temporal, it would take five seconds, the time-out of a call.
     expect(performance.now() - started).toBeLessThan(4_000);
     const dispatched = await worker.take();
     expect(dispatched).toMatchObject({ job_id, attempt: 1 });
@@ -131,8 +132,8 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
 
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // Keep the shared `worker` from getting the job: it polled recently, and after registering
-    // again it must poll first. It stays alive.
+    // Keep the shared `worker` from getting the job: it polled recently, so it could be assigned a
+    // job. After it registers again, it must poll first. It stays alive.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });
@@ -191,8 +192,8 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
     await waitFor("the server to be ready", async () => {
       return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
     });
-    // No worker may be marked dead because of the database outage. One run of the monitor is enough
-    // to show it; more would take a busy machine longer than the heartbeat time-out.
+    // No worker may be marked dead because of the database outage. Wait for one run of the monitor
+    // only: on a busy machine, several would take longer than the heartbeat time-out.
     await untilMonitorLooks();
     const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
     expect(status).toBe("busy");

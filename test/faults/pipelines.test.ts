@@ -23,7 +23,7 @@ import { slowTest } from "../support/slow";
 
 let forge: Forge;
 
-/** Each round takes as long as Temporal waits for a lost worker. */
+/** Few rounds in `npm test`: each takes as long as Temporal waits for a lost worker. */
 const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
 /** Pipelines whose actions overlap. */
 const AT_ONCE = process.env.TEST_SLOW ? 6 : 2;

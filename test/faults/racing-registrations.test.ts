@@ -1,6 +1,7 @@
 /**
- * Workers that start again while jobs are dispatched to them. A registration may begin before the dispatch and end the
- * attempt after it: by the start of both transactions, the attempt would end before it began.
+ * Workers that register again while jobs are dispatched to them. The transaction of a registration
+ * may begin before the dispatch and end the attempt after it. If each transaction
+ * used its own start as the time, the attempt would end before it began.
  */
 
 import { ApiClient } from "../../dev/api-client";
@@ -13,11 +14,16 @@ import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
-/** More rounds follow while no registration was overtaken: the server may freeze a moment too late. */
+/**
+ * The test runs up to this many rounds until a dispatch has overtaken a registration: in some
+ * rounds, the server is frozen a moment too late for that.
+ */
 const MAX_ROUNDS = 15;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
 
-/** One worker, which registers at a process that is frozen for a moment, and polls at another one. */
+/**
+ * One worker. It registers at a process that is frozen for a moment, and polls at another process.
+ */
 interface Racer {
   registers: TestWorker;
   polls: TestWorker;
@@ -52,11 +58,14 @@ async function submit({ polls: { id } }: Racer): Promise<string> {
   return (await forge.user.submit("audit", body)).job_id;
 }
 
-/** Registrations that have begun and do not wait for Postgres. */
+/** Transactions that are open but not in a statement: here, registrations that have begun. */
 const BEGUN = `select from pg_stat_activity where datname = current_database()
   and application_name = 'forge' and state = 'idle in transaction'`;
 
-/** A job for each worker. The registrations begin first, and then the polls that fetch the jobs. */
+/**
+ * Submits a job for each worker. The registrations begin first, and then the polls that fetch the
+ * jobs. @returns the ids of the jobs.
+ */
 async function race(n: number): Promise<string[]> {
   for (const { polls: worker } of racers) expect(await worker.next()).toBeUndefined();
   const ids = await Promise.all(racers.map(submit));
@@ -68,7 +77,7 @@ async function race(n: number): Promise<string[]> {
   await waitFor(
     "a registration to begin",
     async () => {
-      // All may be over before this process sees one.
+      // All registrations may be over before the test sees one of them. Then start more.
       if (isOver) {
         isOver = false;
         const more = racers.map((racer) => boot(racer, `${n}-${boots.length}`));
@@ -134,13 +143,13 @@ const OVERTAKEN =
 
 test("a worker registers again while its job is dispatched: the job ends, and no hours are negative or lost", async () => {
   const ids: string[] = [];
-  // Registrations that began before the dispatch and ended the attempt after it.
+  // Whether a registration began before a dispatch and ended the attempt after it.
   const isOvertaken = async (): Promise<boolean> =>
     (await all(forge.ctx.pool, OVERTAKEN)).length > 0;
   for (let n = 0; n < ROUNDS || (n < MAX_ROUNDS && !(await isOvertaken())); n++) {
     ids.push(...(await race(n)));
   }
-  // The lines of all ended jobs are written by then.
+  // This also waits until the bill lines of all ended jobs are written.
   await forge.proveInvariants();
   const rows = await all<Hours & Record<string, unknown>>(
     forge.ctx.pool,

@@ -41,7 +41,8 @@ slowTest(
     const started = await Promise.all([start(), start(), start()]);
     expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
     const { runId } = await workflowOf(forge, job_id).describe();
-    // The relay, which runs later, and the outcome's pending start both find this workflow.
+    // The relay delivers the start and the outcome later. Both deliveries must find this workflow,
+    // and start no other.
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
     await untilDelivered(forge, job_id);
@@ -76,10 +77,10 @@ test("a workflow terminated after the result, before Temporal knows of it, is re
 });
 
 /**
- * Terminates the workflow while its activity waits for a lock in the job's last write, which then
- * ends the job.
+ * Terminates the workflow while its activity waits for a lock in the job's last write. The write
+ * then ends the job, although its workflow is gone.
  *
- * @param untilWrites waits for the write.
+ * @param untilWrites waits until the activity does this write.
  */
 async function isTerminatedWhileItEnds(
   report: (dispatched: DispatchedJob) => Promise<unknown>,
@@ -134,7 +135,8 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
   await untilDelivered(forge, job_id);
   await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
     expect((await worker.complete(dispatched)).status).toBe(200);
-    // Cancel now: earlier, it would be a normal cancel; later, the job would have ended.
+    // Cancel after the result and before the final writes. Without a result, it would be a normal
+    // cancel; after the writes, the job would have ended.
     await workflowOf(forge, job_id).cancel();
     const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be logged", () =>
@@ -149,7 +151,8 @@ slowTest("a workflow that is an attempt behind the database catches up", async (
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
   await untilDelivered(forge, job_id);
-  // Move the database one attempt ahead, as after a crash in which Temporal lost its last writes.
+  // Move the database one attempt ahead of Temporal, as if Temporal had lost its last writes in a
+  // crash.
   await execute(
     forge.ctx.pool,
     `update attempts set state = 'ended', outcome = 'worker_lost', ended_at = now()
@@ -175,7 +178,8 @@ test("a job that ends during the comparison keeps its only workflow run", async 
   await untilDelivered(forge, job_id);
   const real = workflowOf(forge, job_id);
   const { runId } = await real.describe();
-  // The job ends and its workflow closes between the two reads.
+  // Between the reconciler's reads of the database and of Temporal, the job ends and its workflow
+  // closes.
   const describe = async () => {
     await worker.complete(dispatched);
     await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
@@ -196,7 +200,8 @@ describe("the database comes back without an attempt's end, while its workflow w
     },
     {
       outcome: "failed",
-      // The process waits before its transaction. In it, it would hold the rows that come back.
+      // At this lock, the process waits before its transaction begins. Later, its transaction would
+      // lock the rows that `restore` changes.
       lock: "lock table billing_lines in access exclusive mode",
       waiting: "is_noted",
       report: (dispatched: DispatchedJob) => worker.fail(dispatched),
@@ -255,7 +260,8 @@ slowTest("an outcome whose outbox entry was lost is still delivered", async () =
 });
 
 /**
- * Temporal's index of workflows is a separate database, so it can be down while workflows still run.
+ * Temporal's index of workflows is a separate database, so it can be down while workflows still
+ * run.
  */
 slowTest(
   "while only Temporal's index of workflows is down, one with work to do runs again",
@@ -300,8 +306,8 @@ test("a workflow that gets no outcome reads that its job has ended, and ends the
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilAwaited(forge, job_id);
   const { runId } = await workflowOf(forge, job_id).describe();
-  // End the job while Temporal and the server are down, and delete its outbox entry: no process
-  // tells the workflow.
+  // End the job while Temporal is down, and delete its outbox entry while the server is down, too:
+  // so no process tells the workflow of the job's end.
   await forge.own("temporal").kill();
   await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
   await forge.stack.server?.kill();
@@ -364,7 +370,10 @@ test("a workflow that starts for a job missing in a restored database ends", asy
 /** A value of Temporal's CommandType. */
 const SCHEDULE_ACTIVITY_TASK = 1;
 
-/** Acts as the worker of another Forge, up to the wait for the attempt. */
+/**
+ * Starts a workflow of another Forge, and acts as its Temporal worker until the workflow waits for
+ * the job's attempt.
+ */
 async function startElsewhere(jobId: string, queue: string): Promise<void> {
   const { workflow, workflowService, options } = forge.ctx.temporal;
   const { namespace } = options;

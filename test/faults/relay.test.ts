@@ -6,7 +6,10 @@ import type { TestWorker } from "../support/test-worker";
 
 /** The process that wrote an outbox entry leases it for longer than any test here takes. */
 const LEASE_S = 60;
-/** More jobs in all than the 20 concurrent calls to Temporal that a process may have. */
+/**
+ * All workers together complete more jobs than the 20 calls to Temporal that a process makes at
+ * once.
+ */
 const WORKERS = 4;
 const JOBS_EACH = 7;
 
@@ -18,7 +21,8 @@ beforeAll(async () => {
     {
       FORGE_OUTBOX_FIRST_LEASE_S: String(LEASE_S),
       FORGE_OUTBOX_LEASE_S: String(LEASE_S),
-      // Otherwise the sweep soon starts the job's workflow, which then reads its attempt by itself.
+      // With a shorter time, the sweep would soon start the job's workflow, which then reads the
+      // attempt's outcome by itself.
       FORGE_WORKFLOW_START_S: String(LEASE_S),
     },
     { own: ["server", "temporal"] },

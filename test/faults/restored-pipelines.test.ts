@@ -62,8 +62,9 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
   });
 
 /**
- * Ends step a, and restores the database to before that: the workflow runs step b, but the database
- * only knows of step a.
+ * Ends step a, and then restores the database to before that. The workflow already runs step b, but
+ * in the database step a has not ended.
+ *
  * @returns a's job, which is dispatched again.
  */
 async function loseTheEndOfA(id: string) {

@@ -8,7 +8,10 @@ import { AUDIT, isOffered, untilEnded } from "../support/jobs";
 import { countWaiting, untilServerWaits, withLock } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
-/** Postgres ends the transaction of a frozen matcher; without that, the pool's 30 s would apply. */
+/**
+ * Postgres ends the transaction of a frozen matcher before this time. Without the matcher's own
+ * time-out, the pool's 30 s would apply.
+ */
 const ASSIGNED_WITHIN_S = 10;
 
 let forge: Forge;
@@ -17,7 +20,7 @@ beforeAll(async () => {
   forge = await startForge({}, { own: ["server"] });
 });
 
-// Also, no worker of the last test is available any more.
+// Also makes the workers of the last test unavailable.
 afterEach(async () => {
   await forge.endTest();
 });
@@ -68,8 +71,8 @@ test("while the matcher's lock is held only matching waits for it, once in each 
 }, 90_000);
 
 /**
- * Far less than two seconds, the interval of the sweep, which would assign the jobs in any case. The median of the
- * rounds counts, because each may meet a pause of the machine.
+ * Far less than two seconds, the interval of the sweep, which would assign the jobs in any case.
+ * The median of the rounds counts, because the machine may pause during any of them.
  */
 const WITHIN_MS = 500;
 const ROUNDS = 6;
@@ -96,7 +99,7 @@ test("a job that is submitted while another process holds the lock is assigned a
   expect(quantile(waitedMs, 0.5)).toBeLessThan(WITHIN_MS);
 }, 60_000);
 
-/** What a pass of another process writes, for its last statement before it commits. */
+/** The writes of another process that assigns a job. Run in a transaction that is still open. */
 const ASSIGN = `with job as (update jobs set status = 'assigned', worker_id = $2 where job_id = $1),
   attempt as (update attempts set state = 'assigned', worker_id = $2, assigned_at = now() where job_id = $1)
   update workers set status = 'busy' where worker_id = $2`;
@@ -146,7 +149,8 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   try {
     const row = "select from jobs where job_id = $1 for no key update";
     await withLock(forge, row, [first.job_id], async () => {
-      // Make the matcher wait for its lock: then it takes the lock in a transaction of its own.
+      // Make the matcher wait for its lock. A matcher that had to wait takes the lock in a
+      // transaction of its own.
       await withLock(forge, HOLD_MATCHER, [], async () => {
         poll = there.next(40).catch(() => undefined);
         await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);
@@ -171,7 +175,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   const here = await forge.worker("here");
   await here.complete(await here.take(ASSIGNED_WITHIN_S));
   frozen.signal("SIGCONT");
-  // By now, the poll's wait for the database has timed out.
+  // The poll ends: by now, its wait for the database has timed out.
   await poll;
   const again = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "there");
   await again.complete(await again.take());
@@ -205,7 +209,7 @@ test("a frozen process that holds a queued job does not keep others from being a
 test("a frozen process that holds an idle worker does not keep a job from another one", async () => {
   const held = await forge.worker("a-held");
   const free = await forge.worker("b-free");
-  // The pass prefers the first one.
+  // The scheduler prefers the first worker.
   const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
   for (const { id } of [held, free]) {
     await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
@@ -221,7 +225,10 @@ test("a frozen process that holds an idle worker does not keep a job from anothe
   await Promise.all(polls);
 }, 60_000);
 
-/** The server passes again with each sweep, and waits LOCKED_MS for a row each time. */
+/**
+ * Long enough for several passes: each sweep of the server starts one, which waits LOCKED_MS for a
+ * locked row.
+ */
 const SEVERAL_SWEEPS_S = 10;
 
 test("a worker that no longer takes a tenant's jobs when a pass has its row gets none", async () => {

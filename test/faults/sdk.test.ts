@@ -1,6 +1,6 @@
 /**
- * Runs every client through a real TCP proxy that cuts, withholds and slows down: each call has the
- * right result, takes effect once, and ends.
+ * Runs every client through a real TCP proxy that cuts connections and withholds or delays
+ * responses. Each call must have the right result, take effect once, and end.
  */
 
 import { createServer } from "node:http";
@@ -27,7 +27,8 @@ const BURST = 60;
 beforeAll(async () => {
   forge = await startForge(
     {
-      // Two requests a second: on the busiest machine, the slowest client still gets a refusal.
+      // Two requests a second: even the slowest client on a busy machine sends more, so it gets a
+      // refusal.
       FORGE_RATE_LIMIT_PER_MINUTE: "120",
       FORGE_RATE_LIMIT_BURST: String(BURST),
     },
@@ -70,7 +71,7 @@ async function eachOnceWith(faultOf: (n: number) => Fault, client: string): Prom
   const tenant = await fleet.newTenant();
   const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) => {
     const fault = faultOf(n);
-    // The response to an upload has a longer time-out than a test.
+    // A client waits for the response to an upload longer than this test may take.
     return fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault;
   });
   let { variables } = tenant;
@@ -119,7 +120,7 @@ test.each(oneFormOf(DIFFERENT_CLIENTS))(
       const { url, stepUrl } = recorder;
       const statusesSeen = () => recorder.steps.flat().map(({ answer }) => answer.status);
       let isOver = false;
-      // Keep the bucket empty until the client has been refused once, however slow the client is.
+      // Use up the tenant's rate limit until the client has been refused once, however slow it is.
       const spending = (async () => {
         while (!isOver && !statusesSeen().includes(429)) {
           await Promise.all(

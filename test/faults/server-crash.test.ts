@@ -28,7 +28,9 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The other processes are frozen until `finishesAfterRestart`. */
+/**
+ * All processes of Forge except the first. `killServer` freezes them until `finishesAfterRestart`.
+ */
 const others = () => forge.servers().slice(1);
 
 async function killServer(): Promise<void> {
@@ -76,7 +78,9 @@ const count = async (table: "billing_records" | "artifacts", jobId: string): Pro
   return (await maybeOne<{ n: number }>(forge.ctx.pool, sql, [jobId]))?.n ?? 0;
 };
 
-/** A job whose result is accepted while Temporal is frozen, so that nothing follows yet. */
+/**
+ * A job whose result is accepted while Temporal is frozen, so that its workflow does not continue.
+ */
 async function acceptedButUndelivered(): Promise<string> {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await worker.take();
@@ -107,7 +111,8 @@ test("after the submission's commit, before the workflow's start", async () => {
 });
 
 slowTest("after the workflow's start, before it is recorded", async () => {
-  // A trigger that waits for our lock: the server can start the workflow, but can't continue.
+  // A trigger on the deletion of outbox entries waits for our lock: the server can start the
+  // workflow, but can't record the delivery.
   await all(forge.ctx.pool, HOLD_DELETES);
   await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
   const job_id = await withLock(forge, "select pg_advisory_xact_lock(42)", [], async () => {
@@ -165,7 +170,7 @@ slowTest("between measuring and billing", async () => {
   await finishesAfterRestart(jobId);
 });
 
-/** Kills the server while a directory blocks the file of this name, so that it can't be written. */
+/** Kills the server while a directory with the file's name keeps it from writing the file. */
 async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   const file = join(forge.stack.storeDir, path);
   mkdirSync(file, { recursive: true });
@@ -232,7 +237,8 @@ slowTest("between manifest and completed", async () => {
   const jobId = await acceptedButUndelivered();
   await withLock(
     forge,
-    // The bill takes the same lock; completing the job needs a stronger one.
+    // Writing the bill takes the same shared lock, so it succeeds. Completing the job needs a
+    // stronger lock, so it waits.
     "select from jobs where job_id = $1 for share",
     [jobId],
     async () => {

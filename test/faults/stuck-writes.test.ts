@@ -1,6 +1,6 @@
 /**
- * Final writes that Postgres refuses permanently: they are reported, block nothing else, and can be
- * ended.
+ * Final writes that Postgres refuses permanently. Forge reports them, they block nothing else, and
+ * the operator can end their jobs.
  */
 
 import type { Context as ActivityContext } from "@temporalio/activity";
@@ -91,7 +91,7 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  // The entry is removed after the write's last try has returned.
+  // The entry of the stuck write is removed only after the write's last try has returned.
   await waitFor("nothing to be stuck", async () => {
     return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
   });
@@ -101,7 +101,7 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 test("a bill written after its month was closed goes into the open month, and is dated by its outcome", async () => {
   const { pool } = forge.ctx;
   const { jobId, allow } = await stuckJob("billing_records");
-  // Backdate the attempt: its bill has been stuck for two months.
+  // Backdate the attempt, as if its bill had been stuck for two months.
   await transaction(pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");
     await execute(
@@ -162,7 +162,7 @@ test("the operator ends a job whose bill can't be written; its hours are recorde
 test("the operator ends a cancelled job whose hours can't be recorded", async () => {
   const { pool } = forge.ctx;
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-  // Only the server's writes are refused.
+  // Refuse only the server's writes, not those of the operator's command.
   const byServer = `new.job_id = '${jobId}' and current_setting('application_name') <> '${OPERATOR}'`;
   const allow = await refuse(forge, "before insert on billing_lines", byServer);
   const dispatched = await worker.take();
@@ -216,7 +216,7 @@ test("a job ended after its bill was computed costs nothing, and may run again u
     "/api/artifacts/team-data-v1",
   );
   expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
-  // The sweeper removes the files of the first run.
+  // Backdate the job's end, so that the sweeper removes the files of the first run.
   await execute(
     pool,
     "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
@@ -289,8 +289,8 @@ test("a job ended while its bill is written leaves no open bill", async () => {
      execute function hold_bills()`,
   );
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
-  // Keeps the server from completing the job after its bill: that could be before the operator's
-  // command gets the lock on the job.
+  // Keep the server from completing the job after its bill. Otherwise it could complete the job
+  // before the operator's command gets the lock on the job.
   const allow = await refuse(
     forge,
     "before update on jobs",

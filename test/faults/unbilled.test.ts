@@ -1,6 +1,7 @@
 /**
- * Failed jobs that their workflow has not billed: the workflow was closed before it billed, or the
- * database lost the job's first end and the workflow then found the job failed.
+ * Failed jobs that their workflow has not billed. Either the workflow was terminated before it
+ * billed, or the database lost the job's first end, and the workflow then found the job already
+ * failed.
  */
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
@@ -21,7 +22,7 @@ let forge: Forge;
 beforeAll(async () => {
   forge = await startForge(
     {
-      // Keep the reconciler out: only the relay repairs.
+      // Long enough that the reconciler does nothing: only the relay repairs.
       FORGE_RECONCILE_AFTER_S: "600",
       FORGE_BILL_OUTCOMES: "cancelled,timeout,failed",
       FORGE_HEARTBEAT_TIMEOUT_S: "600",
@@ -52,7 +53,8 @@ type Running = Awaited<ReturnType<typeof running>>;
 const entriesOf = (id: string) => all(forge.ctx.pool, "select from outbox where job_id = $1", [id]);
 
 /**
- * Terminates a workflow that has not billed because no Temporal worker runs. Waits for the bill.
+ * Terminates a workflow before it has billed its failed job, while no Temporal worker runs. Then
+ * starts a Temporal worker and waits for the bill.
  */
 async function isBilledAfterTermination(id: string): Promise<void> {
   expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
@@ -104,8 +106,8 @@ testAlone(
 );
 
 /**
- * Completes a job while the store is down, and then undoes the result in the database: the final
- * writes are retried, and the attempt runs again.
+ * Completes a job while the store is down, so that the final writes are retried. Then undoes the
+ * result in the database, so that the attempt runs again.
  *
  * @param before called before the result is undone.
  */

@@ -10,7 +10,7 @@ import { rawPoll } from "../support/raw-poll";
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 const GRACE_S = 2;
-/** Forge assumes that a dispatch has arrived after this time. */
+/** After this time, Forge assumes that the worker has received a dispatched job. */
 const ARRIVAL_S = 3;
 
 let forge: Forge;
@@ -222,7 +222,7 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // A heartbeat without `job_id` counts neither way.
+  // A heartbeat without `job_id` neither adds to the count of such reports nor resets it.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

@@ -20,7 +20,10 @@ const LITTLE: Amounts = { jobs: 1, workers: 1, logBytes: 1024, lineage: 1 };
 const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, lineage: 500 };
 const ROUNDS = 9;
 const MAX_RATIO = 2;
-/** Three frames. Times are multiples of a frame, so the ratio of two shorter times means nothing. */
+/**
+ * Three frames. An action that is at least this fast never counts as slower: measured times are
+ * multiples of a frame, so the ratio of two such short times means nothing.
+ */
 const UNNOTICED_MS = 50;
 
 /** No rate limit: a test opens pages faster than a user. */
@@ -54,7 +57,10 @@ const see = async (page: Page, text: string | RegExp): Promise<void> =>
 const firstLink = async (page: Page, table: string): Promise<void> =>
   await page.locator(`table[aria-label="${table}"] a`).first().waitFor();
 
-/** Until the job is in the first row. A filter's answer replaces rows that are already visible. */
+/**
+ * Waits until the job is in the first row. Any row is not enough: rows of the previous filter stay
+ * visible until the response arrives.
+ */
 const firstJob = async (page: Page, jobId: string): Promise<void> =>
   await page.locator(`table[aria-label="Jobs"] [aria-rowindex="2"] a[href$="${jobId}"]`).waitFor();
 
@@ -111,7 +117,7 @@ const ACTIONS: Record<string, Action> = {
   },
 };
 
-/** What an action needs before it is measured. */
+/** Actions that run before the action of the same name, and are not measured. */
 const BEFORE: Record<string, Action> = { "jobs by a text": listJobs };
 
 const LOADED = ["/ui/", "/ui/jobs", "/ui/workers", "/ui/artifacts", "/ui/billing"];
@@ -131,8 +137,8 @@ const median = (values: number[]): number =>
  * Runs all actions in order, for several rounds, alternating between both sides, so that other load
  * on the machine slows both.
  *
- * @returns the actions whose median with much data is noticeable, and over MAX_RATIO times that with
- *   little data.
+ * @returns the actions whose median with much data is noticeable, and over MAX_RATIO times that
+ *   with little data.
  */
 async function slower(
   measures: Record<string, (side: Side) => Promise<number>>,

@@ -7,11 +7,11 @@ export interface LineState {
   export_error: string | null;
   in_doubt: boolean;
   due: string;
-  /** In how many hours the line is due. */
+  /** How many hours from now the line is due for export. */
   due_in_h: number;
 }
 
-/** Inserts a storage line, as the ledger would. */
+/** Inserts a billing line for storage, as Forge does when it closes a month. */
 export async function addLine(
   { ctx }: Forge,
   lineId: string,

@@ -23,19 +23,19 @@ export const HASTY = {
   FORGE_RATE_LIMIT_BURST: "1000000",
 };
 
-/** Concurrent submissions. */
+/** The number of concurrent submissions. */
 const AT_ONCE = 12;
 /**
- * The maximum number of unfinished jobs: with thousands, most of the time goes into deliveries to
- * Temporal.
+ * The maximum number of unfinished jobs at a time. With thousands, the servers would spend most of
+ * their time on deliveries to Temporal.
  */
 const MAX_UNFINISHED = 300;
 
 /**
  * Tenants submit random jobs to a fleet of good and bad workers, which report random usage, while
- * every process of Forge is killed in turn. One tenant is billed by one rate card, one by the
- * other, and one by both in succession. Returns when every job has ended and every deployment has
- * stopped.
+ * every process of Forge is killed in turn. Ann is billed by the default rate card, Bob by the
+ * metered one, and Cy by the default one for the first half of the jobs. Returns when every job has
+ * ended and every deployment has stopped.
  */
 export async function billDuringKills(
   forge: Forge,
@@ -68,7 +68,7 @@ export async function billDuringKills(
   const areOver = async (): Promise<boolean> =>
     submitted === count && (await countJobs(forge)).unfinished === 0;
   let ended = 0;
-  // One kill after each batch of ended jobs.
+  // Waits until the next batch of jobs has ended, so that there is one kill per batch.
   const between = async (): Promise<void> => {
     const next = Math.min(count, ended + Math.floor(count / (kills + 1)));
     const haveEnded = async (): Promise<boolean> => {
@@ -144,7 +144,10 @@ async function submit({ user }: Tenant, n: number): Promise<void> {
   await untilAnswered(`/api/jobs/${id}/cancel`, undefined, [200, 202, 409]);
 }
 
-/** Excludes the jobs that place a deployment again: they come and go while the deployment lives. */
+/**
+ * Leaves out the jobs with which Forge places a deployment again: Forge may add one at any time
+ * while a deployment is active.
+ */
 const COUNT = `select count(*) filter (where status in ('completed', 'failed')) as ended,
                       count(*) filter (where status not in ('completed', 'failed')) as unfinished
                from jobs where deployment_id is null`;

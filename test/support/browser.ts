@@ -125,14 +125,19 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
 export const TWO_FRAMES =
   "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
-/** Navigates to a path below /ui, and waits until its text is shown and its lists are measured. */
+/**
+ * Navigates to a path below /ui. Waits until `text` is in the page, and then for two frames, in
+ * which the dashboard measures its lists.
+ */
 export async function show(page: Page, path: string, text: string | RegExp): Promise<void> {
   await goTo(page, `/ui${path}`);
   await page.locator("#main").getByText(text).first().waitFor({ state: "attached" });
   await page.evaluate(TWO_FRAMES);
 }
 
-/** Takes a screenshot of a page. @returns problems with accessibility or width, one per line. */
+/**
+ * Takes a screenshot of a page, and checks its accessibility and its size. @returns the problems.
+ */
 export async function checkPage(page: Page, picture: string): Promise<string[]> {
   await page.screenshot({ path: join(screenshotFolder(), `${picture}.png`) });
   const problems = await accessibilityProblems(page);
@@ -141,8 +146,10 @@ export async function checkPage(page: Page, picture: string): Promise<string[]> 
 }
 
 /**
- * Checks pages in one of the forms. @param pages by screenshot name: a path below /ui, and a text
- * that appears when it has loaded.
+ * Checks pages in one of the forms.
+ *
+ * @param pages by screenshot name: a path below /ui, and a text that appears when the page has
+ *   loaded.
  */
 export async function checkPages(
   browser: Browser,
@@ -162,8 +169,9 @@ export async function checkPages(
 }
 
 /**
- * Whether the page overflows the window, apart from scrolling regions, or the window scrolls with
- * its menu.
+ * Whether the page is wider or taller than the window, so that the menu would scroll with it, or
+ * the content of its main region is wider than that region. On a page without a main region, only
+ * the width counts.
  */
 const isTooLarge = async (page: Page): Promise<boolean> =>
   await page.evaluate<boolean>(IS_TOO_LARGE);

@@ -38,8 +38,8 @@ export async function uploadRows(user: ApiClient, rows: number): Promise<string>
 }
 
 /**
- * Submits the same body `count` times at once, to each server in turn, optionally each with its own
- * idempotency key.
+ * Submits the same body `count` times at once, to the servers in turn. `keyOf` gives each
+ * submission its idempotency key; without `keyOf` they have none.
  */
 export async function submitAtOnce(
   users: ApiClient[],
@@ -79,7 +79,7 @@ export async function doJobs(
 }
 
 export interface Spender extends Tenant {
-  /** The same user, on each server. */
+  /** A client of the same user for each server. */
   users: ApiClient[];
   hand: TestWorker;
 }

@@ -26,7 +26,7 @@ function folderOfFile(): string | undefined {
   return folder;
 }
 
-/** Keeps the logs of a file's servers after its home is removed. */
+/** Copies the logs of a test file's servers, because the servers' home is removed afterwards. */
 export function keepLogs(home: string): void {
   const folder = folderOfFile();
   const logs = join(home, "logs");
@@ -34,8 +34,8 @@ export function keepLogs(home: string): void {
 }
 
 /**
- * For a failed proof: the last events of the open workflows, one line each. Saves their full
- * histories next to the logs.
+ * Describes the open workflows after a failed proof of the invariants: one line per workflow, with
+ * its last events. Saves their full histories next to the logs.
  */
 export async function openWorkflows({ config, temporal }: Context): Promise<string[]> {
   const query = `TaskQueue = '${config.temporal.taskQueue}' and ExecutionStatus = 'Running'`;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request as send } from "node:http";
 import { close, listen } from "./local-server";
 
-/** A client's request and the response to it. Bodies are JSON if possible; see Bytes. */
+/** A client's request and the response to it. A body that is not JSON is recorded as `Bytes`. */
 export interface Exchange {
   request: {
     method: string;
@@ -17,12 +17,15 @@ export interface Recorder {
   url: string;
   /** The URL to post to before each step. */
   stepUrl: string;
-  /** By step, in request order. */
+  /** The exchanges of each step, in the order of the requests. */
   steps: Exchange[][];
   close(): Promise<void>;
 }
 
-/** The response headers that a client may use. Dates and lengths change with each response. */
+/**
+ * The response headers that are recorded: those that a client may use. Dates and lengths are left
+ * out, because they change with each response.
+ */
 const RESPONSE_HEADERS =
   /^(content-type|x-forge-.*|retry-after|location|content-range|etag|idempotency-replayed)$/;
 const ASKED =
@@ -53,7 +56,8 @@ export async function recordExchanges(target: string): Promise<Recorder> {
       answer.on("close", () => {
         step[place] = exchangeOf(given, sent(), answer, received());
       });
-      // A client may close a stream: this ends the response, so that it is recorded.
+      // A client may close a stream before it ends. Then end the server's response, too, so that
+      // the exchange is recorded.
       reply.on("close", () => forwarded.destroy());
     });
     forwarded.on("error", () => reply.destroy());

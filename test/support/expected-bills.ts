@@ -18,14 +18,14 @@ export interface Facts {
   /** The name of the worker's GPU. */
   gpu: string;
   measuredHours: number;
-  /** How long the worker had the job. */
+  /** How many seconds the worker had the job. */
   seconds: number;
   /** For a generate job, the number of rows to generate. */
   size: number | null;
   metrics: Metrics;
 }
 
-/** The part of the reported metrics that is billed. */
+/** Forge bills reported metrics only up to plausible amounts. @returns the billed metrics. */
 function plausible({ metrics, seconds, size }: Facts): Metrics {
   const bySize = size === null ? Number.POSITIVE_INFINITY : Math.max(1e8, size * 1e6);
   const tokens = Math.min(Math.max(1e9, 1e6 * seconds), bySize);

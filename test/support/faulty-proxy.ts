@@ -29,7 +29,10 @@ export class FaultyProxy {
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer((client) => this.carry(client));
 
-  /** @param target - called for each connection, as a restarted server has another address. */
+  /**
+   * @param target returns the server's URL. Called for each connection, because a restarted server
+   *   has another address.
+   */
   private constructor(private readonly target: () => string) {}
 
   static async start(target: () => string): Promise<FaultyProxy> {

@@ -8,7 +8,10 @@ export interface Ended {
   stderr: string;
 }
 
-/** The `application_name` of connections of `runForgeServer`. The servers' connections have others. */
+/**
+ * The `application_name` of the database connections of `runForgeServer`. The connections of the
+ * servers have other names.
+ */
 export const OPERATOR = "operator";
 
 /** Runs a command of `forge-server` on a test's stack, like its operator. */

@@ -16,8 +16,8 @@ import { TestWorker } from "./test-worker";
 export interface Forge {
   stack: Stack;
   /**
-   * The file's own server, to kill and freeze. @throws if the file shares it: request it with
-   * `own`.
+   * A server that only this test file uses, so that a test may kill or freeze it. @throws if the
+   * file shares the server with others: then add it to the option `own`.
    */
   own(server: Server): ManagedProcess;
   /** The ordinary user of stack.json. */
@@ -37,16 +37,17 @@ export interface Forge {
   /** Throws with every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
-   * Call after a test. Proves the invariants (for workflows: those closed since the last test), and
-   * keeps its workers from getting the next test's jobs.
+   * Call after a test. Proves the invariants; of the workflows, checks only those closed since the
+   * last test. Then makes all workers unavailable, so that none of them gets the next test's jobs.
    */
   endTest(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Outbox entries, and jobs that Temporal has yet to finish. A workflow that was started with the
- * attempt's outcome has no outbox entry, and a slow Temporal may take seconds to run it.
+ * Outbox entries, and unfinished jobs whose last attempt has ended. Such a job may have no outbox
+ * entry: a workflow that starts after the attempt's end receives the outcome with its start. A slow
+ * Temporal may take seconds to run that workflow.
  */
 const UNDER_WAY = `
   select job_id from outbox
@@ -56,12 +57,13 @@ const UNDER_WAY = `
 
 /** Leases are short so that other processes soon take over the work of a killed one. */
 const DEFAULTS = {
-  // A test's worker that sends no heartbeats must not die on a busy machine before its file has
-  // ended.
+  // Many workers of tests send no heartbeats. None of them may be marked dead while its test file
+  // runs, which takes minutes on a busy machine.
   FORGE_HEARTBEAT_TIMEOUT_S: "600",
   // By default no job times out in a server's first minute. Tests need time-outs at once.
   FORGE_DEADLINE_GRACE_S: "1",
-  // In a file with several workers, each job goes to the worker that the test lets poll.
+  // Without this, a worker could be assigned a job for some time after it registered or delivered a
+  // result. In a test with several workers, only a worker that polls may get a job.
   FORGE_OFFER_S: "0",
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
@@ -79,8 +81,8 @@ export interface ForgeOptions {
 }
 
 /**
- * Runs two API processes and two Temporal workers for every file: users call the first API process,
- * workers the second (`npm run test:doubled`).
+ * Whether every file runs with two API processes and two Temporal workers (`npm run test:doubled`).
+ * Users call the first API process, and workers the second one.
  */
 const IS_DOUBLED = process.env.TEST_DOUBLED === "true";
 
@@ -117,7 +119,8 @@ export async function startForge(
   const workerApi = (): ApiClient => new ApiClient(workerUrl ?? stack.apiUrl, stack.keys.workerKey);
   const closed = new Set<string>();
   const prove = async (known?: Set<string>): Promise<void> => {
-    // A cancelled job ends before its workflow knows.
+    // A cancelled job ends in the database before its workflow learns of it, so wait for the
+    // delivery of its outcome.
     await waitFor("the outbox to be empty, and no job to be finalising", async () => {
       return (await all(ctx.pool, UNDER_WAY)).length === 0;
     });

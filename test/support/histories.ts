@@ -46,9 +46,10 @@ export async function replayRecorded(files: string[]): Promise<Map<string, Error
 }
 
 /**
- * Replays a workflow's history: with today's code, and with the code of an earlier release, which
- * knows today's patches and applies none. With RECORD_HISTORIES=1, stores the history under this
- * name for future code, and throws if this release already has one of that name.
+ * Replays a workflow's history twice: with today's code, and with today's code in which all patches
+ * are inactive, like the code of an earlier release. With RECORD_HISTORIES=1, also stores the
+ * history under this name, so that later releases replay it. Throws if this release already has a
+ * history of that name.
  *
  * @returns the history as text with readable payloads.
  */

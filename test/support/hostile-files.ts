@@ -9,7 +9,10 @@ export interface HostileFile {
   bytes(): Buffer;
 }
 
-/** Field 2 of the footer, the schema: `elements` elements called "a" without children. */
+/**
+ * The schema (field 2 of a parquet footer) with this many elements, each called "a" and without
+ * children.
+ */
 function schemaOf(elements: number): Buffer {
   const element = Buffer.from([0x48, 1, 0x61, 0x15, 0, 0]);
   return Buffer.concat([

@@ -54,7 +54,7 @@ async function read(path: string, key: string, init: RequestInit = {}): Promise<
     ...init,
     headers: { "x-service-api-key": key, ...init.headers },
   });
-  // Read to the end: a stream stays open.
+  // Read the body to its end, so that the connection of an event stream stays open.
   for await (const _ of response.body ?? []);
   return response.status;
 }

@@ -24,7 +24,7 @@ export async function isAwaited(forge: Place, jobId: string): Promise<boolean> {
 export const untilAwaited = (forge: Place, jobId: string): Promise<unknown> =>
   waitFor("the workflow to wait for its attempt", () => isAwaited(forge, jobId));
 
-/** Waits until Temporal has all that the job's outbox entries announce. */
+/** Waits until all outbox entries of the job have been delivered to Temporal. */
 export const untilDelivered = ({ ctx }: Place, jobId: string): Promise<unknown> =>
   waitFor("the outbox to be empty", async () => {
     return (await all(ctx.pool, "select from outbox where job_id = $1", [jobId])).length === 0;

@@ -47,7 +47,10 @@ export async function untilRetried({ ctx }: Pick<Forge, "ctx">, jobId: string): 
   });
 }
 
-/** Pretends that the job has run for `hours`: reported GPU time is billed up to that time. */
+/**
+ * Pretends that the job has run for `hours`, because reported GPU time is billed only up to the
+ * time that the job has run.
+ */
 export async function backdateStart(
   { ctx }: Pick<Forge, "ctx">,
   job: { job_id: string },

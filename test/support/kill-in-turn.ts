@@ -57,7 +57,8 @@ export async function killInTurn(
   while (kills.length < atMost && !(await isDone())) {
     await between?.();
     const victim = victims[kills.length % victims.length];
-    // The random moment is the test, so there is nothing to wait for.
+    // Sleep for a random time instead of waiting for a condition: the test is about kills at random
+    // moments.
     await sleep(Math.random() * betweenMs);
     await victim?.kill();
     kills.push(victim?.name ?? "");

@@ -27,7 +27,9 @@ const seededId = (n: number): string => `job_${String(n).padStart(26, "0")}`;
 /** The newest job with the rare tag. */
 export const RARE_JOB = seededId(1);
 
-/** Seeds a tenant. One job and its artifact are really produced. */
+/**
+ * Seeds a tenant. A worker really produces one job and its artifact; all other rows are inserted.
+ */
 export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
   const seeded = await makeOne(forge);
   writeLog(forge, seeded.jobId, amounts.logBytes);
@@ -62,10 +64,10 @@ function writeLog({ stack }: Forge, jobId: string, bytes: number): void {
   writeFileSync(file, `${lines.join("")}${LAST_LINE}\n`);
 }
 
-/** Rows per statement, as a statement may take a few seconds only. */
+/** Rows per statement. With many more, a statement would time out after a few seconds. */
 const AT_ONCE = 5_000;
 
-/** One job per minute, back in time. */
+/** Inserts jobs, each one minute older than the one before. */
 async function seedManyJobs({ ctx, user }: Forge, count: number): Promise<void> {
   const { user_id } = await user.get<{ user_id: string }>("/api/auth/ping");
   const types = ["generate", "audit", "distill", "train", "evaluate"];

@@ -9,8 +9,8 @@ import type { Forge } from "./forge";
 export type Times<Name extends string> = Record<Name, number>;
 
 /**
- * The medians of `rounds` calls of each, alternating, so that other load on the machine slows all
- * of them.
+ * The median time of `rounds` runs of each call. The calls alternate, so that other load on the
+ * machine slows all of them.
  */
 export async function mediansOf<Name extends string>(
   rounds: number,
@@ -42,8 +42,8 @@ export function residentMb(pid: number): number {
 }
 
 /**
- * Reads a download to its end without keeping it. @returns the sum of its cost column, the fourth
- * from the end.
+ * Reads a CSV download to its end without keeping it in memory. @returns the number of lines, and
+ * the sum of the cost column, which is the fourth from the end.
  */
 export async function sumCsv(
   api: ApiClient,

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
 
 /**
- * The first migration that the last release does not have. Change it with each release. The last release is the commit
- * before the one that added this file.
+ * The first migration that the last release does not have. Change it with each release. The last
+ * release is the commit before the one that added this migration.
  */
 export const FIRST_NEW_MIGRATION = "0050_job_types.sql";
 
@@ -20,8 +20,8 @@ interface Release {
 }
 
 /**
- * Builds the server of the last release from the repository's history, with today's packages. Types are not checked,
- * because packages may have changed.
+ * Builds the server of the last release from the repository's history, with today's packages. Types
+ * are not checked, because packages may have changed.
  */
 export function lastRelease(): Release {
   const root = checkoutRoot();

@@ -38,7 +38,10 @@ export function pausingStore(store: ObjectStore, kind: "put" | "remove" = "put")
   return { store: paused, ...control };
 }
 
-/** A pool whose statements with these texts wait until they are released, in transactions as well. */
+/**
+ * A pool in which each statement that contains all of these texts waits until it is released, also
+ * within a transaction.
+ */
 export function pausingStatement(pool: pg.Pool, ...texts: string[]) {
   const { pause, ...control } = pausing();
   const through = <T extends pg.Pool | pg.PoolClient>(db: T): T["query"] => {
@@ -62,5 +65,8 @@ export function pausingStatement(pool: pg.Pool, ...texts: string[]) {
   return { pool: paused as pg.Pool, ...control };
 }
 
-/** A pool whose transactions wait until they are released. Single statements do not. */
+/**
+ * A pool whose transactions wait at their `begin` until they are released. Single statements do not
+ * wait.
+ */
 export const pausingPool = (pool: pg.Pool) => pausingStatement(pool, "begin");

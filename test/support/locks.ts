@@ -7,7 +7,10 @@ const waitsAs = (applicationName: string): string =>
   `datname = current_database() and application_name = '${applicationName}'
    and wait_event_type = 'Lock'`;
 
-/** Matches a server's statement that waits for a lock. Other test files use this Postgres, too. */
+/**
+ * A condition on pg_stat_activity: a statement of a forge-server waits for a lock. It includes the
+ * database, because other test files use the same Postgres.
+ */
 export const WAITS = waitsAs("forge");
 
 /**

@@ -35,13 +35,13 @@ export function variablesOfPip(): Record<string, string> {
   const given = Object.entries(process.env).flatMap(([name, value = ""]) =>
     /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name) ? [[name, value] as const] : [],
   );
-  // Compiling the installed packages takes longer than everything else.
+  // Don't compile the installed packages: that takes longer than everything else.
   return { ...Object.fromEntries(given), PIP_NO_COMPILE: "1" };
 }
 
 /**
- * A machine that becomes a worker over real SSH. Script, git, venv, pip and agent are real; the
- * package manager is a stand-in. Includes the Forge that sets it up.
+ * A machine that becomes a worker over real SSH. Its setup script, git, venv, pip and agent are
+ * real; the package manager is a stand-in. Also has the Forge that sets the machine up.
  */
 export class Machine {
   readonly id = "over-ssh";
@@ -49,7 +49,7 @@ export class Machine {
   readonly keyFile = join(this.directory, "keys", "local", "id_ed25519");
   readonly repository = join(this.directory, "repository");
   readonly remoteDir = join(this.directory, "workers", this.id);
-  /** Its sessions find no container runtime. */
+  /** Sessions of this SSH server find no container runtime. */
   readonly sshd = new Sshd(join(this.directory, "sshd"), { without: ["docker", "podman"] });
   forge!: Forge;
 
@@ -75,7 +75,8 @@ export class Machine {
         HEARTBEAT_INTERVAL: "0.5",
         FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
       },
-      // Bootstrap workflow ids contain worker names, which other files use as well.
+      // Temporal is not shared: bootstrap workflow ids contain worker names, and other test files
+      // use the same names.
       { own: ["temporal"] },
     );
   }
@@ -135,7 +136,7 @@ export class Machine {
     this.sshd.authorize(readFileSync(`${this.keyFile}.pub`, "utf8"));
   }
 
-  /** The SSH form of spec.md 2.4. */
+  /** A registration of this machine over SSH (spec.md 2.4). */
   registration(more: object = {}): object {
     return {
       ssh_host: "127.0.0.1",

@@ -12,7 +12,8 @@ import {
 } from "../../core/fleet/matching";
 
 /**
- * The requirements of a job that every worker fits, and the capabilities of the smallest worker.
+ * The requirements of a job that fits every worker. They are also the capabilities of the smallest
+ * worker.
  */
 export const NO_NEEDS = {
   jobType: "audit" as const,
@@ -29,14 +30,16 @@ interface Assignment {
 }
 
 /**
- * The scheduling rules as a pure function. services/fleet/matching-sql.ts has the same rules in SQL.
+ * The scheduling rules as a pure function. services/fleet/matching-sql.ts has the same rules in
+ * SQL.
  *
  * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
- * only GPU while a CPU worker is idle. Each tenant's candidate is its fitting job with the highest
- * priority, then the oldest. The worker takes the candidate with:
+ * only GPU while a CPU worker is idle. Each tenant has one candidate: of its jobs that fit the
+ * worker, the oldest one with the highest priority. The worker takes the candidate with:
  *
  * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
- * 2. on a shared worker, the tenant with the fewest shared workers that are at least as capable;
+ * 2. on a shared worker, the tenant that holds the fewest shared workers that are at least as
+ *    capable as this one;
  * 3. the greatest age.
  *
  * So small jobs of the same priority never starve a large job: of its tenant's jobs only older ones

@@ -19,7 +19,8 @@ export class ModelServer {
       this.requests.push(request);
       this.answering(request, response);
     });
-    // Without this, an early response could be lost.
+    // If the server answers before it has read the whole request and then closes the connection at
+    // once, the response could be lost.
     lingerOnClose(this.server);
   }
 

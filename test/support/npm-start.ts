@@ -45,7 +45,7 @@ export class NpmStart {
     return join(this.home, "stack.json");
   }
 
-  /** Waits until it is ready. @returns the content of stack.json. */
+  /** Waits until the stack is ready. @returns the content of stack.json. */
   async ready(): Promise<StackFile> {
     const own = (): StackFile | undefined => {
       if (!existsSync(this.stackFile)) return undefined;

@@ -19,8 +19,8 @@ echo '{"result": {"scores": {"overall": 0.9}}, "metrics": {"samples_evaluated": 
 };
 
 /**
- * 0.20 for the rows, 0.30 for the tokens, 0.10 for the samples, nothing for GPU hours on a machine
- * without a GPU.
+ * The cost of a pipeline: 0.20 for the rows, 0.30 for the tokens, 0.10 for the samples, nothing for
+ * GPU hours on a machine without a GPU.
  */
 const COST_USD = 0.2 + 0.3 + 0.1;
 
@@ -70,7 +70,8 @@ async function uploadRow(forge: Forge): Promise<string> {
 }
 
 /**
- * Submits a few at a time. A submission without a response is repeated under its idempotency key.
+ * Submits the pipelines, a few at a time. A submission without a response is repeated under its
+ * idempotency key.
  */
 async function submitAll(
   forge: Forge,

@@ -42,7 +42,7 @@ export interface Pipeline {
 /** A dataset that is never read. */
 export const URI = "s3://team-data/secret-place.parquet";
 
-/** The whole chain with minimal parameters. */
+/** A pipeline with all steps of the template `byo-data`, with minimal parameters. */
 export const BYO_DATA = {
   template: "byo-data",
   params: {
@@ -130,7 +130,7 @@ export class Crew {
   constructor(
     private readonly forge: Forge,
     public work: Work = usualWork,
-    /** Whether the workers' artifacts contain a file, each with different content. */
+    /** Whether the workers upload a file for each job. Each file has different content. */
     private readonly leavesFiles = false,
   ) {}
 

@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * Deploy only on reliable workers: when a worker ends, Forge places its deployment again with a job
- * that the test did not submit.
+ * The tag lets only reliable workers deploy: when a worker ends, Forge places its deployment again
+ * with a job that the test did not submit.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",
@@ -43,8 +43,8 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * Only the first submissions deploy: whenever the server is away for long, Forge places each live
- * deployment again.
+ * Only the first submissions deploy, so that few deployments are active: Forge places every active
+ * deployment again whenever the server is away for long.
  */
 const LAST_DEPLOYMENT = 300;
 
@@ -81,7 +81,7 @@ export function reportedBy({
   for (const field of FIELDS) if (random() < 0.7) metrics[field] = pick(random, COUNTS) * random();
   if (random() < 0.3) metrics.input_tokens = Math.round(random() * 1e6);
   if (random() < 0.3) metrics.output_tokens = Math.round(random() * 1e6);
-  // A worker must not report this.
+  // Forge computes this field itself: a bill must ignore a worker's value.
   if (random() < 0.1) metrics.deployment_lifetime_days = 1_000;
   return metrics;
 }

@@ -39,8 +39,8 @@ export function writeRecordings(release: string, recordings: Recording[]): void 
 }
 
 /**
- * Drops the OpenAPI document: it is stored with its release's docs, and is larger than everything
- * else.
+ * Drops the OpenAPI document from a recorded response. It is larger than everything else, and is
+ * already stored in the docs of its release.
  */
 function withoutApi(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("openapi" in value)) return value;
@@ -103,7 +103,7 @@ export function lacking(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now)) return [`${at} is no list any more`];
-    // Compare only the first entry: the rest of a list depends on the day.
+    // Compare only the first entries: the other entries of a list depend on the day.
     return old.length > 0 && now.length > 0 ? lacking(old[0], now[0], `${at}[0]`) : [];
   }
   if (typeof old !== typeof now) return [`${at} was ${typeof old} and is ${typeof now}`];

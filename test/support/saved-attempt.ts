@@ -7,8 +7,8 @@ const COLUMNS = "state, outcome, ended_at, result, metrics, usage, gpu_hours_mea
 /**
  * Saves a job's running attempt and its worker.
  *
- * @returns a function that undoes the attempt's end, like a restore of the database. Also removes
- *   its bill and artifact.
+ * @returns a function that undoes the attempt's end, like a restore of the database, and removes
+ *   the bill and the artifact of the job.
  */
 export async function saveAttempt(
   { ctx: { pool } }: Forge,
@@ -34,7 +34,8 @@ export async function saveAttempt(
         [workerId, JSON.stringify(owner)],
       );
       for (const table of ["artifacts", "outbox", "billing_records"]) {
-        // Only if there is a row, because a test may have locked the table.
+        // Delete only if there is a row: a test may have locked the table, and the delete would
+        // wait.
         const rows = await all(db, `select from ${table} where job_id = $1`, [jobId]);
         if (rows.length > 0) await execute(db, `delete from ${table} where job_id = $1`, [jobId]);
       }

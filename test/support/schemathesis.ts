@@ -14,7 +14,7 @@ export interface SchemathesisRun {
   calls: number;
 }
 
-/** Makes submitted jobs end, and ends streams and polls before schemathesis times out. */
+/** Lifts the rate limit, and ends polls and streams before schemathesis times out. */
 export const SCHEMATHESIS_ENV = {
   FORGE_RATE_LIMIT_PER_MINUTE: "100000000",
   FORGE_RATE_LIMIT_BURST: "1000000",

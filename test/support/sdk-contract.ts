@@ -13,7 +13,7 @@ export interface Step {
   as?: "admin" | "stranger";
   args?: unknown[];
   options?: Record<string, unknown>;
-  /** Variables for later steps, by their path in the result. */
+  /** Variables for later steps: the name of each one, and the path of its value in the result. */
   keep?: Record<string, string>;
   exchanges?: { request: Expectation; answer: Expectation }[];
   /** Instead of exchanges: the paths that the call polls. */

@@ -21,8 +21,8 @@ const TAGS = "array['all', 'team-' || n % 7, 'run-' || n % 401]";
 
 /**
  * A tenant with `count` bills in this month and a tenth as many in the month before, with all rows
- * that the ledger would have written. Triggers are off meanwhile: the caller must rebuild the
- * months' totals.
+ * that Forge would have written. The rows are inserted without triggers, so the caller must rebuild
+ * the months' totals.
  */
 export async function seedBills(forge: Forge, userId: string, count: number): Promise<void> {
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });

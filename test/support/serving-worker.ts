@@ -15,10 +15,10 @@ export class ServingWorker {
   readonly served = new Map<string, ModelServer>();
   readonly stopped: string[] = [];
   readonly jobs: DispatchedJob[] = [];
-  /** Deployments that it serves but does not report. */
+  /** Deployments that the worker serves but does not report. */
   hidden = new Set<string>();
   unhealthy = new Set<string>();
-  /** Whether it obeys commands. */
+  /** Whether the worker obeys commands. */
   obeys = true;
   /** How many of the next jobs fail. */
   fails = 0;

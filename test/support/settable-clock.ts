@@ -15,8 +15,8 @@ const DEFAULTS = `do $do$ declare c record; begin
 end $do$`;
 
 /**
- * Gives a database its own `now()` and `clock_timestamp()`, which new connections find before
- * Postgres's: a test can't set the machine's clock. Restarts the file's server.
+ * Gives a database its own `now()` and `clock_timestamp()`, because a test can't set the machine's
+ * clock. New connections find these functions before Postgres's own. Restarts the file's server.
  *
  * @returns a function that sets the clock to a number of seconds after the right time.
  */
@@ -38,8 +38,9 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     pool,
     `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
   );
-  // Close all connections, because old ones keep Postgres's clock: a process with both clocks would
-  // see a step at each change of the connection. Our own connection comes last.
+  // Close all connections, because the old ones still use Postgres's clock. A process with old and
+  // new connections would see a step whenever it changes from one to another. The statement closes
+  // its own connection last.
   await execute(
     pool,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -54,8 +55,9 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
 }
 
 /**
- * Waits until each server has checked the clock. One that checks it only before and after two
- * opposite steps may record the second one again.
+ * Waits until each server has checked the clock. Call this between two steps in opposite
+ * directions: a server that checks the clock only before the first and after the second one may
+ * record the second one again.
  */
 export async function untilAllLook({ ctx: { pool }, servers }: Forge): Promise<void> {
   await execute(pool, "delete from clock_looks");

@@ -9,6 +9,9 @@ export const slowDescribe = process.env.TEST_SLOW ? describe : describe.skip;
 export const oneFormOf = <T>(forms: T[]): T[] =>
   process.env.TEST_SLOW ? forms : forms.slice(0, 1);
 
-/** Not with a second Temporal worker, which would continue the work of the one that the test stops. */
+/**
+ * Skipped if there is a second Temporal worker (`npm run test:doubled`): it would continue the work
+ * of the one that the test stops.
+ */
 export const testAlone = process.env.TEST_DOUBLED ? test.skip : test;
 export const slowTestAlone = process.env.TEST_DOUBLED ? test.skip : slowTest;

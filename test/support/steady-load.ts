@@ -13,8 +13,8 @@ const READS = ["jobs", "workers", "artifacts", "pipelines", "deployments", "bill
 const isExpected = (status: number): boolean => status < 500 || status === 503;
 
 /**
- * Users and workers that send requests without a pause: each lane submits jobs, reads, and has a worker that polls,
- * sends heartbeats and reports results.
+ * Users and workers that send requests without a pause. Each lane submits jobs, reads, and has a
+ * worker that polls, sends heartbeats and reports results.
  */
 export class SteadyLoad {
   /** Jobs that a worker has completed. */
@@ -26,7 +26,8 @@ export class SteadyLoad {
 
   constructor(private readonly stack: Stack) {
     this.lanes = Promise.all(Array.from({ length: LANES }, (_, n) => this.lane(n)));
-    // Awaited in `stop`.
+    // `stop` awaits the lanes and throws their error. Until then, the error must not end the
+    // process.
     this.lanes.catch(() => undefined);
   }
 
@@ -83,7 +84,7 @@ export class SteadyLoad {
     };
     for (;;) {
       const answer = await this.send<Failed>(worker, "POST", "workers/job_result", result);
-      // As an agent does, repeat it until it is accepted or refused.
+      // Repeat the result, as an agent does, until it is accepted or refused.
       if (answer.error?.code !== "unavailable") break;
     }
     this.completed += 1;

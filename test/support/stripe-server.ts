@@ -12,8 +12,9 @@ export interface MeterEvent {
 }
 
 /**
- * What goes wrong with one request: `cut` before or after Stripe has accepted the event, a response
- * with that status, or a response of a gateway before Stripe.
+ * What goes wrong with one request. `cut-before` and `cut-after`: the connection ends before or
+ * after Stripe has accepted the event. A number: Stripe responds with this status. `gateway` and
+ * `gateway-json`: a gateway in front of Stripe responds with an error.
  */
 export type Fault = "cut-before" | "cut-after" | 429 | 500 | "gateway" | "gateway-json";
 
@@ -121,7 +122,8 @@ export class StripeServer {
     fields: URLSearchParams,
   ): { status: number; body: object } {
     if (request.headers.authorization !== `Bearer ${this.key}`) {
-      // Stripe masks most of the key; a proxy in between might not.
+      // Stripe masks most of the key in this message. Here the key is complete, as it may be in the
+      // response of a proxy in between.
       const message = `Invalid API Key provided: ${request.headers.authorization}`;
       return { status: 401, body: failure("invalid_request_error", message) };
     }

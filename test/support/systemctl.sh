@@ -1,6 +1,6 @@
 #!/bin/sh
-# A stand-in for systemctl. Starts, stops and checks services by the settings of their units that
-# define the program, its user and its environment. Keeps its files next to the units.
+# A stand-in for systemctl. Starts, stops and checks services. Of a unit, it reads only the settings
+# that define the program, its user and its environment. Keeps its files in its own folder.
 set -eu
 here=$(dirname "$0")
 for unit; do :; done

@@ -17,7 +17,10 @@ import { waitFor } from "../../dev/stack/wait";
 
 const PROGRAMS = ["unshare", "nsenter", "setpriv", "python3", "git"];
 
-/** Accounts, units and installed files go into overlays, which vanish with their last process. */
+/**
+ * Accounts, units and installed files are written to overlays, which vanish with the last process
+ * of the mount namespace.
+ */
 const OVERLAYS = `
 mount -t tmpfs tmpfs /mnt
 for folder in etc opt; do
@@ -86,7 +89,7 @@ export class SystemdMachine {
       const child = execFile("nsenter", args, (error, stdout, stderr) =>
         resolve([Number(error?.code ?? 0), stdout + stderr]),
       );
-      // A command that reads no input may end before this is written.
+      // A command that reads no input may end before its input is written.
       child.stdin?.on("error", () => undefined);
       child.stdin?.end(stdin);
     });

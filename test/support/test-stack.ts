@@ -15,7 +15,10 @@ export interface TestStack {
 }
 
 interface TestStackOptions extends Pick<StackOptions, "split" | "env" | "nodeOptions"> {
-  /** Servers that the stack starts itself. The others are shared, if there are shared ones. */
+  /**
+   * Servers that the stack starts for itself. It uses the shared servers of `npm test` for all
+   * others, if there are any.
+   */
   own: Server[];
 }
 
@@ -26,7 +29,7 @@ export async function startTestStack(
 ): Promise<TestStack> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
   const place = await createPlace(own);
-  // The tests' handlers write to the test's files, which slot users could not.
+  // Run handlers as the test's own user: slot users could not write to the test's files.
   const env = { SLOT_USERS: "false", ...place.env, ...options.env };
   const { given } = place;
   const stack = new Stack({ ...options, home, agents: 0, env, say: saySilently, given });

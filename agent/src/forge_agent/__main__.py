@@ -17,7 +17,8 @@ from .settings import ConfigError, describe_settings
 from .status import show_status
 
 EXIT_KEY_REFUSED = 77
-"""EX_NOPERM. A restart can't help, so the systemd unit does not restart the agent."""
+"""EX_NOPERM: the control plane refuses the API key. The systemd unit does not restart the
+agent after this code, because a restart can't help."""
 
 
 def main() -> int:

@@ -1,4 +1,7 @@
-"""The agent of one machine: starts its slots, writes its status, and shuts down."""
+"""The agent of one machine: starts its slots, writes its status, and shuts down.
+
+Each slot runs one job at a time.
+"""
 
 import logging
 import os
@@ -19,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Agent:
-    """All slots of this machine. Raises ConfigError if the configuration can't work on it."""
+    """All slots of this machine. Raises ConfigError if the machine can't run the configuration."""
 
     def __init__(self, config: AgentConfig) -> None:
         require_runtime(config.handlers)
@@ -52,7 +55,7 @@ class Agent:
         ]
 
     def run(self) -> None:
-        """Blocks until all slots have ended. Raises Refused if the control plane refuses us."""
+        """Blocks until the process may exit. Raises the failure of a slot, such as Refused."""
         started = time.time()
         for slot in self._slots:
             slot.start()
@@ -73,7 +76,10 @@ class Agent:
                 raise slot.failure
 
     def request_stop(self) -> None:
-        """Safe in a signal handler. The first call drains; the second stops running jobs."""
+        """Safe in a signal handler. After the first call, running jobs finish and no others start.
+
+        The second call stops running jobs.
+        """
         self._events.put("stop")
 
     def _stop(self) -> None:
@@ -93,8 +99,9 @@ class Agent:
     def _may_leave(self, slot: Slot) -> bool:
         """Whether the process may exit before this slot has ended.
 
-        A poll may be aborted. After a second signal, an undelivered result may also stay on disk:
-        the next agent delivers it.
+        The process does not wait for a slot that only polls for a job. After a second signal, it
+        does not wait for an undelivered result either: the result is on disk, and the next agent
+        delivers it.
         """
         must_wait = slot.has_job or (slot.has_result and self._stops == 1)
         return slot.has_ended or (self._stops > 0 and not must_wait)
@@ -117,7 +124,7 @@ def assign_gpus(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
         return [
             (
                 Gpus(gpus.name, gpus.memory_gb, (index,)),
-                # NVML's order. CUDA's default order differs if the GPU models differ.
+                # NVML numbers GPUs by PCI bus id. By default, CUDA puts the fastest GPU first.
                 {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(index)},
             )
             for index in gpus.indices

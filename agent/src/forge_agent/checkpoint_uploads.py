@@ -23,8 +23,8 @@ _MAX_ENTRIES = 10_000
 def newest_checkpoint(root: Path) -> Entry | None:
     """Returns the most recently modified checkpoint file, or None. Skips links.
 
-    Skips names that begin with a dot: they are still being written. Raises UnsafeFile if the
-    folder itself is a link, or has too many entries.
+    Skips files whose names begin with a dot: the handler is still writing them. Raises UnsafeFile
+    if the folder itself is a link, or has too many entries.
     """
     try:
         files = [each for each in list_folder(root, FOLDER, _MAX_ENTRIES) if _is_checkpoint(each)]
@@ -48,7 +48,7 @@ def move_newest_checkpoint(root: Path, target: Path) -> Path | None:
 
 
 def _is_checkpoint(entry: Entry) -> bool:
-    # A name that is not valid UTF-8 can't be sent.
+    # `isprintable` is false for a name that is not valid UTF-8, which can't be sent.
     return entry.is_regular and not entry.name.startswith(".") and entry.name.isprintable()
 
 
@@ -68,7 +68,10 @@ class CheckpointSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """Aborts a running upload: after the handler's end, its checkpoints are not needed."""
+        """Ends the thread, and aborts an upload that is running.
+
+        A completed job needs no checkpoint, and a local retry uses the file on this machine.
+        """
         self._is_over.set()
         self._lease.stop("the handler has ended")
         if self._thread.is_alive():

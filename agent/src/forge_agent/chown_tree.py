@@ -8,7 +8,7 @@ from .job_files import UnsafeFile, open_below, open_folder
 
 
 def chown_tree(root: Path, uid: int, gid: int | None = None) -> None:
-    """Changes the owner of a folder and its content. No process of a job may run there.
+    """Changes the owner of a folder and its content. No process of a job may be writing there.
 
     Does not follow links. Skips files with several hard links: another name of the file may lie
     elsewhere and belong to another user. The group id defaults to the user id.

@@ -27,7 +27,7 @@ def run_command(
         if not _is_deploying(lease, deployment_id):
             threading.Thread(target=deployments.stop, args=[deployment_id], daemon=True).start()
     elif kind in ("cancel_job", "job_lost"):
-        # The response to a heartbeat may arrive when the job's next attempt already runs.
+        # Compare the attempt: a late response may be about an earlier attempt at the same job.
         attempt = command.get("attempt", lease.attempt if lease else None)
         if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
             logger.warning("%s: stopping job %s", kind, lease.job_id)

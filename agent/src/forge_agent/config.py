@@ -35,7 +35,7 @@ class HandlerConfig:
 class Teacher:
     """An OpenAI-compatible endpoint, from a table `[teachers.<name>]` of the settings.
 
-    Jobs refer to it by its name. The one called `*` serves all other names.
+    Jobs refer to it by its name. The endpoint named `*` serves all names without a table.
     """
 
     base_url: str
@@ -150,7 +150,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 _HANDLER_SETTINGS = {field.name for field in fields(HandlerConfig)}
 _NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-"""No colon: `container:<name>` is the network of another container."""
+"""Excludes colons: `container:<name>` would join the network of another container."""
 
 
 def _handler(name: str, table: object, base: Path) -> HandlerConfig:

@@ -40,7 +40,7 @@ def remove_container(name: str) -> None:
 
 
 def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> None:
-    """Removes containers of a killed agent: they are not its child processes."""
+    """Removes the containers of a killed agent, which outlive it: they are not its children."""
     runtime = find_runtime()
     if runtime is None or not any(handler.image for handler in handlers.values()):
         return
@@ -71,10 +71,12 @@ class Container:
 def container_command(
     config: HandlerConfig, container: Container, env: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Returns the runtime's command line. Its client forwards signals and ends with the container.
+    """Returns the command line of the runtime's client.
 
-    Mounts keep their paths, so that the paths in the job file are valid inside. Variables are
-    passed by name only, so that `ps` does not show their values.
+    The client forwards signals to the container, and ends with it.
+
+    Mounts keep their paths, so that the paths in the job file are valid inside the container.
+    Variables are passed by name only, so that `ps` does not show their values.
     """
     runtime = find_runtime()
     if runtime is None or config.image is None:
@@ -109,7 +111,10 @@ def _user_flags(user: SlotUser | None) -> tuple[str, ...]:
 
 
 def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
-    """Returns flags, and variables to leave out: a container numbers its GPUs from 0."""
+    """Returns the flags that select the GPUs, and the variables not to pass on.
+
+    A container numbers its GPUs from 0, so the host's CUDA_VISIBLE_DEVICES would hide them.
+    """
     devices = env.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     if devices == "" or not _DRIVER.exists():
         return (), set()

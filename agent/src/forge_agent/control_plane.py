@@ -39,7 +39,7 @@ class KeyRefused(Refused):
 
 
 class StaleAttempt(Refused):
-    """The job no longer belongs to this worker. The control plane refuses results for the job."""
+    """The job no longer belongs to this worker. The control plane refuses the worker's result."""
 
 
 _KINDS: dict[str, type[Refused]] = {
@@ -89,7 +89,7 @@ class ControlPlane:
     def next_job(
         self, worker_id: str, wait_s: float, lease_token: str
     ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Long-polls for work for up to `wait_s` seconds. Returns a job, commands, or neither.
+        """Long-polls for up to `wait_s` seconds. Returns a job or None, and a list of commands.
 
         `lease_token`: a new secret. The control plane refuses requests about the job without it.
         """
@@ -103,7 +103,8 @@ class ControlPlane:
     def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
         """Appends bytes at an offset. Returns the length that the control plane has.
 
-        If that length is less than the offset, the control plane has lost bytes: continue from it.
+        If this length is less than the offset, the control plane has lost bytes: send the log again
+        from this length on.
         """
         headers = {
             "Content-Type": "text/plain",

@@ -17,10 +17,11 @@ _REFUSED = "the control plane refused the worker's report; the agent's log says 
 def deliver(
     control_plane: ControlPlane, result: dict[str, Any], register: Callable[[], object]
 ) -> bool:
-    """Returns whether the control plane accepted the result unchanged. Retries without limit.
+    """Retries without limit. Returns whether the control plane accepted the result.
 
-    register: called if the control plane no longer knows this worker. Raises Refused if the API
-    key is refused.
+    Returns False if it refused the result, or accepted only a report of failure in its place.
+    Raises Refused if the API key is refused. register: called if the control plane no longer knows
+    this worker.
     """
     backoff_s, sent = 0.5, result
     while True:

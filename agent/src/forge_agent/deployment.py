@@ -40,7 +40,10 @@ _LINE_BYTES = 64 * 1024
 
 
 class _PrivateLog(logging.handlers.RotatingFileHandler):
-    """Readable by the agent's user only: other servers of this slot run as one user."""
+    """A log that only the agent's user can read.
+
+    All model servers of a slot run as one other user, so one could otherwise read another's log.
+    """
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", opener=open_private)
@@ -88,7 +91,10 @@ class Deployment:
         return HandlerFolder(self.folder / "run")
 
     def _adopt_job_file(self) -> None:
-        """Earlier agents wrote job.json where the model server can change it: moves it away."""
+        """Moves job.json out of the folder that the model server can write to.
+
+        Earlier versions of the agent wrote it there.
+        """
         folder = self.run_folder
         if not folder.job_file.exists():
             with contextlib.suppress(OSError):

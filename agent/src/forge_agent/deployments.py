@@ -144,7 +144,7 @@ class Deployments:
 
 
 def _host_towards(api_url: str) -> str:
-    """The address from which this machine reaches the control plane. Models serve there."""
+    """This machine's own address on the route to the control plane. Model servers listen on it."""
     parts = urlsplit(api_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     family, kind, protocol, _, address = socket.getaddrinfo(

@@ -17,8 +17,8 @@ _SECRETS = (
     "NOTIFY_SOCKET",
 )
 _PRIVATE_PREFIX = "FORGE_"
-"""Settings of the agent, and of a server started from the same shell. They include the database
-URL and the folder with the stack's keys."""
+"""Prefix of the settings of the agent, and of a forge-server started from the same shell. These
+settings include the database's URL and the folder with the stack's keys."""
 _PUBLIC = ("FORGE_MODELS_DIR",)
 
 

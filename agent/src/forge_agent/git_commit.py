@@ -13,10 +13,11 @@ _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 
 
 def commit_of(handler: HandlerConfig, of_reference: str | None) -> str | None:
-    """The commit of the git checkout with the handler's program, plus `-dirty` if files differ.
+    """The commit of the git checkout that contains the handler's program.
 
-    For the reference handlers outside of a checkout: `of_reference`, their configured commit. None
-    for another program outside of a checkout, and for a container.
+    Ends with `-dirty` if a tracked file of the checkout was changed. Outside of a checkout, returns
+    `of_reference`, the configured commit, for the reference handlers, and None for other programs.
+    Returns None for a container.
     """
     if handler.image:
         return None

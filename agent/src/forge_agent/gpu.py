@@ -34,7 +34,7 @@ class GpuLoad:
     util: float
     """Percent, the mean of all GPUs."""
     mem_used: float
-    """GB, all GPUs together, like mem_total."""
+    """On all GPUs together, in GB of 1024³ bytes. `mem_total` has the same unit."""
     mem_total: float
 
 
@@ -42,13 +42,16 @@ CPU = Gpus(name="cpu", memory_gb=0, indices=())
 
 
 class Nvml:
-    """NVML, opened on first use and reopened after an error: the driver may be upgraded."""
+    """NVIDIA's management library (NVML).
+
+    Opened on first use, and again after an error, such as one caused by an upgrade of the driver.
+    """
 
     def __init__(self) -> None:
         self._is_open = False
 
     def find_gpus(self, visible: str | None = None) -> Gpus:
-        """The machine's GPUs, described by the smallest one. `CPU` if there is none.
+        """The machine's GPUs, with the name and memory of the smallest one. `CPU` if there is none.
 
         visible: restricts the GPUs, in the format of CUDA_VISIBLE_DEVICES.
         """
@@ -120,7 +123,8 @@ def is_visible(visible: str | None, index: int, uuid: str) -> bool:
 def _is_foreign(pid: int) -> bool:
     """Whether a process is not a descendant of this one.
 
-    False for a process that this container can't see: it may be ours.
+    NVML returns process ids of the host, which an agent in a container can't look up. Returns False
+    for such an id, because the process may be a descendant.
     """
     try:
         os.kill(pid, 0)

@@ -25,7 +25,7 @@ _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 MAX_OUTPUTS = 100_000
 """Files and folders per artifact. The agent keeps their names in memory."""
 _SHOWN = 5
-"""Names in one log line."""
+"""Maximum number of names in one log line."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Outputs:
 
     files: list[str]
     left_out: list[str]
-    """Links and special files."""
+    """Links and special files, which are not sent."""
     has_manifest: bool
     """Whether the handler wrote a manifest.json. The file is not sent: its name is reserved."""
 
@@ -62,7 +62,7 @@ class HandlerFolder:
         return [path for path in candidates if path.exists()]
 
     def create(self, user: SlotUser | None = None) -> None:
-        """Creates missing folders. No process of a handler may run there.
+        """Creates missing folders. Call it only while no process of a handler runs there.
 
         The user owns the folders that it may write to, and can read the rest.
         """

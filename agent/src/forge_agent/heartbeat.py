@@ -107,7 +107,8 @@ def describe_job(
 ) -> dict[str, Any]:
     """Describes the current job, running or with an undelivered result."""
     if lease is None:
-        # An explicit null: it shows the control plane that a dispatched job did not arrive.
+        # The explicit null says that no job runs here. If the control plane has dispatched one, the
+        # job did not arrive.
         return (
             {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {"job_id": None}
         )

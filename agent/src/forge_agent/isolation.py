@@ -44,7 +44,10 @@ class Isolation:
         return self._run_as(2 * slot)
 
     def of_deployments(self, slot: int) -> RunAs:
-        """The user of deployed models. Other than the jobs' user: models run next to later jobs."""
+        """The user of deployed models.
+
+        Differs from the jobs' user, because a model continues to run next to later jobs.
+        """
         return self._run_as(2 * slot + 1)
 
     def _run_as(self, offset: int) -> RunAs:
@@ -65,7 +68,8 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
     user = SlotUser(base or config.slot_user_base, gpu_groups())
     if is_root and base:
-        # A process left by a killed agent's job could kill the probe. Jobs would then run as root.
+        # A process left by a killed agent's job could kill the test commands below. The agent would
+        # conclude that jobs can't run as separate users, and run them as root.
         end_processes_of(base)
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
@@ -92,7 +96,7 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
 
 
 def _try(user: SlotUser, folder: Path, commands: Iterable[tuple[str, ...]]) -> str | None:
-    """Runs the commands like handlers. Returns why the first one failed, or None."""
+    """Runs the commands like handlers. Returns why one failed, or None if all succeeded."""
     try:
         with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as name:
             os.chown(name, user.uid, user.uid)
@@ -111,7 +115,8 @@ def _probes(config: AgentConfig) -> Iterator[tuple[str, ...]]:
         if handler.image:
             continue
         program, *words = handler.command
-        # Resolve the program as the agent: the user would skip folders on PATH that it can't read.
+        # Resolve the program as the agent does. The slot's user would skip folders on PATH that it
+        # can't read, and might find another program.
         found = shutil.which(program) or program
         files = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
         yield ("/bin/sh", "-c", _PROBE, "probe", found, *files)

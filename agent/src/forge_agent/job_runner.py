@@ -37,10 +37,10 @@ logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 10.0
 _SIGNALLED = 128
-"""A shell's exit code for a signal is this plus the signal's number."""
+"""The exit code of a command that a signal ended is 128 plus the signal's number."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
 _DEADLINE_SLACK_S = 30.0
-"""The control plane ends a job at its deadline. If it can't, the agent does so this much later."""
+"""If the control plane has not ended a job at its deadline, the agent ends it this much later."""
 
 
 class JobRunner:
@@ -90,7 +90,7 @@ class JobRunner:
             self._run_as.prepare(folder)
             report = self._run_logged(lease, folder)
         except Exception as error:
-            # A full disk or a bug of the agent: report the job and keep the worker running.
+            # A full disk or a bug of the agent: report the job as failed, and keep running.
             logger.exception("job %s failed", lease.job_id)
             report = _failed(f"on the worker: {error}", retryable=True)
         finally:
@@ -102,7 +102,7 @@ class JobRunner:
         metrics = {**self.report.metrics, **report.get("metrics", {})}
         metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
         hours = (time.monotonic() - started) / 3600 * self._gpus.count
-        # Rounded down: must not exceed what the control plane measures.
+        # Rounded down, because the hours must not exceed what the control plane measures.
         metrics.setdefault("gpu_hours", math.floor(hours * 1e6) / 1e6)
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])
@@ -259,7 +259,7 @@ class JobRunner:
         return {**configured, **own}
 
     def _is_allowed(self, lease: Lease) -> bool:
-        """Checks the registration's limits again: an older control plane may not apply them."""
+        """Checks the allowed types and tenants, because an older control plane may not do so."""
         types, tenants = self._config.allow_job_types, self._config.allow_tenants
         tenant = lease.job.get("user_id")
         return (not types or lease.job_type in types) and (
@@ -270,8 +270,8 @@ class JobRunner:
 def _fetch_checkpoint(source: Inputs, folder: Path, log: LogFile) -> Path | None:
     """Fetches the checkpoint of an earlier attempt.
 
-    None if there is none, or if the store has lost it or has other bytes: the job then starts from
-    the beginning.
+    Returns None if there is no checkpoint, or if the store has lost it or returns other bytes. The
+    job then starts from the beginning.
     """
     try:
         return source.fetch_checkpoint(folder)

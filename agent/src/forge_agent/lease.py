@@ -40,7 +40,7 @@ class Claim:
 
 
 class Lease:
-    """A job assigned to this worker. Its threads check here whether to continue."""
+    """A job assigned to this worker. The job's threads ask the lease whether to continue."""
 
     def __init__(self, job: dict[str, Any], claim: Claim) -> None:
         self.job = job

@@ -37,7 +37,7 @@ class LogSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """Uploads the rest. Retries until the lease stops, then makes one last attempt."""
+        """Uploads the rest. Retries until the lease stops, then tries once more."""
         if not self._url:
             return
         self._is_over = True

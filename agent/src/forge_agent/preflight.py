@@ -30,7 +30,10 @@ def _disk_fault(folder: Path, min_gb: float) -> str | None:
 
 
 def _store_fault(config: AgentConfig) -> str | None:
-    """Checks the worker's own store only: registration already tests the control plane's."""
+    """Checks the worker's own store only.
+
+    The control plane's store needs no check: transfers to and from it are retried.
+    """
     if config.s3:
         import obstore
 

@@ -57,7 +57,10 @@ class _Removal:
         self._empty(self._top, self._remove)
 
     def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
-        """Lists the folder until a pass changes nothing: entries change during a listing."""
+        """Lists the folder and handles its entries, until a listing changes nothing.
+
+        One listing is not enough: it may miss entries of a folder that changes at the same time.
+        """
         before = -1
         while before != self._steps:
             before = self._steps

@@ -13,7 +13,8 @@ from .unit_value import account, argument, pattern, program, word
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _GPU_GROUPS = ("video", "render")
 
-# Agents that run as root lock their ranges of user ids there (user_range.py).
+# Creates /run/forge-agents, where agents that run as root lock their ranges of user ids
+# (user_range.py).
 _ROOT_FOLDER = """\
 RuntimeDirectory=forge-agents
 RuntimeDirectoryMode=0700
@@ -91,7 +92,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """The unit's name. `.service` is required: `name` may end like another unit type."""
+        """The unit's name. Without `.service`, a `name` such as `a.timer` would be another unit."""
         return f"{self.name}.service"
 
     @property

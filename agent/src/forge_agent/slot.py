@@ -266,7 +266,7 @@ class Slot:
             self._token = secrets.token_hex(32)
             self._work(lease)
         elif not commands:
-            # A server that does not know `wait_seconds` responds immediately.
+            # A server that ignores `wait_seconds` responds immediately, so pause between polls.
             self._leaving.wait(self._config.poll_interval_s - (time.monotonic() - started))
 
     def _work(self, lease: Lease) -> None:

@@ -21,7 +21,10 @@ class SlotUser:
     """Supplementary groups, which can open the GPU's devices."""
 
     def variables(self, home: Path) -> dict[str, str]:
-        """Replaces the agent's home and name: this user can't read that home, and has no name."""
+        """Variables that replace the agent's home and user name.
+
+        This user can't read the agent's home, and has no name in /etc/passwd.
+        """
         name = f"forge-{self.uid}"
         return {"HOME": str(home), "USER": name, "LOGNAME": name}
 

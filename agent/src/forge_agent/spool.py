@@ -18,7 +18,10 @@ class Spool:
         self._file = folder / "unsent-result.json"
 
     def keep(self, result: dict[str, Any]) -> None:
-        """Writes the result and syncs it to disk. Only logs an error: the agent has the result."""
+        """Writes the result and syncs it to disk.
+
+        Only logs an error, because the agent also has the result in memory.
+        """
         partial = self._file.with_suffix(".part")
         try:
             with open(partial, "w", opener=open_private) as file:

@@ -69,7 +69,10 @@ def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
 
 
 def _generate_once(file: Path) -> str:
-    """The worker's name, stable across restarts. A copy of the disk elsewhere gets a new name."""
+    """The worker's name, stable across restarts.
+
+    On a machine with a copy of another machine's disk, generates a new name.
+    """
     machine = _machine_id()
     with contextlib.suppress(FileNotFoundError):
         name, _, made_on = file.read_text().strip().partition(" ")

@@ -16,7 +16,7 @@ _EXIT_NONE_RUNNING = 3
 def show_status(state_dir: Path | None, *, as_json: bool) -> int:
     """Prints the status. Returns 0 if an agent is running, else 3."""
     own = Path(os.environ.get("FORGE_AGENT_STATE") or default_state_dir(os.environ))
-    # By default, also show this machine's service.
+    # By default, also show the agent that runs as this machine's service.
     folders = [state_dir] if state_dir else [own, SERVICE_STATE_DIR]
     statuses = [status for folder in dict.fromkeys(folders) for status in read_statuses(folder)]
     if as_json:

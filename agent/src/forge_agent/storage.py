@@ -41,7 +41,7 @@ class Storage(Protocol):
     def artifacts_uri(self) -> str: ...
 
     def upload(self, file: BufferedReader, name: str) -> None:
-        """Stores an open file of the artifact; `name` is its path there, with slashes."""
+        """Stores an open file. `name`: its path in the artifact, with slashes."""
 
 
 class BridgeStorage:
@@ -136,7 +136,7 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
 def upload_all(storage: Storage, names: list[str], root: Path, folder: str) -> int:
     """Stores files below a folder of a job's `root`. Returns their total size in bytes.
 
-    Raises UnsafeFile if the job has replaced one with a link or a special file.
+    Raises UnsafeFile if the job has replaced a file with a link or a special file.
     """
     size = 0
     for name in names:
@@ -203,8 +203,8 @@ class Inputs:
     def fetch(self, folder: Path) -> dict[str, Path]:
         """Returns a path per parameter: a file, or a folder if the parameter names an artifact.
 
-        Skips unknown ids, because the handler may know them. Raises NoSuchInput if an input is
-        missing.
+        Skips ids that the control plane does not know: the handler may know them. Raises
+        NoSuchInput if an input is missing.
         """
         found = {}
         for entry in self._lease.job["inputs"]:
@@ -272,7 +272,7 @@ def _copy(source: Path, names: list[str] | None, target: Path) -> None:
 
 
 def below(folder: Path, name: str) -> Path:
-    """Resolves a name to a path in the folder. Raises NoSuchInput if it is outside of it."""
+    """Resolves a name to a path in the folder. Raises NoSuchInput for a path outside of it."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise NoSuchInput(f"{name} is not below its folder")

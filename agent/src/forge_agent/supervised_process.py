@@ -1,4 +1,6 @@
-"""Starts a command below a supervisor process, signals its process group, and waits for its end.
+"""Runs a command as the child of a supervisor process.
+
+Signals the command's process group through the supervisor, and waits for the command's end.
 
 supervisor.py is the program of the supervisor process.
 """
@@ -79,7 +81,8 @@ class SupervisedProcess:
         self._timer: threading.Timer | None = None
         self._ending = Ending(code=None, signal=9, reason="its supervisor was killed")
         self.pid = int(json.loads(self._status.readline() or '{"pid": 0}')["pid"])
-        # A thread, not `wait`: if the supervisor is killed, its processes must end immediately.
+        # Watches in a thread: if the supervisor is killed, the command's processes must end
+        # immediately, not only when `wait` is called.
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
@@ -133,8 +136,8 @@ class SupervisedProcess:
                     os.killpg(self.pid, signal.SIGKILL)
             end_marked(self._marker)
             if self._user:
-                # Includes processes that changed their group and variables. This also ends other
-                # models of this slot, which then restart.
+                # Also ends processes that have left the group and removed the marker. Other models
+                # of this slot run as the same user: they end too, and then restart.
                 end_processes_of(self._user.uid)
 
 

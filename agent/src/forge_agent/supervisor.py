@@ -83,7 +83,7 @@ def _start(command: list[str], status_fd: int, user: str) -> int:
 def _switch_user(user: str) -> None:
     """Permanent: no program that the command runs, not even sudo, can regain privileges."""
     uid, _, groups = user.partition(":")
-    os.fchown(1, int(uid), int(uid))  # to let it open /dev/stdout and /dev/stderr
+    os.fchown(1, int(uid), int(uid))  # lets the command open /dev/stdout and /dev/stderr
     os.setgroups([int(group) for group in groups.split(",") if group])
     os.setresgid(int(uid), int(uid), int(uid))
     os.setresuid(int(uid), int(uid), int(uid))
@@ -139,7 +139,7 @@ def _reap(child: int) -> tuple[int, int]:
 
 
 def _end_remaining(child: int) -> None:
-    """Ends the command's remaining processes: its group, and the orphans that we adopted."""
+    """Ends the command's remaining processes: its group, and orphans that this process adopted."""
     _signal_group(child, signal.SIGTERM)
     deadline = time.monotonic() + _TERM_GRACE_S
     while True:

@@ -18,7 +18,8 @@ _READ_BYTES = 1024 * 1024
 _BEYOND = 416
 _MAX_MISMATCHES = 3
 _HASHED_BYTES_PER_S = 50e6
-# Attempts to use the store directly. After that, the control plane forwards the bytes.
+# Number of tries to transfer a file directly to or from the store. If all fail, the control plane
+# forwards the bytes.
 _DIRECT_TRIES = 2
 
 
@@ -142,7 +143,7 @@ def download(
     urls.append(str(file.get("fallback_url") or file["url"]))
 
     def fetch() -> None:
-        # Tries each entry once, but the last one any number of times.
+        # Tries each URL once, but the last URL any number of times.
         url = urls.pop(0) if len(urls) > 1 else urls[0]
         start = partial.stat().st_size if partial.exists() else 0
         if start >= size > 0:

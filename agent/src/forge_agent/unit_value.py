@@ -20,7 +20,10 @@ def word(value: str) -> str:
 
 
 def program(path: str) -> str:
-    """The first word of a command. Refuses `$`: systemd expands variables there only partly."""
+    """The first word of a command.
+
+    Refuses `$`: systemd expands variables in the program's argv[0], but not in its path.
+    """
     if "$" in path:
         raise _refusal(path)
     return word(path)
@@ -32,9 +35,9 @@ def argument(value: str) -> str:
 
 
 def pattern(path: str) -> str:
-    """A glob pattern that matches one file. It is the whole value of its setting.
+    """A glob pattern that matches one file. It is the whole value of its setting, without quotes.
 
-    Must not end with a backslash, which would join the next line.
+    Backslashes are doubled: a single one at the end would join the line with the next one.
     """
     text = _text(path)
     if text != text.strip():

@@ -42,7 +42,7 @@ def processes_of(uid: int) -> list[int]:
 def _end(uid: int, pids: list[int]) -> None:
     """Kills in two ways: a job can evade each of them, but not both."""
     for pid in pids:
-        # As root: the user's processes can't signal this one, but they can fork in the meantime.
+        # As root: the user's processes can't signal the agent, but they can fork in the meantime.
         with contextlib.suppress(OSError):
             _kill(pid, uid)
     # As the user: the kernel signals all processes at once, before they can fork. But the user may
@@ -64,7 +64,8 @@ def _end(uid: int, pids: list[int]) -> None:
 def _kill(pid: int, uid: int) -> None:
     process = os.pidfd_open(pid)
     try:
-        # Check again: the id may have been reused. The open descriptor always means one process.
+        # Check again: the id may have been reused. The open descriptor always refers to the
+        # same process.
         if _is_of(Path(f"/proc/{pid}"), uid):
             signal.pidfd_send_signal(process, signal.SIGKILL)
     finally:
@@ -76,7 +77,7 @@ def _is_of(folder: Path, uid: int) -> bool:
 
 
 def _has_ended(folder: Path) -> bool:
-    """Whether all threads have ended. The first alone is not enough: it may end before others."""
+    """Whether all threads have ended. The process's first thread may end before the others."""
     states = (_status(task).get("State", "X") for task in folder.glob("task/*"))
     return all(state.startswith(("Z", "X")) for state in states)
 

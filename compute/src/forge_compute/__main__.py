@@ -14,7 +14,8 @@ Handler = Callable[[Job], dict[str, Any]]
 
 
 def main() -> int:
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the log is live
+    # The agent uploads the log while the handler runs, so send each line at once.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         handler = load_handler(sys.argv[1] if len(sys.argv) > 1 else "")
         job = Job.from_env()
@@ -28,7 +29,10 @@ def main() -> int:
 
 
 def load_handler(job_type: str) -> Handler:
-    """The function with the job type's name, from its module. Raises FatalError if it can't run."""
+    """The function with the job type's name, from the module of the same name.
+
+    Raises FatalError for an unknown job type, and if PyTorch is needed but not installed.
+    """
     if job_type not in JOB_TYPES:
         raise FatalError(f"unknown job type {job_type!r}; use one of {', '.join(JOB_TYPES)}")
     try:

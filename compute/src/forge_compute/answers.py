@@ -22,7 +22,10 @@ def is_exact(expected: str, given: str) -> bool:
 
 
 def is_correct(instruction: str, expected: str, given: str) -> bool:
-    """Whether the answer has the correct value. If checks.py can't tell: whether it is exact."""
+    """Whether the answer has the correct value.
+
+    If checks.py can't check the instruction: whether the answer equals the expected one.
+    """
     correct = contains_answer(instruction, given)
     return is_exact(expected, given) if correct is None else correct
 

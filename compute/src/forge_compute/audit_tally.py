@@ -64,7 +64,7 @@ class Tally:
 
     @property
     def compares(self) -> bool:
-        """Whether the next row needs a signature."""
+        """Whether the next row needs a signature, to find near-duplicates."""
         return not self._whole_rows.is_full
 
     def add(self, row: Row, signature: MinHash | None) -> Finding:

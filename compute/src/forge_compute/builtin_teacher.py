@@ -12,7 +12,7 @@ _WANTS_STEPS = re.compile(r"work|step|detail|explain|educat|reason|verbose", re.
 
 
 def count_tokens(text: str) -> int:
-    """Estimates a text's tokens, for teachers without a tokenizer: its words, numbers and signs."""
+    """Estimates a text's tokens without a tokenizer: counts its words, numbers and signs."""
     return len(_WORD_OR_SIGN.findall(text))
 
 

@@ -1,6 +1,7 @@
 """Answers that can be checked by rule: arithmetic, unit conversion and dates.
 
-Each checker reads an instruction. It returns the correct answer, or None for another kind.
+Each checker reads an instruction, and returns the correct answer, or None if it does not know this
+kind of instruction.
 """
 
 import re

@@ -8,7 +8,8 @@ from .language_model import LanguageModel
 from .serving import Request
 
 _MIN_TEMPERATURE = 1e-3
-"""Below this, sampling always picks the most likely token, and a division could overflow."""
+"""A lower temperature counts as 0: sampling would pick the most likely token anyway, and a division
+by the temperature could overflow."""
 
 
 class BadRequest(Exception):
@@ -33,7 +34,7 @@ class CompletionRequest:
 def read_request(body: bytes, is_chat: bool, name: str, model: LanguageModel) -> CompletionRequest:
     """Parses and validates the body. Raises BadRequest. Ignores unknown fields."""
     content = _parse(body)
-    # The model's name is optional, because there is only one.
+    # The model's name is optional, because the server has only one model.
     if content.get("model", name) != name:
         message = f"unknown model {content['model']!r}; this server has only {name!r}"
         raise BadRequest(message, "model", 404, "model_not_found")

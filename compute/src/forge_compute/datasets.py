@@ -20,7 +20,10 @@ _SUFFIXES = (".parquet", ".jsonl", ".csv")
 
 
 class Dataset:
-    """The rows of a parquet, jsonl or csv file. For a folder: of its most processed file."""
+    """The rows of a parquet, jsonl or csv file.
+
+    A folder stands for its most processed file, the first of `_PREFERRED`, else for its only file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = _choose(path) if path.is_dir() else path

@@ -26,7 +26,8 @@ def sample(
 ) -> Iterator[list[int]]:
     """Yields the next token of each prompt, repeatedly. Temperature 0 takes the most likely token.
 
-    All prompts must have the same length. Continues after a row's end token: the caller stops.
+    All prompts must have the same length. Continues after the end token of a response, so the
+    caller must stop.
     """
     ids = torch.tensor(prompts, device=device_of(model))
     cache: Any = None
@@ -38,7 +39,10 @@ def sample(
 
 
 def write_all(model: LanguageModel, prompts: list[list[int]], max_tokens: int) -> list[Written]:
-    """The most likely response to each prompt. Batches prompts of equal length."""
+    """Writes a response to each prompt, always with the most likely next token.
+
+    Batches prompts of equal length.
+    """
     model.module.eval()
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, prompt in enumerate(prompts):

@@ -1,4 +1,4 @@
-"""The distill handler: writes a teacher's answers to a dataset's good rows to sft.parquet."""
+"""The distill handler: has a teacher answer a dataset's good rows, and writes sft.parquet."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ _SCORE_COLUMNS = ("clarity_score", "correctness_score", "educational_score")
 
 
 CanRead = Callable[[str, str], bool]
-"""Whether the student can read a row: its instruction and its response."""
+"""Whether an instruction and a response fit into the context of the student, the model to train."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,11 @@ class Selection:
 def distill(job: Job) -> dict[str, Any]:
     """Writes one row for each selected row of the dataset, in the same order.
 
-    Selects rows with a mean score of at least `min_score`: the first of each instruction. If the
-    teacher can't answer this kind of instruction (builtin teachers only), the row keeps its
-    original response, without a teacher. Skips and counts rows without a usable answer, and rows
-    that are too long for `student_model`, if given (a model name as for `train`).
+    Selects rows with a mean score of at least `min_score`. Of rows with the same instruction,
+    selects only the first. If the teacher can't answer this kind of instruction (builtin teachers
+    only), the row keeps its original response, and its `teacher` is null. Skips and counts rows
+    without a usable answer, and rows that are too long for `student_model`, if given (a model name
+    as for `train`).
 
     Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
     endpoints (endpoint_teacher.py).

@@ -23,7 +23,7 @@ _SHOWN = 10
 _SPARE_TOKENS = 8
 _BUILTIN_ROWS = 200
 _BENCHMARK_SEED = 2**20 + 7
-"""Differs from the default seed of `generate`, so that a benchmark has other rows."""
+"""Differs from the default seed of `generate`, so that a benchmark differs from training data."""
 
 
 def evaluate(job: Job) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _rows(job: Job, checkpoint: Path) -> tuple[str, list[Row]]:
 
 
 def _builtin_rows(name: str, count: int) -> list[Row]:
-    """Rows of a builtin task. Small tasks repeat instructions of the training data."""
+    """Rows of a builtin task. If the task is small, some may also be in the training data."""
     rows = []
     for instruction in islice(builtin_tasks.instructions(name, _BENCHMARK_SEED), count):
         correct = correct_answer(instruction)

@@ -25,7 +25,7 @@ class Split:
 
 
 def split(rows: Iterator[Row], share: float) -> Split:
-    """Holds out about `share` of the instructions. Deterministic: always the same ones."""
+    """Holds out about `share` of the instructions: the same ones in each call."""
     parts = Split([], [])
     for row in rows:
         (parts.held_out if _position(row.instruction) < share else parts.train).append(row)

@@ -28,7 +28,8 @@ class Job:
     output_dir: Path
     """Its content becomes the job's artifact if the handler exits with 0."""
     checkpoint_dir: Path
-    """The agent uploads each file that a rename moves into this folder, for a later attempt."""
+    """The agent uploads the newest file in this folder, for a later attempt. Write to a file whose
+    name begins with a dot, and rename it when it is complete."""
     output_ids: dict[str, str]
     artifacts_uri: str
     """The future URI of output_dir, with a trailing slash."""
@@ -56,7 +57,7 @@ class Job:
         )
 
     def input(self, *names: str) -> Path:
-        """The path of the first input that the job names. Raises FatalError if it is missing."""
+        """The path of the first of these inputs that the job has. Raises FatalError if none."""
         for name in names:
             if name in self.inputs:
                 return self.inputs[name]

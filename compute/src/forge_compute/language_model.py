@@ -43,9 +43,10 @@ class LanguageModel(Protocol):
         cache: Any = None,  # noqa: ANN401 - the type depends on the library
         keep: bool = False,
     ) -> tuple[Tensor, Any]:
-        """Token ids (batch, length) to logits (batch, length, vocabulary), and a cache if kept.
+        """Returns logits (batch, length, vocabulary) for token ids (batch, length).
 
-        With a cache, `ids` (batch, 1) continue the cached sequence.
+        If `keep` is true, also returns a cache. To continue the sequence, pass the cache and the
+        next `ids` (batch, 1).
         """
 
     def config(self) -> dict[str, Any]: ...

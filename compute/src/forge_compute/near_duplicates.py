@@ -1,4 +1,4 @@
-"""Finds texts that share most of their three-word shingles, with MinHash and LSH."""
+"""Finds texts that share most of their shingles (three-word sequences). Uses MinHash and LSH."""
 
 import re
 import zlib

@@ -44,7 +44,7 @@ class Request:
                 return
 
     def abandon(self) -> None:
-        """Stops the generation, because the client has disconnected."""
+        """Stops the generation if it is still running: the client no longer reads the response."""
         self._abandoned.set()
 
     @property
@@ -57,7 +57,10 @@ class Request:
 
 
 class ModelQueue:
-    """Owns the model. Only its thread uses it, so a slow reader does not block other requests."""
+    """Owns the model, which only the queue's thread uses.
+
+    The thread does not wait for clients, so a client that reads slowly does not block the others.
+    """
 
     def __init__(self, model: LanguageModel, length: int = QUEUE_LENGTH) -> None:
         self._model = model

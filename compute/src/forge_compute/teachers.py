@@ -1,7 +1,9 @@
 """Teachers answer instructions, write instruction/response pairs, and judge responses.
 
-A name is resolved in this order: `builtin:<name>`, rule-based and offline; an entry of the job's
-`teachers`; its entry `*`, an endpoint with many models by name.
+A teacher's name is resolved in this order:
+1. `builtin:<name>`: a rule-based teacher, which works offline.
+2. The entry with this name in the job's `teachers`: an endpoint.
+3. The entry `*` there: an endpoint with many models, which gets the teacher's name as the model.
 """
 
 import os
@@ -74,7 +76,7 @@ class Teacher(Protocol):
         """
 
     async def answer(self, instruction: str) -> Answer | None:
-        """Returns None if this teacher can't answer such instructions. Raises Unusable."""
+        """Returns None if this teacher can't answer this kind of instruction. Raises Unusable."""
 
     async def judge(self, instruction: str, response: str) -> float | None:
         """Rates the response from 0 to 1. None if this teacher can't tell. Raises Unusable."""

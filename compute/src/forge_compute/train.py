@@ -38,8 +38,8 @@ def train(job: Job) -> dict[str, Any]:
     """Writes model.pt, tokenizer/, config.json, metrics.json and heldout.parquet.
 
     Params: lr, batch_size, seed, holdout (share of the instructions, 0.1), max_steps (0: saves the
-    untrained model), checkpoint_every_s, eval_rows (held-out rows to evaluate before and after).
-    Keeps the dataset in memory.
+    untrained model), checkpoint_every_s, eval_rows (held-out rows to evaluate before and after
+    the training). Keeps the dataset in memory.
     """
     started = time.monotonic()
     params = job.params
@@ -69,7 +69,7 @@ def train(job: Job) -> dict[str, Any]:
         print(f"before: {state.before}")
 
     def metrics() -> dict[str, Any]:
-        # The handler uses one GPU from its start. An earlier attempt reported its own time.
+        # The hours of this attempt on one GPU. An earlier attempt has reported its own hours.
         seconds = time.monotonic() - started
         hours = seconds / 3600 if kind == "cuda" else 0.0
         return {

@@ -72,7 +72,8 @@ class Block(nn.Module):
                 cache[layer] = (key, value)
             else:
                 cache.append((key, value))
-        # A single token (after the first call with a cache) may attend to all previous positions.
+        # After the first call with a cache, there is a single token, which needs no causal mask: it
+        # may attend to all previous positions.
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
         joined: Tensor = self.attention_out(mixed.transpose(1, 2).reshape(batch, length, width))
         return joined

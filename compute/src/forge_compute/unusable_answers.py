@@ -31,9 +31,10 @@ class UnusableAnswers:
 async def request_answer(
     teacher: Teacher, instruction: str, unusable_answers: UnusableAnswers
 ) -> Answer | None:
-    """Requests the teacher's answer, up to three times. None if it can't answer such instructions.
+    """Requests the teacher's answer, up to three times.
 
-    Raises Unusable if all three answers were unusable.
+    None if the teacher can't answer this kind of instruction. Raises Unusable if all three answers
+    were unusable.
     """
     tries = 0
     while True:

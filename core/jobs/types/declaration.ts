@@ -5,7 +5,8 @@ import type { Countable } from "../../billing/usage";
 
 /**
  * Everything that Forge knows about one job type. The server, both SDKs, the `forge` command, the
- * agent and the dashboard read it, some as files that `npm run openapi -- --write` generates.
+ * agent and the dashboard read it; some of them from files that `npm run openapi -- --write`
+ * generates.
  *
  * To add a type, see docs/extending.md. To avoid import cycles, files in this folder import no file
  * that reads declarations.
@@ -133,7 +134,10 @@ interface ClientDeclaration {
 export interface CommandOption {
   /** Without leading dashes: `num-samples`. */
   name: string;
-  /** The payload field that it sets. For `dataset_id`, a URI sets `dataset_uri` if there is one. */
+  /**
+   * The payload field that the option sets. A URI that is given for `dataset_id` sets `dataset_uri`
+   * instead, if the type has that field.
+   */
   field: string;
   help: string;
 }

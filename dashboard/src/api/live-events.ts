@@ -50,7 +50,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
     };
     navigator.locks
       .request(name, { signal }, () => untilAborted(read, signal))
-      // The signal was aborted while this tab waited for the lock or read the stream.
+      // The request rejects if the signal is aborted while this tab waits for the lock.
       .catch(() => undefined);
     return () => {
       ended.abort();
@@ -60,7 +60,10 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
   }, [forge, session, queries]);
 }
 
-/** Reads again after any failure. Polling, not this function, handles a refused key. */
+/**
+ * Calls `read` until the signal is aborted, again after each failure. It does not detect a refused
+ * key; the pages' polls do.
+ */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await read().catch(() => undefined);
@@ -68,7 +71,10 @@ async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Pro
   }
 }
 
-/** Collects events for a moment, then refetches the active queries. */
+/**
+ * Collects events for a moment, then refetches the active queries that the events affect. A query
+ * with `meta: { live: false }` is not refetched.
+ */
 class Gatherer {
   private readonly touched = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;

@@ -96,7 +96,7 @@ export class SessionStore {
     if (this.state.status !== "signed-in") return;
     const { session } = this.state;
     if (session.isOwnKey) {
-      // The tab does not wait: the key expires by itself anyway.
+      // Not awaited. If the call fails, the key still expires within 12 hours.
       createClient(session.key)
         .apiKeys.revoke(session.keyId)
         .catch(() => undefined);
@@ -193,7 +193,7 @@ function readStored(): Session | undefined {
   }
 }
 
-/** If the browser forbids storage, a reload ends the session. */
+/** Keeps the session over a reload. If the browser forbids storage, a reload ends the session. */
 function store(session: Session | undefined): void {
   writeToTab(STORED, session && JSON.stringify(session));
 }

@@ -4,12 +4,15 @@ import { useEffect, useMemo, useRef } from "react";
 import { POLL_MS } from "./queries";
 import { PAGING, type PagedList } from "./use-list";
 
-/** Limits the rows that are fetched one by one because they left the first page. */
+/** The maximum number of rows that are fetched one by one: rows that left the first page. */
 const MAX_SINGLE = 20;
 
 /** How to read a list and its single rows. Lists are sorted newest first. */
 export interface ListSource<Row> {
-  /** The first part of the cache keys. A row's page reads the row as `[thing, "one", id]`. */
+  /**
+   * The first part of the cache keys, e.g. "jobs". The page of a single row uses the same key
+   * `[thing, "one", id]` as this list.
+   */
   thing: string;
   filters: object;
   readPage: (after: string | undefined) => Promise<Page<Row>>;
@@ -38,13 +41,13 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // So that `head` need not fetch the first page again.
+      // `head` then does not fetch the first page again.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
     ...PAGING,
     staleTime: Number.POSITIVE_INFINITY,
-    // Only the first page and the single rows are refetched, so that rows keep their place.
+    // Events refetch only `head` and `singles`. A refetch of this query would move rows.
     meta: { live: false },
   });
   const head = useQuery({

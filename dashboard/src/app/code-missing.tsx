@@ -57,8 +57,8 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
 };
 
 /**
- * False if the last reload was less than a minute ago, or if its time can't be stored. Otherwise the
- * page could reload in a loop.
+ * Prevents a loop of reloads: false if the last one was less than a minute ago, or if the time of
+ * this one can't be stored.
  */
 function mayReload(): boolean {
   const before = Number(readFromTab(RELOADED));

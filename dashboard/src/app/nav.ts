@@ -10,7 +10,10 @@ import {
   Workflow,
 } from "lucide-react";
 
-/** The pages of the sidebar, the palette and the shortcuts: `key` is pressed after `g`. */
+/**
+ * The pages that the sidebar, the search dialog (palette) and the keyboard shortcuts open. The
+ * shortcut of a page is `g`, then its `key`.
+ */
 export const NAV = [
   { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },

@@ -1,8 +1,8 @@
 type Values = Record<string, string | string[]>;
 
-/** The query as texts; a repeated name becomes a list. Each page validates its parameters. */
+/** Reads the query as strings. A repeated name becomes a list. Each page validates its values. */
 export function parseSearch(query: string): Values {
-  // Without a prototype, so that `constructor` is a name like any other.
+  // Without a prototype, a parameter may be named `constructor`.
   const values: Values = Object.create(null);
   for (const [name, value] of new URLSearchParams(query)) {
     const before = values[name];

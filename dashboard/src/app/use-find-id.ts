@@ -11,7 +11,10 @@ export interface Found {
   go: () => Promise<void> | void;
 }
 
-/** Words have no digit, `_` or `-`, ids do: typing a page's name makes no requests. */
+/**
+ * Matches a possible id. An id has a digit, `_` or `-`; the name of a page has none, so typing one
+ * sends no requests.
+ */
 const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
 
 const KINDS = {
@@ -26,7 +29,10 @@ const KINDS = {
 };
 type Kind = keyof typeof KINDS;
 
-/** Forge's own ids start with their kind; ids chosen by users may be of two kinds. */
+/**
+ * The kinds of objects that an id may name. Forge's own ids start with their kind. An id that a
+ * user chose may name a worker or an artifact.
+ */
 function kindsOf(id: string): Kind[] {
   if (id.startsWith("job_")) return ["job"];
   if (id.startsWith("wkr_")) return ["worker"];

@@ -17,7 +17,7 @@ import { nearest } from "./nearest";
 const NODE_TYPES = { lineage: LineageNode };
 const MIN_HEIGHT = 140;
 const MAX_HEIGHT = 560;
-/** A larger graph is hard to read and slow to lay out: the user must ask for it. */
+/** The number of nodes shown at first. A larger graph is hard to read and slow to lay out. */
 const SHOWN = 30;
 
 /** What an artifact was made from, and what was made from it. */

@@ -16,8 +16,9 @@ export interface TrainingCurves {
 }
 
 /**
- * The curves of a checkpoint's training: from its metrics.json, which is kept as long as the
- * checkpoint's files, else from the metrics that its job reported, which are kept for 30 days.
+ * The curves of a checkpoint's training. They come from its metrics.json, which is kept as long as
+ * the checkpoint's files. Without that file, they come from the metrics that the job reported,
+ * which Forge keeps for 30 days.
  */
 export function useTrainingCurves(artifact: Artifact) {
   const forge = useForge();
@@ -50,7 +51,10 @@ async function readStored(
   return curvesOf(text);
 }
 
-/** Each `…_curve` that is a list of [step, value]. Other content is ignored: tenants write it. */
+/**
+ * Reads each field `…_curve` that is a list of [step, value]. Ignores all other content: a tenant
+ * can write anything into the file.
+ */
 function curvesOf(text: string): Series[] {
   let content: unknown;
   try {
@@ -63,7 +67,7 @@ function curvesOf(text: string): Series[] {
     if (!name.endsWith("_curve") || !Array.isArray(value)) return [];
     const points = value.flatMap((each: unknown) => {
       const [x, y] = Array.isArray(each) ? (each as unknown[]) : [];
-      // 1e999 is valid JSON, and infinite.
+      // JSON.parse reads 1e999 as Infinity.
       return Number.isFinite(x) && Number.isFinite(y) ? [{ x: Number(x), y: Number(y) }] : [];
     });
     return points.length > 0 ? [{ name: name.replace(/_curve$/, ""), points }] : [];

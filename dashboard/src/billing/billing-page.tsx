@@ -49,7 +49,7 @@ export function BillingPage() {
           <MonthPicker
             period={period}
             current={current}
-            // The address of the current month has no period, so a link always shows the latest one.
+            // The address omits the current month, so a saved link always shows the newest month.
             onChange={(next) => change({ period: next === current ? "" : next, record: "" })}
           />
           <Button

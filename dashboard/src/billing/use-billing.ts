@@ -37,9 +37,12 @@ export function useRates() {
   });
 }
 
-/** A month's records. The cost of a live deployment's record grows. */
+/**
+ * A month's records. Those of the current month are polled: new ones are added, and the cost of an
+ * active deployment grows.
+ */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
-  // Without the filter, an admin's list would mix all tenants' records with one tenant's sums.
+  // Without this filter, an admin would see the records of all tenants next to the sums of one.
   const { userId } = useSigned().session;
   const filters = { period, job_type: search.job_type, sort: search.sort, user_id: userId };
   return useList(

@@ -18,7 +18,7 @@ type Stated = Pick<Deployment, "status" | "replicas" | "scaling" | "trouble">;
 export const healthyServers = ({ replicas }: Pick<Deployment, "replicas">): number =>
   replicas.filter(({ state, healthy }) => state === "serving" && healthy).length;
 
-/** The status. For an active deployment, also how many of its servers answer. */
+/** The state to show. For an active deployment, it depends on the number of healthy servers. */
 export function deploymentState(deployment: Stated): State {
   if (deployment.status === "stopping") return "stopping";
   if (deployment.status === "stopped") return "stopped";
@@ -51,7 +51,7 @@ export function hourlyUsd(
   return livedMs < MIN_LIVED_MS ? null : (cost_usd / livedMs) * HOUR_MS;
 }
 
-/** The cost of an hour; with all digits below one cent. */
+/** Shows the cost of an hour, with six decimals if it is below one cent. */
 export const Hourly = ({ usd }: { usd: number | null }) => (
   <Money usd={usd} digits={usd !== null && usd < 0.01 ? 6 : 2} />
 );

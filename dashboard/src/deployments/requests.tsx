@@ -80,13 +80,13 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/** Drops the incomplete last bucket, where curves would fall, unless it is the only one. */
+/** Drops an incomplete last bucket, so that curves don't fall at their end. Keeps a single one. */
 function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;
 }
 
-/** Fills buckets without requests with zeros, from the first bucket with requests on. */
+/** Adds zeros for the times without requests between the first and the last bucket. */
 function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];

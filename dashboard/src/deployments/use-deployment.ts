@@ -15,7 +15,7 @@ export function useDeployment(deploymentId: string) {
   });
 }
 
-/** A change of a deployment. Shows the response at once. */
+/** A mutation that changes a deployment. The page shows the response at once. */
 export function useDeploymentChange<Values>(
   deploymentId: string,
   call: (values: Values) => Promise<DeploymentDetail>,

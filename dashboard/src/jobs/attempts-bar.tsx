@@ -63,7 +63,7 @@ function segmentsOf(attempt: Attempt, job: JobData, isLast: boolean, nowMs: numb
   const assigned = at(attempt.assigned_at);
   const started = at(attempt.started_at);
   const ended = at(attempt.ended_at);
-  // A lost attempt is not finalised: the next attempt follows.
+  // Only the attempt that ends the job is finalised. After a lost attempt, the next one follows.
   const isFinal = attempt.outcome === "completed" || (isLast && job.completed_at !== null);
   const done = at(job.completed_at);
   const bounds: [Segment["phase"], number | undefined, number | undefined][] = [

@@ -38,7 +38,7 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   {
     id: "about",
     title: "About",
-    // Wide: the reason for waiting or failing is more important than a complete id.
+    // Wide, because the reason for waiting or failing is more important than a complete id.
     width: "28%",
     hideBelow: "laptop",
     cell: (job) => <About job={job} />,

@@ -2,10 +2,13 @@ import type { JobMetrics } from "@forge/sdk";
 import type { Series } from "../ui/curves";
 import { formatDuration } from "../ui/format";
 
-/** Shown first, in this order. The others follow by name. */
+/** The series that are shown first, in this order. */
 const FIRST = ["loss", "progress"];
 
-/** The reported series over seconds since the first point: FIRST, then by name, then constant ones. */
+/**
+ * The reported series over the seconds since the first point. First come those of FIRST, then the
+ * others by name, at the end the ones whose value never changes.
+ */
 export function seriesOf({ at, series }: Pick<JobMetrics, "at" | "series">): Series[] {
   const times = at.map((each) => Date.parse(each));
   const startMs = times[0] ?? 0;

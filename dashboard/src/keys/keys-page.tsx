@@ -108,7 +108,10 @@ export function KeysPage() {
   );
 }
 
-/** The live keys and sessions created with a key, and their descendants. */
+/**
+ * The live keys and sessions that were created with a key, directly or through another one. They
+ * are revoked together with the key.
+ */
 function endingWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
   const made = all.filter(({ made_by }) => made_by === keyId);
   const live = made.filter((key) => stateOf(key, Date.now()) === "active");

@@ -4,10 +4,10 @@ import { useForge, useSigned } from "../api/context";
 import { toast } from "../ui/toasts";
 import type { Scope } from "./key-state";
 
-/** People change keys by hand, and the last use is accurate to a minute. */
+/** A slow poll is enough: people change keys by hand, and the last use is accurate to a minute. */
 const POLL_MS = 15_000;
 
-/** All keys, or all sessions: a tenant has a few hundred at most. */
+/** Reads all keys, or all sessions, at once: a tenant has a few hundred at most. */
 export function useKeys(sessions: boolean) {
   const forge = useForge();
   return useQuery({

@@ -14,8 +14,9 @@ export interface StepSpan {
 const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
 
 /**
- * Spans of all steps that ran, run, or will run: from their times, or from recent durations of
- * their type. @param steps in topological order.
+ * Spans of all steps that ran, run, or will run. The end of a running step and both times of a
+ * later step are estimates from recent durations of the job type. @param steps in topological
+ * order.
  */
 export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
   const spans = new Map<string, StepSpan>();

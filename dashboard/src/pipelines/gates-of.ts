@@ -7,10 +7,13 @@ export interface GivenGate {
   hasFailed: boolean;
 }
 
-/** In the API, the gate of this step applies to all evaluations of a sweep. */
+/** The name by which the API addresses the one gate for all evaluations of a sweep. */
 const SWEPT: string = SWEEP.judged;
 
-/** The gates that a resume may replace. A sweep has one: the condition of its candidates. */
+/**
+ * The gates that a resume may replace. A sweep also has one gate for all its candidates: the
+ * condition `where` of the step that chooses the best one.
+ */
 export function gatesOf({ template, steps, definition }: Pipeline): GivenGate[] {
   const gates = steps.flatMap(({ name, gate }) =>
     gate ? [{ step: name, condition: gate.condition, hasFailed: gate.passed === false }] : [],

@@ -16,7 +16,7 @@ import styles from "./step-details.module.css";
 import { StepOutput } from "./step-output";
 import { StepCost } from "./steps-table";
 
-/** Codes whose details the gate or the approval shows below. */
+/** Error codes that are not shown, because the gate or the approval below explains them. */
 const SHOWN_BELOW = ["gate_failed", "approval_rejected"];
 
 /** The details of one step. The job's page has the rest. */

@@ -42,7 +42,7 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // After a break, round numbers since the start are not useful.
+    // No ticks after the first break: the time since the start says little behind a gap.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

@@ -47,7 +47,7 @@ export function usePipelineJobs(pipeline: Pipeline) {
   });
 }
 
-/** A change of a pipeline. Shows the response at once; the dialog shows an error. */
+/** A mutation that changes a pipeline. The page shows the response at once, the dialog an error. */
 export function usePipelineChange<Values>({
   pipelineId,
   call,

@@ -18,14 +18,17 @@ interface Props {
 }
 
 const MOST = 12;
-/** For URIs, reads more artifacts: an artifact whose files Forge can't read has no URI to offer. */
+/**
+ * How many artifacts to read at once. More for URIs, because an artifact whose files Forge can't
+ * read has no URI to offer.
+ */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
 /**
  * Offers the tenant's artifacts. Accepts any other value too: a worker may know ids that Forge
- * doesn't. Not Base UI's combobox, which hides the rest of the page from screen readers while its
- * list is open.
+ * doesn't. This is not Base UI's combobox, because that one hides the rest of the page from screen
+ * readers while its list is open.
  */
 export function ArtifactPicker({ source, input, value, onChange, onChoose }: Props) {
   const listId = useId();

@@ -9,7 +9,10 @@ export interface ArtifactSource {
   takes: "id" | "uri";
 }
 
-/** What a field for an artifact takes. `model_id` counts only as alias of `checkpoint_id`. */
+/**
+ * What a field takes. Undefined if it takes no artifact. `model_id` takes one only where it is an
+ * alias of `checkpoint_id`.
+ */
 export function sourceOf(type: JobType, field: string): ArtifactSource | undefined {
   switch (JOB_TYPE_FACTS[type].aliases[field] ?? field) {
     case "dataset_id":

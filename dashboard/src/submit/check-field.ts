@@ -37,8 +37,9 @@ function checkText(
 ): Checked {
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
-  // Checks URIs only: for names, the server's refusal says which characters are invalid. Skips
-  // file:// URIs, which do not match the pattern: only the server knows the allowed folders.
+  // Checks the pattern of URIs only: for names, the server's error says which characters are
+  // invalid. Skips file:// URIs, which do not match the pattern: only the server knows the allowed
+  // folders.
   if (
     pattern &&
     name.endsWith("_uri") &&

@@ -77,7 +77,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** Problems of a field are shown at the field, not here. */
+/** Leaves out the details of an invalid field, which are shown at the field. */
 function reasonOf(error: unknown): string {
   const { param, message } = describeError(error);
   return param ? "Forge would refuse one of the fields." : message;

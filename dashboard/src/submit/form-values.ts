@@ -42,8 +42,8 @@ const SAME_FIELD: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * The name that this form uses for a stored field, which may have two names. Undefined if the form doesn't have the
- * field.
+ * The name that this form uses for a stored field, which may have two names. Undefined if the form
+ * doesn't have the field.
  */
 export const nameIn = (form: FormSchema, name: string): string | undefined =>
   name in form.fields

@@ -29,7 +29,7 @@ export function SubmitPage() {
       {from && !source.data ? (
         <Waiting error={source.error} onRetry={source.refetch} />
       ) : (
-        // Another source resets the form. Another type keeps the typed text.
+        // The key resets the form for another source job. Another type keeps the typed text.
         <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
       )}
     </Page>

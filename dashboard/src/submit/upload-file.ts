@@ -28,7 +28,7 @@ const CONTENT_TYPES: Record<string, string> = {
 export const contentTypeOf = (fileName: string): string | undefined =>
   CONTENT_TYPES[/\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? ""];
 
-/** Sends a file with its checksum. fetch does not report upload progress, XMLHttpRequest does. */
+/** Sends a file with its checksum, by XMLHttpRequest: fetch does not report upload progress. */
 export async function uploadFile(upload: Upload): Promise<Dataset> {
   const { file, signal, onProgress } = upload;
   onProgress({ step: "checksum", share: 0 });

@@ -33,8 +33,8 @@ export function useSubmitForm(type: JobType, start: Start) {
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
-  // The server checks an estimate like a submission, so show refusals of both. A refusal is shown
-  // until the user changes the field that it names.
+  // The server checks the body of an estimate like that of a submission, so the form shows the
+  // errors of both. An error is shown until the user changes the field that it names.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,

@@ -45,7 +45,7 @@ export function Button({
   );
 }
 
-/** Also prevents a second submission of a form. */
+/** Ignores a click. In a form, this also prevents a second submission. */
 const ignore = (event: MouseEvent): void => event.preventDefault();
 
 export function IconButton({

@@ -16,7 +16,7 @@ interface Props {
 
 const WIDTH = 320;
 const HEIGHT = 96;
-/** More points than pixels would draw the same line. */
+/** The maximum number of points to draw. More points would not change the line. */
 const MAX_DRAWN = 2 * WIDTH;
 
 /** One series over time or steps. Shows the value at the pointer, otherwise the last one. */
@@ -65,7 +65,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
               .map((each) => `${xOf(each).toFixed(1)},${yOf(each).toFixed(1)}`)
               .join(" ")}
           />
-          {/* A line cap stays round when the drawing is stretched; a circle does not. */}
+          {/* The dot is the cap of a line: it stays round if the drawing is stretched. */}
           {(pointed !== undefined || points.length === 1) && (
             <path
               d={`M${xOf(shown).toFixed(1)} ${yOf(shown).toFixed(1)}h0`}

@@ -67,7 +67,10 @@ const FIELDS =
   "input:not([type=hidden], :disabled), select:not(:disabled), textarea:not(:disabled)";
 const BUTTONS = "button:not(:disabled), a[href]";
 
-/** The opener. If the action removed it, the page's main part, so that Tab starts there. */
+/**
+ * Where the focus returns after a dialog: to the element that opened it. If the dialog's action has
+ * removed that element, the focus goes to the page's main part, so that Tab starts there.
+ */
 const focusAfter = (opener: Element | null): HTMLElement | null =>
   opener instanceof HTMLElement && opener !== document.body && opener.isConnected
     ? opener

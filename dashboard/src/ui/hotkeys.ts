@@ -16,7 +16,10 @@ const SEQUENCE_MS = 1_200;
 let typed = "";
 let typedAtMs = 0;
 
-/** Binds keys while mounted. Inactive while the user types, and in an open dialog. */
+/**
+ * Binds keys while the component is mounted. While the user types, only keys with Ctrl or ⌘ work.
+ * In an open dialog, only `mod+k` works.
+ */
 export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   const layer = useRef(hotkeys);
   layer.current = hotkeys;

@@ -3,11 +3,10 @@ import styles from "./key-value.module.css";
 
 export interface Entry {
   name: string;
-  /** Null hides the entry. */
   value: ReactNode;
 }
 
-/** Names and values in two columns; in one column on a phone. */
+/** Names and values in two columns. Leaves out entries that are null or false. */
 export function KeyValue({ entries }: { entries: readonly (Entry | null | false)[] }) {
   return (
     <dl className={styles.list}>

@@ -43,7 +43,7 @@ export function MenuItem({ children, icon, danger, disabled = false, onClick }: 
   );
 }
 
-/** A menu with one chosen value. */
+/** Menu items of which exactly one is chosen. */
 export function MenuChoice<T extends string>({
   label,
   value,
@@ -71,7 +71,7 @@ export function MenuChoice<T extends string>({
   );
 }
 
-/** A menu with any number of chosen values. The menu stays open on a click. */
+/** A menu item that can be checked. The menu stays open on a click. */
 export function MenuToggle({
   children,
   checked,

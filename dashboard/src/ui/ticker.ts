@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** One timer for everything that shows an age. It stops while the page is hidden. */
+/** The components that show an age. All share one timer, which pauses while the page is hidden. */
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 let nowMs = Date.now();
@@ -29,8 +29,8 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * Derives a value from the time. The component renders only when the value changes, so a thousand
- * ages in minutes cost nothing each second.
+ * Derives a value from the time. The component renders only when the value changes: an age in
+ * minutes renders once a minute, although the timer ticks every second.
  */
 export function useNow<T extends string | number | boolean>(derive: (nowMs: number) => T): T {
   return useSyncExternalStore(subscribe, () => derive(nowMs));

@@ -3,7 +3,7 @@ import { ABSENT, formatDuration } from "../ui/format";
 import { type Look, lookOf, type Mark, Status } from "../ui/status-mark";
 import { useNow } from "../ui/ticker";
 
-/** Problems first, then busy workers, then idle ones. */
+/** The states in the order of the list: problems first, then busy workers, then idle ones. */
 const STATUSES: Record<string, Look> = {
   error: { mark: "failed", name: "Error" },
   dead: { mark: "cancelled", name: "Dead" },
@@ -29,7 +29,7 @@ export const WorkerStatus = ({ worker }: { worker: Worker }) => (
   />
 );
 
-/** Created once: localeCompare would create one per call, in total 100 ms for a thousand workers. */
+/** Created once: localeCompare creates a collator per call, 100 ms for a thousand workers. */
 const BY_ID = new Intl.Collator("en", { numeric: true });
 
 const ORDER = Object.keys(STATUSES);

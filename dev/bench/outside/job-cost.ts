@@ -10,8 +10,8 @@ import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
 /**
- * How long the idle server is watched, whose statements are subtracted. Loops with longer intervals
- * run during few jobs, so the median leaves them out.
+ * How long the idle server is watched, to learn the statements of its background loops. A loop with
+ * a longer interval runs during few jobs, and so rarely during the cheapest job, which counts.
  */
 const IDLE_MS = 2_500;
 
@@ -116,7 +116,8 @@ const labelOf = (statements: string[]): string =>
 /**
  * How often each label occurs in the cheapest job. Load on the machine only adds statements and
  * calls: for example, a cached key expires and is looked up again. For a label that also occurs on
- * an idle server, the minimum over all jobs, because background loops may have added the others.
+ * an idle server, the minimum over all jobs counts, because background loops may have caused all
+ * further occurrences.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
   const countIn = (job: string[], label: string): number =>

@@ -16,7 +16,10 @@ import { FULL, QUICK, type Scale } from "./scale";
 import { Stage } from "./stage";
 import { type Report, tableOf, writeTable } from "./table";
 
-/** `npm run bench` measures Forge and its peers from outside of their processes (docs/performance.md). */
+/**
+ * `npm run bench` measures Forge and its peers from outside of their processes
+ * (docs/performance.md).
+ */
 
 type Measure = (stage: Stage, scale: Scale) => Promise<Row[]>;
 

@@ -8,8 +8,8 @@ import type { Stage } from "./stage";
 
 const PER_SECOND = 20;
 /**
- * No worker is marked dead: not all workers send heartbeats all the time, and those of P7 send
- * none.
+ * Long enough that no worker is marked dead: not all workers send heartbeats all the time, and
+ * those of P7 send none.
  */
 const NEVER_SILENT = { FORGE_HEARTBEAT_TIMEOUT_S: "600" };
 
@@ -106,7 +106,8 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
     try {
       await insertWorkers(forge.databaseUrl, workers);
       const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
-      // Compiles the code and fills the caches, whose memory does not grow with the polls.
+      // A warm-up, which compiles the code and fills the caches: their memory does not depend on
+      // the number of polls.
       await generator.run("holdPolls", { ...options, workers: Math.ceil(workers / 10) });
       const { kibPerPoll, addedCpuShare } = await generator.run("holdPolls", options);
       kib.push(kibPerPoll);

@@ -3,8 +3,8 @@ import { SUBMISSION } from "./jobs";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Runs jobs to their end and returns their ids. Workflows of unfinished jobs would start during the
- * measurement.
+ * Runs jobs to their end before a measurement, and returns their ids. The workflows of unfinished
+ * jobs would start during the measurement.
  */
 export async function completeJobs(
   { generator }: Stage,

@@ -1,7 +1,7 @@
 /** The size of each measurement. */
 export interface Scale {
   rounds: number;
-  /** P1: jobs per round. A bare workflow takes half as long. */
+  /** P1: jobs per round, and as many bare workflows, which take half as long. */
   jobs: number;
   inFlight: number;
   workers: number;
@@ -14,7 +14,7 @@ export interface Scale {
   /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
   warmUpSeconds: number;
   fleet: number;
-  /** P6: jobs per round, 20 per second, and rounds. P7 has as many rounds. */
+  /** P6: jobs per round (20 per second), and the number of rounds, which is also that of P7. */
   fleetJobs: number;
   fleetRounds: number;
   /** P6 and P7: duration in which CPU time is measured. */
@@ -70,7 +70,7 @@ export const QUICK: Scale = {
   pacedJobs: 10,
   seconds: 0.5,
   warmUpSeconds: 2,
-  // A server lets a tenant register more workers only slowly.
+  // With more workers, the registrations would take long, because a server limits their rate.
   fleet: 200,
   calls: 40,
   countedJobs: 7,

@@ -1,7 +1,10 @@
 import pg from "pg";
 import { LOCAL_USER } from "../../stack/secrets";
 
-/** Statements of this many rows take longer than a server allows. */
+/**
+ * Runs a statement on a connection of its own: with this many rows, it takes longer than the
+ * statement time-out of a server.
+ */
 async function seed(databaseUrl: string, statement: string, values: unknown[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -15,7 +18,10 @@ async function seed(databaseUrl: string, statement: string, values: unknown[]): 
   }
 }
 
-/** Adds the workers of a `Fleet` that does not register. A server accepts registrations slowly. */
+/**
+ * Inserts the workers of a `Fleet` with `isRegistered`, because a server limits the rate of
+ * registrations.
+ */
 export async function insertWorkers(databaseUrl: string, count: number): Promise<void> {
   await seed(
     databaseUrl,
@@ -29,9 +35,9 @@ export async function insertWorkers(databaseUrl: string, count: number): Promise
 
 export interface QueuedJobs {
   jobs: number;
-  /** Tenants that own them, other than the one of the keys. */
+  /** Number of tenants that own the jobs. The tenant of the benchmark's keys is not among them. */
   tenants: number;
-  /** Requirement groups of each tenant's jobs. */
+  /** Number of requirement groups of each tenant's jobs. */
   groups: number;
 }
 

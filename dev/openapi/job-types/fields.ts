@@ -10,7 +10,7 @@ export const declarations: readonly JobTypeDeclaration[] = DECLARATIONS;
 export interface Field {
   name: string;
   schema: Schema;
-  /** Whether every submission must have it under this name. */
+  /** Whether every submission must have the field under this name. */
   isRequired: boolean;
 }
 
@@ -21,7 +21,8 @@ export function fieldOf({ type, payload }: JobTypeDeclaration, name: string): Fi
   if (!declared) throw new Error(`${type} declares a parameter "${name}", and no such field`);
   const { properties = {}, required = [] } = schemaOf(payload.fields);
   const schema = properties[first] ?? {};
-  // With several field sets, no field counts as required: each set may use other names.
+  // If a type has several sets of fields, no field counts as required: each set may use other
+  // names.
   const isRequired = payload.forms === undefined && required.includes(first);
   return { name, schema, isRequired };
 }

@@ -18,7 +18,10 @@ import {
   WRITTEN,
 } from "./fields";
 
-/** The output is formatted as `ruff format` does: a list with a trailing comma has one element a line. */
+/**
+ * The output is formatted as `ruff format` does: a list with a trailing comma has one element a
+ * line.
+ */
 
 const NOTE = `# ${WRITTEN}`;
 
@@ -109,7 +112,10 @@ ${names.map((name) => `            ${quoted(name)}: ${name},\n`).join("")}      
 `;
 }
 
-/** Whether the positional parameter `dataset_id` also accepts a URI: the specification has both calls. */
+/**
+ * Whether the positional parameter `dataset_id` also accepts a URI: the specification has both
+ * calls.
+ */
 const isEither = ({ client }: JobTypeDeclaration): boolean =>
   client.parameters.byPlace.includes("dataset_id") &&
   client.parameters.byName.includes("dataset_uri");

@@ -60,7 +60,7 @@ def run(bare: Run, server: FakeForge, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def answering(answers: dict[str, Any]) -> Callable[[Request], Answer | None]:
-    """Answers by the longest matching prefix of the path."""
+    """Scripts answers by path. The longest key that the request's path begins with applies."""
 
     def script(request: Request) -> Answer | None:
         fitting = [path for path in answers if request.path.startswith(path)]

@@ -25,7 +25,7 @@ def document() -> Json:
 
 
 def operations() -> dict[str, tuple[str, str, Json]]:
-    """The operations by id: method, path and description."""
+    """The operations by id: the method, the path and the entry in the document."""
     return {
         operation["operationId"]: (method.upper(), path, operation)
         for path, methods in document()["paths"].items()

@@ -1,7 +1,7 @@
-"""Measures the SDK's overhead: `status`, alternating with the same request of the HTTP library.
+"""Measures the SDK's overhead: compares `status` with the same request by the HTTP library alone.
 
-Prints the milliseconds of each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the
-argument is the number of calls.
+The two alternate. Prints the milliseconds of each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY
+and JOB_ID; the argument is the number of calls.
 """
 
 from __future__ import annotations

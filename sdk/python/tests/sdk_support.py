@@ -54,7 +54,7 @@ class FakeForge:
         self.script: Script = lambda _: None
         self.knows_range = True
         self.go_on: threading.Event | None = None
-        """The second half of every response waits for this event."""
+        """If set, the second half of every response waits for this event."""
         self.files: dict[str, bytes] = {"raw.jsonl": b'{"a": 1}\n' * 1000, "deep/er/b": b"two"}
         self.manifest: dict[str, Any] = manifest_of(self.files)
         self.stored_manifest: bytes | None = json.dumps(self.manifest).encode()

@@ -103,7 +103,7 @@ class Terminal:
         for number in range(len(self.text.split("\n"))):
             console.print(self._line(number), no_wrap=True)
         svg = console.export_svg(title="forge", unique_id="forge")
-        # Leave the font to the reader: a page should load nothing from other servers.
+        # Removes the web font: a page with the picture should load nothing from other servers.
         svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
         path.write_text(svg.replace("Fira Code", "ui-monospace, Menlo, Consolas"))
 

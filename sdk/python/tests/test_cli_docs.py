@@ -47,7 +47,7 @@ def test_the_page_has_all_kinds_of_commands() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_command_exists(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # Parsed, but not run.
+    # Parses the command, but does not run it.
     monkeypatch.setattr(typer.core.TyperCommand, "invoke", lambda _self, _context: None)
     monkeypatch.setattr(sys, "argv", ["forge", *command])
     with pytest.raises(SystemExit) as ended:

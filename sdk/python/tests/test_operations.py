@@ -142,11 +142,11 @@ NOT_FOR_USERS = {
     "uploadCheckpoint",
     "downloadJobInput",
 }
-"""Operations for workers (implemented by the agent) and for Prometheus."""
+"""Operations for workers (the agent calls them), for Prometheus, and for links in a browser."""
 
 
 def _examples_of_job_types() -> dict[str, Call]:
-    """Job types without a call above are submitted by their first example."""
+    """Calls for job types that are not in CALLS, from their first example in the API's document."""
     calls: dict[str, Call] = {}
     for name, (_, path, operation) in openapi.operations().items():
         if name not in CALLS and path == f"/api/jobs/{name}":
@@ -195,7 +195,7 @@ def _ssh_form(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def require_documented(request: Request) -> None:
-    """Checks that the API documents all its parameters and fields."""
+    """Checks that the API documents all parameters and fields of the request."""
     found = openapi.operation_of(request.method, urlsplit(request.path).path)
     assert found
     _, operation = found

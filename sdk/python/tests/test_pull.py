@@ -17,7 +17,10 @@ def names_in(folder: Path) -> list[str]:
 
 
 def breaking(server: FakeForge, *lengths: int) -> Callable[[Request], Answer | None]:
-    """Interrupts the first file responses after so many bytes; later ones are complete."""
+    """Interrupts responses with a file, each one after the next number of bytes in `lengths`.
+
+    0: no response at all. After the last length, responses are complete.
+    """
     left = list(lengths)
 
     def script(request: Request) -> Answer | None:

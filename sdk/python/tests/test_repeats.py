@@ -12,7 +12,7 @@ JOB = {"job_id": "j1", "job_type": "generate"}
 
 
 def cancelled_by(error_code: str | None) -> Any:  # noqa: ANN401 - a script
-    """Applies a cancel and loses the response. The job has ended with `error_code`."""
+    """Scripts a server that loses the response to a cancel. The job has ended with `error_code`."""
     paths: list[str] = []
 
     def script(request: Request) -> Answer:

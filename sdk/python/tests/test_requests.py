@@ -149,7 +149,7 @@ def test_each_status_has_its_error(
 
 
 def paged(server: FakeForge, count: int, most: int = 2) -> None:
-    """Serves `count` jobs with at most two per page."""
+    """Serves `count` jobs, at most `most` per page."""
 
     def script(request: Request) -> Answer:
         query = parse_qs(urlsplit(request.path).query)
@@ -300,7 +300,7 @@ def test_cancelling_a_task_ends_its_transfer(server: FakeForge, tmp_path: Path) 
             def cancel(at: Progress) -> None:
                 reported.append(at.path)
                 task.cancel()
-                # Cancel after the first progress report, before the transfer ends.
+                # The server sends the rest only now, so the transfer has not ended yet.
                 loop.call_soon(go_on.set)
 
             def hold(request: Request) -> None:

@@ -36,7 +36,11 @@ OTHER = b'event: weather\ndata: {"job_id": "j1", "sun": true}\n\n: still here\n\
 
 
 class Story:
-    """A job whose event stream is interrupted after the given numbers of events."""
+    """A job whose event stream is interrupted again and again.
+
+    `pieces`: the number of events that each connection delivers. None: the connection gets no
+    response. With `half`, each connection also delivers a part of the next event.
+    """
 
     def __init__(self, *pieces: int | None, half: bool = False) -> None:
         self.pieces = list(pieces)

@@ -22,7 +22,8 @@ import { Transport } from "./transport.ts";
  * Missing options are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else, in Node, from the
  * local stack's stack.json in `FORGE_HOME` (default `.forge`). Throws ForgeError if none is found.
  *
- * Submissions accept both of the API's field sets. The API's defaults apply to missing fields.
+ * Submissions accept either of the API's sets of field names, e.g. `model` or `model_id`. The API's
+ * defaults apply to missing fields.
  */
 export class Forge extends JobTypeMethods {
   readonly jobs: Jobs;
@@ -80,7 +81,7 @@ export class Forge extends JobTypeMethods {
     return tenantEvents(this.#transport, options);
   }
 
-  /** A client with other limits. */
+  /** Returns a client with the same key and address, and another time-out or number of retries. */
   withOptions({ timeoutMs, maxRetries }: Pick<ForgeOptions, "timeoutMs" | "maxRetries">): Forge {
     return new Forge({
       ...this.#settings,

@@ -2,7 +2,10 @@ import { WaitTimeoutError } from "./errors.ts";
 import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
-/** Minimum time for a poll, also for the last one at the deadline. A shorter time-out wins. */
+/**
+ * Minimum time for a poll, even right before the deadline, unless the time-out of the wait is
+ * shorter.
+ */
 const LAST_MS = 1_000;
 
 /** The deadline of a wait for a job or pipeline. `pollInterval` and `timeout` are in seconds. */
@@ -65,7 +68,7 @@ export class Deadline {
     return this.#endMs - performance.now();
   }
 
-  /** A signal that is aborted by an outer signal, with its reason, or after a time. */
+  /** A signal that aborts after `ms`, or together with the outer signal and for the same reason. */
   #limit(outer: AbortSignal | undefined, ms: number): { signal: AbortSignal; end(): void } {
     outer?.throwIfAborted();
     const controller = new AbortController();

@@ -58,7 +58,7 @@ export class Exchange {
     if (!this.#isRead) this.#controller.abort();
   }
 
-  /** The time-out runs only while waiting for data: the reader may be slow. */
+  /** Runs the time-out only while `work` waits for the server: the caller may read slowly. */
   async #listen<T>(work: Promise<T>): Promise<T> {
     this.alive();
     try {

@@ -55,7 +55,8 @@ export class Following {
     this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // Set after the caller consumed the event: otherwise the server sends it again.
+      // Set after the caller has consumed the event. If the connection is lost before, the server
+      // sends the event again.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }

@@ -5,7 +5,10 @@ export class LogLines {
   #rest = "";
   isOver = false;
 
-  /** Yields the lines that an event completes, without line ends. Throws ForgeHTTPError. */
+  /**
+   * Yields the lines that an event completes, without line ends. Throws ForgeHTTPError if the
+   * event's data is not a JSON object.
+   */
   *take(event: ServerSentEvent): Generator<string, void, undefined> {
     if (event.event === "end") this.isOver = true;
     if (event.event !== "log") return;

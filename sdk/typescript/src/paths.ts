@@ -4,7 +4,8 @@ import { UnsafePathError } from "./errors.ts";
 /**
  * Splits a path into names. Throws UnsafePathError if it could lead out of a folder.
  *
- * Also checks the rules of other systems, such as drive names: the folder may be used there later.
+ * Also applies the rules of other operating systems, such as drive names: the folder may be copied
+ * to one later.
  */
 export function segmentsOf(path: string): string[] {
   const segments = path.split("/");

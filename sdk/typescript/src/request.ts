@@ -2,9 +2,9 @@ import { ForgeError } from "./errors.ts";
 import type { Upload } from "./upload.ts";
 
 /**
- * Detects that an earlier try, whose response was lost, has already been applied. If a retry is
- * refused with one of the codes, reads the current state: if the change is ours, the request has
- * succeeded.
+ * Detects that an earlier try was applied although its response was lost. If a retry fails with one
+ * of the codes, the client reads the current state. If that state is the requested one, the request
+ * has succeeded.
  */
 interface AppliedCheck {
   /** Error codes that mean that the change may already be applied. */

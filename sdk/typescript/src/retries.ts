@@ -7,8 +7,8 @@ const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
 /**
- * Limit for Retry-After. If it is longer, the client gives up, or retries earlier if it must not
- * give up yet.
+ * The longest Retry-After that the client waits for. If the server asks for more, the client gives
+ * up. A policy with a minimum time (`atLeastMs`) waits this long instead.
  */
 const MAX_ASKED_MS = 60_000;
 
@@ -24,7 +24,10 @@ export class TransientFailure extends Error {
   }
 }
 
-/** Counts consecutive failures. Stops after `maxRetries`, but not before a minimum time. */
+/**
+ * Counts consecutive failures. Gives up after `maxRetries` retries, but not before `atLeastMs` have
+ * passed since the first failure.
+ */
 export class RetryPolicy {
   readonly #maxRetries: number;
   readonly #atLeastMs: number;

@@ -31,7 +31,7 @@ export interface TenantEventOptions extends RequestOptions {
 
 const MAX_KNOWN = 10_000;
 
-/** Yields events without gaps. Drops events that a resumed stream sends again, by their id. */
+/** Yields the tenant's events. Drops events, by their id, that a resumed stream sends again. */
 export async function* tenantEvents(
   transport: Transport,
   { limit = Number.POSITIVE_INFINITY, ...options }: TenantEventOptions,

@@ -69,12 +69,12 @@ export class Upload {
     this.#onBytes = onBytes;
   }
 
-  /** Time limit if there are no progress events, else 0. */
+  /** Time allowed for sending the body, in ms, if there are no progress events; else 0. */
   get unseenMs(): number {
     return platform.streamsUploads ? 0 : this.#blob.size / SLOWEST_BYTES_PER_MS;
   }
 
-  /** Options for fetch, without headers. `onAlive` is called for each sent chunk. */
+  /** The body and its options for fetch. `onAlive` is called for each sent chunk. */
   init(onAlive: () => void): { headers: Record<string, string>; body: BodyInit; duplex?: "half" } {
     if (!platform.streamsUploads) return { headers: {}, body: this.#blob };
     let done = 0;

@@ -25,7 +25,7 @@ export type OnCheck = (check: FileCheck) => void;
 export interface Verification {
   artifact_id: string;
   ok: boolean;
-  /** As in the manifest. False: the control plane could not access or read some of the files. */
+  /** From the manifest. False: the control plane could not access or read some of the files. */
   verified: boolean;
   files: FileCheck[];
 }
@@ -55,7 +55,7 @@ function fileOf(value: unknown): ManifestFile {
   return { path, size_bytes, sha256 };
 }
 
-/** Yields the content and compares it with the manifest. Stops after the manifest's size. */
+/** Yields the content and compares it with the manifest. Stops when the content is too long. */
 async function* checked(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
@@ -125,7 +125,7 @@ export async function verify(
   for (const file of filesOf(manifest)) take(await checks.file(file));
   take(manifestCheck(manifest, await checks.storedManifest()));
   for (const path of await checks.extra()) take({ path, outcome: "extra", detail: null });
-  // Only a literal true counts.
+  // The field may have any value in the response. Only a literal true counts.
   const verified = (manifest as { verified?: unknown }).verified === true;
   const ok = verified && files.every(({ outcome }) => outcome === "ok");
   return { artifact_id: artifactId, ok, verified, files };

@@ -17,7 +17,7 @@ const isEvents = ({ path }: { path: string }): boolean => path.endsWith("/events
 
 const IDS = ["a", "b", "c", "d", "e", "f", "g"];
 
-/** Waits for jobs that never end. Returns how often each was polled and listened to. */
+/** Waits for jobs that never end. Counts the polls and the event streams of each job. */
 function waitForAll() {
   const asked = new Map<string, number>();
   const streams = new Map<string, number>();

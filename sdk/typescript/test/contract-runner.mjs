@@ -1,6 +1,6 @@
-// Runs scenarios of sdk/contract with the built SDK, like sdk/python/tests/contract_runner.py. Stdin: a
-// list of scenarios, each with its address and keys. Stdout: for each scenario, a list with the result
-// or error of each step.
+// Runs scenarios of sdk/contract with the built SDK, like sdk/python/tests/contract_runner.py.
+// Stdin: a list of scenarios, each with its address and keys. Stdout: for each scenario, a list
+// with the result or error of each step.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -26,7 +26,7 @@ export interface Answer {
 /** Undefined: the default response. "cut": the connection breaks. "silent": no response. */
 export type Script = (asked: Asked) => Answer | "cut" | "silent" | undefined;
 
-/** Serves one artifact, `ds_1`, over real HTTP, with scripted faults. */
+/** Serves one artifact, `ds_1`, over real HTTP. `script` replaces responses, e.g. by faults. */
 export class FakeForge {
   readonly asked: Asked[] = [];
   script: Script = () => undefined;

@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** A job type with no call of its own below is submitted by its first example. */
+/** For job types without a call in CALLS: submits the first example of the OpenAPI document. */
 function examplesOfJobTypes(): typeof CALLS {
   const submissions = Object.entries(DOCUMENT.paths).flatMap(([path, { post }]) =>
     post && path === `/api/jobs/${post.operationId}` ? [post] : [],

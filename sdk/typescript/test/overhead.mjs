@@ -1,6 +1,6 @@
-// Measures the SDK's overhead over fetch: `status`, alternating with the same request without the SDK.
-// Prints the milliseconds of each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the
-// argument is the number of calls.
+// Measures the SDK's overhead over fetch: alternates calls of `status` with the same request by
+// fetch alone. Prints the milliseconds of both as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and
+// JOB_ID; the argument is the number of calls.
 
 import { Forge } from "../dist/index.js";
 

@@ -1,7 +1,8 @@
-// Tests the browser build of `Forge` with a real stack. test/e2e/sdk-typescript.test.ts runs it in Node
-// with the condition `browser`. The compiler checks that the build uses nothing of Node.
+// Tests the browser build of `Forge` with a real stack. test/e2e/sdk-typescript.test.ts runs this
+// file in Node with the condition `browser`. The compiler checks that the build uses nothing of
+// Node.
 const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey } = process.env;
-await fetch("data:,"); // makes Node's fetch, which begins by a look at the process
+await fetch("data:,"); // initializes Node's fetch, which needs `process` for that
 delete globalThis.process;
 const { Forge, ForgeError } = await import("@forge/sdk");
 

@@ -13,7 +13,7 @@ fail() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 as_root() {
-  # Close the lock's descriptor: a service that a package starts would hold the lock for ever.
+  # Close descriptor 9, the lock: a service that a package starts would inherit it and hold the lock for ever.
   if [ "$(id -u)" = 0 ]; then
     "$@" 9>&-
   elif has sudo; then
@@ -26,7 +26,7 @@ as_root() {
 
 ACCOUNT=forge-agent
 
-# A step may still run after its connection was lost.
+# Wait for the lock: an earlier step may still be running although its SSH connection was lost.
 if has flock; then
   exec 9>lock
   flock -w 600 9 || fail "another step has been running for ten minutes"
@@ -164,7 +164,7 @@ fetch_repository() {
   git -C repository remote add origin -- "$REPOSITORY"
   git -C repository fetch -q --depth 1 origin "$REPOSITORY_REF"
   fetched=$(git -C repository rev-parse --verify 'FETCH_HEAD^{commit}')
-  # A full commit pins every file. Refuse a branch or tag with that name, which git would fetch instead.
+  # A full commit id pins every file. If a branch or tag has that name, git fetches it instead: refuse it.
   if is_commit "$REPOSITORY_REF" && [ "$fetched" != "$REPOSITORY_REF" ]; then
     fail "the repository has $fetched for $REPOSITORY_REF"
   fi
@@ -182,7 +182,8 @@ step_requirements() {
 
 open_installation() {
   as_root install -d -m 755 -o "$(id -u)" -g "$(id -g)" "$installation"
-  # In a directory that the operator chose, an earlier bootstrap may have created the parent for its user only.
+  # The agent's account must be able to enter the parent directory. If the operator chose the directory, an
+  # earlier bootstrap may have created the parent so that only its own user can enter it.
   if [ "$installation" = "$(pwd)" ]; then as_root chmod go+x ..; fi
 }
 
@@ -192,7 +193,8 @@ install_agent() {
     "$(python_with_venv)" -m venv "$installation/venv"
   fi
   handlers=./repository/compute
-  # Without a GPU the worker runs only jobs that don't need PyTorch, whose CUDA build is a download of 3 GB.
+  # Without a GPU, leave out PyTorch: its CUDA build is a download of 3 GB. The worker then runs only jobs that
+  # don't need PyTorch.
   if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
   wanted="$(revision) $handlers"
   marker=$installation/venv/.forge-installed
@@ -220,7 +222,7 @@ install_locked() {
     ./repository/compute ./repository/agent
 }
 
-# Reads the key from standard input, so that it appears in no process list and no log.
+# Reads the worker's key from standard input, so that the key appears in no process list and no log.
 step_agent() {
   IFS= read -r key || fail "no key on standard input"
   require_valid_key
@@ -238,10 +240,11 @@ step_agent() {
   fi
 }
 
-# A server that paused may bring the key of an earlier try, which a later try has revoked and replaced.
+# Checks that Forge still accepts the key. A server process that was paused may send the key of an earlier try,
+# which a later try has revoked and replaced.
 require_valid_key() {
   status=$(
-    # In a configuration on standard input, the key appears in no process list.
+    # Pass the key in a configuration on standard input: an argument would appear in the process list.
     printf 'header = "X-Service-Api-Key: %s"\n' "$key" |
       curl -q --config - --silent --max-time 20 --output /dev/null --write-out '%{http_code}' \
         "${SERVICE_API_URL%/}/api/auth/ping"
@@ -252,12 +255,12 @@ require_valid_key() {
 # `forge-agent install` creates the unit and the account.
 start_service() {
   unit=forge-agent-$WORKER_ID
-  # -B: don't write bytecode, because this user could not remove root's files later.
+  # -B: don't write bytecode. Root runs Python below, and this user could not remove root's files later.
   help=$("$python" -B -m forge_agent install --help)
   case $help in *--env-file*) ;; *)
     fail "the agent of $(revision) is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;
   esac
-  # After SIGTERM the agent would first finish a running job.
+  # Kill the agent if it does not stop within 10 s: after SIGTERM it would first finish a running job.
   as_root timeout 10 systemctl stop "$unit.service" 2>/dev/null ||
     as_root systemctl kill --signal=KILL "$unit.service" 2>/dev/null || true
   stop_process

@@ -53,7 +53,8 @@ export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "ta
 /**
  * The bootstrap script and its settings, as files: no value becomes part of a command.
  *
- * @param show redacts a value of the operator's environment, if people will read it.
+ * @param show what to write for each value of the operator's environment. Redacts the value if people will read the
+ *   files; by default, the value is unchanged.
  */
 export function filesFor(
   ctx: Context,
@@ -114,7 +115,10 @@ export const commandOf = (
 const directoryOf = (ctx: Context, worker: DescribedWorker): string =>
   `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
-/** A file of variables, in double quotes: a POSIX shell and systemd read these alike, but not single quotes. */
+/**
+ * The content of a file of variables. The values are in double quotes, because a POSIX shell and systemd read double
+ * quotes in the same way, but not single quotes.
+ */
 const variableFile = (variables: Record<string, string>): string =>
   Object.entries(variables)
     .map(([name, value]) => `${name}="${value.replaceAll(/["\\$`]/g, "\\$&")}"\n`)

@@ -8,7 +8,7 @@ export class LineIndex {
   /** Lines started so far; the last one may still grow. */
   private begun = 0;
   length = 0;
-  /** The longest line in bytes: close to characters, as logs are mostly ASCII. */
+  /** The bytes of the longest line: about its number of characters, as logs are mostly ASCII. */
   longest = 0;
   private readonly decoder = new TextDecoder();
 
@@ -16,7 +16,7 @@ export class LineIndex {
     this.bytes = new Uint8Array(Math.max(1024, capacity));
   }
 
-  /** A final newline starts no line. */
+  /** The number of lines. A final newline does not start another line. */
   get lines(): number {
     const isOpen = this.length > 0 && this.bytes[this.length - 1] !== NEWLINE;
     return isOpen ? this.begun : Math.max(0, this.begun - 1);

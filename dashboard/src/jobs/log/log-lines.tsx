@@ -6,7 +6,10 @@ import { patternOf } from "./search-lines";
 import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
-/** Browsers limit an element's height to 17 to 33 million px. Above this, scrolling is scaled. */
+/**
+ * The maximum height of the scrolled element: browsers limit it to 17 to 33 million px. In a log
+ * with more lines, one scrolled pixel stands for several pixels of the log.
+ */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
 /** The minimum height in lines; a short log takes no more room. */

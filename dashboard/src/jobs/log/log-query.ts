@@ -28,7 +28,7 @@ export function readLogQuery(typed: string): LogQuery {
     else return whole;
     return "";
   });
-  // Spaces count only in a query without terms.
+  // Without `level:` and `attempt:`, spaces at both ends are part of the text to search.
   if (rest !== typed) query.text = rest.trim();
   return query;
 }

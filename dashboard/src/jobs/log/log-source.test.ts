@@ -1,7 +1,8 @@
 import { LogSource } from "./log-source";
 import type { LogState } from "./protocol";
 
-/** The requests for a log: the end first, which also returns the total length. */
+// Tests the requests that a LogSource sends. The first one asks for the end of the log; its
+// response also has the total length.
 
 const URL = "http://forge/logs";
 const lines = (count: number): string =>

@@ -1,7 +1,10 @@
 import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
-/** The first request reads the end, where users look first. The response has the log's length. */
+/**
+ * The size of the first request, for the end of the log, where users look first. Its response also
+ * has the log's total length.
+ */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;
@@ -35,7 +38,7 @@ export class LogSource {
   setLive(isLive: boolean): void {
     if (isLive === this.isLive) return;
     this.isLive = isLive;
-    // Also when the job ends: the last lines may have arrived after the last read.
+    // Reads once more when the job ends: its last lines may have arrived after the last read.
     this.schedule(0);
   }
 
@@ -60,13 +63,16 @@ export class LogSource {
     this.changed();
   }
 
-  /** Requests from the last loaded byte on: a range after it would be refused as empty. */
+  /**
+   * Requests the log from the last loaded byte on. If the log has not grown, the server would
+   * refuse a range that starts after this byte.
+   */
   private async readMore(): Promise<void> {
     const from = this.whole.length;
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
-    // Still set if `open` failed halfway.
+    // `tail` is still set if `open` failed after reading the log's end.
     this.tail = undefined;
     if (response.status !== 206 || bytes.length <= 1) return;
     this.whole.append(bytes.subarray(1));
@@ -126,7 +132,7 @@ export class LogSource {
       cache: "no-store",
       credentials: "omit",
     });
-    // An empty log has no range.
+    // The log is empty, so the server refuses every range.
     if (response.status === RANGE_NOT_SATISFIABLE && totalOf(response) === 0) return new Response();
     if (!response.ok) throw new Error(`the log could not be read (HTTP ${response.status})`);
     return response;

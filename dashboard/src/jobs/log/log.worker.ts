@@ -63,7 +63,7 @@ function linesOf(from: number, to: number): string[] {
   return lines;
 }
 
-/** Only the last state of a progress bar that overwrites its line, like a terminal. */
+/** Like a terminal, shows only the last state of a line that a progress bar overwrites (`\r`). */
 const shown = (line: string): string => cut(line.slice(line.lastIndexOf("\r") + 1));
 
 const cut = (line: string): string =>

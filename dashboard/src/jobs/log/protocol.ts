@@ -1,6 +1,6 @@
 import type { FoundLines } from "./search-lines";
 
-/** Messages from the page to the log's worker. */
+/** Messages from the page to the log's web worker. */
 export type ToWorker =
   | { type: "open"; url: string; apiKey: string }
   /** Whether to keep reading: the job has not ended, and the page is visible. */
@@ -17,12 +17,12 @@ export interface LogState {
   total: number;
   /** Only the end is loaded so far: line 0 is not the log's first line. */
   isTail: boolean;
-  /** Length of the longest line so far, in characters. */
+  /** Length of the longest line so far, in bytes: about its length in characters. */
   longest: number;
   error: string | null;
 }
 
-/** Messages from the worker to the page. */
+/** Messages from the web worker to the page. */
 export type FromWorker =
   | { type: "state"; state: LogState }
   | { type: "lines"; id: number; from: number; lines: string[] }

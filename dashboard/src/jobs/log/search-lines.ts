@@ -49,7 +49,10 @@ export function patternOf(query: string): RegExp | undefined {
   return match ? new RegExp(match[1] ?? "", match[2]) : undefined;
 }
 
-/** Jumps from match to match, counting newlines in between, so that most lines are never read. */
+/**
+ * Finds the lines that contain a plain text. Jumps from match to match and counts the newlines in
+ * between, which is faster than comparing line by line.
+ */
 function findPlain(text: string, needle: string, firstLine: number, found: number[]): void {
   let line = firstLine;
   let lineEnd = text.indexOf("\n");

@@ -13,8 +13,8 @@ interface Props {
   step: StepDraft;
   included: readonly JobType[];
   /**
-   * The error message of a field, if it should be shown. `place` is the field's path, such as `params.train.epochs` or
-   * `gate.train`.
+   * The error message of a field, if it should be shown. `place` is the field's path, such as
+   * `params.train.epochs` or `gate.train`.
    */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;

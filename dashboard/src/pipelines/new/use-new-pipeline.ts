@@ -30,7 +30,7 @@ export function useNewPipeline(template: TemplateName) {
   const refusedAt = refusal?.param === undefined ? undefined : placeOf(refusal.param, body);
   const change = (next: Partial<Draft>): void => {
     setDraft((before) => ({ ...before, ...next }));
-    // A server error refers to the submitted content, which has changed.
+    // The server's error was about the content before this change.
     if (submission.isError) submission.reset();
   };
   return {

@@ -8,7 +8,7 @@ const TYPING_MS = 350;
 /** The cost estimate, shortly after the last change. Not requested while a field is invalid. */
 export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
   const forge = useForge();
-  // As text, so that equal contents are equal values.
+  // A string, so that equal contents compare as equal.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["pipelines", "estimate", content],
@@ -17,7 +17,7 @@ export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
       forge.pipelines.estimate(JSON.parse(content ?? "{}") as TemplateBody, { signal }),
     placeholderData: (before) => before,
     staleTime: 30_000,
-    // An estimate changes when jobs end, not with each event of a pipeline.
+    // Events of pipelines don't refetch the estimate: it changes only when jobs end.
     meta: { live: false },
   });
   return {

@@ -57,7 +57,7 @@ export function Flow<Each extends Node>(props: Props<Each>) {
   return (
     <div className={styles.flow} style={{ height }}>
       <ReactFlow
-        // A new layout is fitted into view again.
+        // The key changes with the layout, so that React Flow fits a new layout into view.
         key={`${isNarrow} ${layout.width} ${layout.height}`}
         nodes={nodes}
         edges={edges}

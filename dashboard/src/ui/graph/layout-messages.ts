@@ -1,9 +1,9 @@
-/** Messages between a page and the layout worker. */
+/** Messages between a page and layout.worker.ts, the web worker that computes layouts. */
 export interface LayoutRequest {
   id: number;
   names: string[];
   edges: [from: string, to: string][];
-  /** "TB" for narrow windows. */
+  /** Edges go from left to right ("LR") or, in narrow windows, from top to bottom ("TB"). */
   direction: "LR" | "TB";
   /** The size of every node, in px. */
   size: { width: number; height: number };

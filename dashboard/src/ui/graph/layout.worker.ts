@@ -25,7 +25,10 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   page.postMessage({ id, layout: { positions, width, height } });
 };
 
-/** Whether siblings are in reverse order: dagre minimises crossings and ignores their order. */
+/**
+ * Whether dagre has placed siblings in reverse order: it minimises crossings and ignores the order
+ * of the names. If so, the layout is mirrored.
+ */
 function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;
   if (!first) return false;

@@ -5,7 +5,7 @@ import type { Layout, LayoutAnswer, LayoutRequest } from "./layout-messages";
 
 type Graph = Omit<LayoutRequest, "id">;
 
-/** Node positions, computed in a worker. Returns the previous ones until the new ones are ready. */
+/** Node positions, computed in a web worker. Returns the old ones until the new ones are ready. */
 export function useLayout(graph: Graph): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   const worker = useRef<Worker>(undefined);
@@ -18,7 +18,7 @@ export function useLayout(graph: Graph): Layout | undefined {
     };
     return () => started.terminate();
   }, []);
-  // Compared as text: polls return equal graphs as new objects.
+  // Compares graphs as text, because each poll returns an equal graph as a new object.
   const text = JSON.stringify(graph);
   useEffect(() => {
     lastId.current += 1;

@@ -32,7 +32,7 @@ class AsyncTransport:
         return AsyncTransport(wire, self._client)
 
     async def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
-        """Raises ForgeHTTPError and ForgeAPIError."""
+        """Sends a request, with retries. Raises ForgeHTTPError and ForgeAPIError."""
         retry_policy = retry_policy or self.wire.retry_policy()
         request = self.wire.ready(request)
         is_again = False

@@ -1,4 +1,4 @@
-"""Renders progress lines. Imports rich, so import this for terminals only."""
+"""Renders progress lines. Imports rich, so import this module only to draw in a terminal."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Following:
         self._opened_s = 0.0
 
     def request(self) -> Request[None]:
-        """The request for a new connection. Resets the state of the last one."""
+        """The request for a new connection. Resets the state of the last connection."""
         self._decoder = EventDecoder()
         self._opened_s = monotonic()
         self.has_received = False
@@ -48,7 +48,7 @@ class Following:
         return Request("GET", self.path, lambda _: None, self._query, headers=headers)
 
     def is_over(self, response: httpx2.Response) -> bool:
-        """Whether the server says that the stream has ended. Raises if it sends no stream."""
+        """Whether the server says that the stream has ended. Raises if it sends something else."""
         if response.status_code == 204:
             return True
         kind = response.headers.get("content-type", "")
@@ -62,11 +62,15 @@ class Following:
         self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # Set after the caller consumed the event: otherwise the server sends it again.
+            # Set only after the caller has consumed the event. If the caller fails before that, the
+            # next connection gets the event again.
             self.last_event_id = event.id or self.last_event_id
 
     def cut(self, retry_policy: RetryPolicy) -> TransientFailure:
-        """The failure for a connection that ended before the stream's end."""
+        """The failure for a connection that ended before the stream's end.
+
+        Resets the retries if the connection lived for some time.
+        """
         if monotonic() - self._opened_s > _LIVED_S:
             retry_policy.reset()
         return TransientFailure(ForgeHTTPError(f"{self.path}: the stream was interrupted"))
@@ -75,9 +79,10 @@ class Following:
 def connect(
     transport: Transport, following: Following, silence_s: float = SILENCE_S
 ) -> Generator[ServerSentEvent | None, None, None]:
-    """Yields the events of one connection, and None for each received chunk.
+    """Yields the events of one connection, and None for each received chunk of bytes.
 
-    Yields `GONE` if the stream has ended. May raise TransientFailure.
+    The None lets the caller stop even if no event arrives. Yields `GONE` if the stream has ended.
+    May raise TransientFailure.
     """
     with transport.open(following.request(), silence_s) as response:
         if following.is_over(response):
@@ -91,7 +96,7 @@ def connect(
 async def connect_async(
     transport: AsyncTransport, following: Following, silence_s: float = SILENCE_S
 ) -> AsyncGenerator[ServerSentEvent | None, None]:
-    """The asynchronous equivalent."""
+    """The asynchronous equivalent of `connect`."""
     async with transport.open(following.request(), silence_s) as response:
         if following.is_over(response):
             yield GONE
@@ -125,7 +130,7 @@ def follow(transport: Transport, following: Following) -> Generator[ServerSentEv
 async def follow_async(
     transport: AsyncTransport, following: Following
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """The asynchronous equivalent."""
+    """The asynchronous equivalent of `follow`."""
     retry_policy = transport.wire.retry_policy(OUTAGE_S)
     while True:
         try:

@@ -59,7 +59,10 @@ class JobLine:
 
     @property
     def waits(self) -> bool:
-        """Whether the job is pending. Poll then: its reason may change without an event."""
+        """Whether the job is pending.
+
+        A pending job must be polled, because its pending reason changes without an event.
+        """
         return self._status in ("pending", "provisioning_worker")
 
     def __rich__(self) -> RenderableType:

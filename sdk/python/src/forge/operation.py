@@ -1,8 +1,9 @@
 """Defines each method once for both clients.
 
-A resource's method builds a Request: what to send and how to parse the response. These decorators
-turn it into a method that sends the request. On a resource of `Forge`, it blocks and returns the
-result; on a resource of `AsyncForge`, it returns an awaitable. Signatures and types are preserved.
+A resource's method builds a Request: what to send and how to parse the response. The decorators
+`operation` and `listing` turn such a method into one that sends the request. On a resource of
+`Forge`, the method blocks and returns the result; on a resource of `AsyncForge`, it returns an
+awaitable. Signatures and types are preserved.
 """
 
 from __future__ import annotations

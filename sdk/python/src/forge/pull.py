@@ -43,8 +43,9 @@ def pull(
 ) -> Pulled:
     """Downloads missing files, then writes the manifest.
 
-    Raises IntegrityError, UnsafePathError (before anything is written, except for links on the
-    disk), OSError, and errors of `content`.
+    Raises UnsafePathError before it writes anything if the manifest has an unsafe path, or later if
+    a path leads through a link on the disk. Also raises IntegrityError, OSError, and errors of
+    `content`.
     """
     files = files_of(manifest)
     paths.require_distinct([MANIFEST_FILE, *(file.path for file in files)])

@@ -20,7 +20,8 @@ _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
-"""Limit for Retry-After. If it is longer, the client gives up, or retries earlier."""
+"""The longest Retry-After that the client waits for. If the server asks for more, the client gives
+up, or retries earlier than asked."""
 
 
 def parse_json(content: bytes | str) -> object:
@@ -66,7 +67,7 @@ class Deadline:
             )
 
     def pause_s(self, spent_s: float = 0.0) -> float:
-        """How long to pause if a part of the poll interval has passed."""
+        """How long to pause before the next poll. `spent_s`: time since the last poll."""
         return max(0.0, min(self._poll_interval - spent_s, self.left_s()))
 
 
@@ -90,7 +91,7 @@ class RetryPolicy:
         self._since_s = None
 
     def pause_s(self, failure: TransientFailure) -> float:
-        """Returns how long to wait before the next try. Raises the final error after the last."""
+        """Returns the pause before the next try. After the last try, raises the final error."""
         if self._deadline:
             self._deadline.check()
         now_s = monotonic()
@@ -118,7 +119,7 @@ class RetryPolicy:
 
 
 def failure_of(request: Request[Any], response: httpx2.Response) -> Exception:
-    """The error for a failed response. Its body must have been read."""
+    """The error for a failed response. The caller must have read the response's body."""
     path, status = request.path, response.status_code
     if response.is_redirect:
         # A redirect must not send the key to another server.

@@ -64,7 +64,7 @@ def tenant_events(
 async def tenant_events_async(
     transport: AsyncTransport, limit: int | None = None
 ) -> AsyncGenerator[TenantEvent, None]:
-    """The asynchronous equivalent."""
+    """The asynchronous equivalent of `tenant_events`."""
     reader = _Reader(limit)
     if reader.is_over:
         return

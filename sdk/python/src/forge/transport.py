@@ -31,7 +31,7 @@ class Transport:
         return Transport(wire, self._client)
 
     def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
-        """Raises ForgeHTTPError and ForgeAPIError."""
+        """Sends a request, with retries. Raises ForgeHTTPError and ForgeAPIError."""
         retry_policy = retry_policy or self.wire.retry_policy()
         request = self.wire.ready(request)
         is_again = False

@@ -69,7 +69,10 @@ def verify(
     extra: Callable[[], Iterable[str]],
     on_check: OnCheck | None,
 ) -> Verification:
-    """Raises the errors of the given functions and of `files_of`."""
+    """Checks all files, then the stored manifest. Reports extra files.
+
+    Raises the errors of the given functions and of `files_of`.
+    """
 
     def checks() -> Iterator[FileCheck]:
         yield from map(check_file, files_of(manifest))
@@ -87,7 +90,7 @@ def verify(
 
 
 def check_content(file: ArtifactFile, chunks: Iterable[bytes]) -> FileCheck:
-    """Compares received bytes with the manifest. Stops after the manifest's size."""
+    """Compares received bytes with the manifest. Stops at more bytes than the manifest says."""
     digest, size = hashlib.sha256(), 0
     for chunk in chunks:
         size += len(chunk)
@@ -117,7 +120,10 @@ def check_local(root: Path, file: ArtifactFile) -> FileCheck:
 def verify_local(
     artifact_id: str, manifest: Mapping[str, Any], root: Path, on_check: OnCheck | None
 ) -> Verification:
-    """Raises ForgeError if the folder does not exist, OSError and UnsafePathError."""
+    """Compares the files in a folder with the manifest.
+
+    Raises ForgeError if the folder does not exist, OSError and UnsafePathError.
+    """
     if not root.is_dir():
         raise ForgeError(f"{root} is not a directory")
     known = {file.path for file in files_of(manifest)} | {MANIFEST_FILE}

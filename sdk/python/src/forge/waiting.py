@@ -25,7 +25,7 @@ _SILENCE_S = KEEP_ALIVE_S + 5
 _MAX_SILENT = 2
 """After this number of connections that delivered nothing, most rounds only poll."""
 _AGAIN_AFTER = 12
-"""Then, every 12th round opens a connection."""
+"""From then on, only every 12th round opens a connection."""
 
 
 class Watch:
@@ -40,7 +40,8 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._has_polled_at_end = False
-        """Whether the wait has already polled immediately after the job's end. Later polls wait."""
+        """Whether the wait has already polled immediately after the job's end. Later polls wait for
+        the poll interval."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
@@ -73,7 +74,7 @@ class Watch:
 
     def is_round_over(self) -> bool:
         """Whether it is time for the next round."""
-        # The connection could be silent beyond the deadline.
+        # Also ends a round near the deadline: a silent connection would time out only after it.
         return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:
@@ -96,7 +97,7 @@ def job_event(event: ServerSentEvent) -> JobEvent:
 
 
 def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None]:
-    """Yields one connection's events. Ends on failures: the next poll reports them."""
+    """Yields one connection's events. Ends at a failure, which the next poll reports."""
     try:
         with closing(connect(transport, watch.following, watch.silence_s())) as events:
             for each in events:
@@ -110,7 +111,7 @@ def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None
 
 
 async def listen_async(transport: AsyncTransport, watch: Watch) -> AsyncGenerator[JobEvent, None]:
-    """The asynchronous equivalent."""
+    """The asynchronous equivalent of `listen`."""
     try:
         async with aclosing(connect_async(transport, watch.following, watch.silence_s())) as events:
             async for each in events:

@@ -56,7 +56,7 @@ class Wire:
                 **self._key_header(),
             },
             "follow_redirects": False,
-            # No limit: each wait uses its own connection, and the server has a limit.
+            # No limit on connections: each wait needs its own, and the server has a limit.
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             # Plain http needs no certificates, and loading them takes longer than a request.
             "verify": _NO_CERTIFICATES if self.settings.base_url.startswith("http:") else True,

@@ -8,7 +8,7 @@ export interface Pulled {
   directory: string;
   fetched: string[];
   kept: string[];
-  /** As in the manifest. False: the control plane could not access or read some of the files. */
+  /** From the manifest. False: the control plane could not access or read some of the files. */
   verified: boolean;
 }
 

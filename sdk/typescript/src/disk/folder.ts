@@ -29,7 +29,7 @@ export async function prepare(root: string, path: string): Promise<string> {
   return target;
 }
 
-/** Finds a file below a root. Undefined if it does not exist, or a symbolic link leads to it. */
+/** Finds a file below a root. Undefined if it doesn't exist, or its path has a symbolic link. */
 export async function find(root: string, path: string): Promise<string | undefined> {
   const segments = segmentsOf(path);
   let place = root;

@@ -30,7 +30,7 @@ export const platform: Platform = {
   maxStreams: Number.POSITIVE_INFINITY,
   wasNotSent(error) {
     const { cause } = (error ?? {}) as { cause?: { code?: unknown; errors?: unknown[] } };
-    // With several addresses, each one has its own error.
+    // If the host has several addresses, `errors` has one error for each.
     const all = (cause?.errors ?? [cause]) as { code?: unknown }[];
     return all.length > 0 && all.every((each) => NOT_SENT.has(String(each?.code)));
   },

@@ -2,7 +2,10 @@ import type { Sha256 } from "./platform.ts";
 
 const BLOCK = 64;
 
-/** The first 32 bits of the fractional part of each root of the first 64 primes. */
+/**
+ * The first 32 bits of the fractional parts of the roots of the first 64 primes. @param power 1/2
+ * for square roots, 1/3 for cube roots.
+ */
 const rootBits = (power: number): number[] =>
   PRIMES.map((prime) => ((prime ** power % 1) * 2 ** 32) | 0);
 

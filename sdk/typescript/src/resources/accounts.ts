@@ -9,7 +9,7 @@ export interface NewKeyOptions {
   expires_at?: Moment;
   /** A worker key can register at most this many workers, and act for no others. */
   workers?: number;
-  /** With `workers`: hosts, besides the workers' own addresses, that may serve their models. */
+  /** With `workers`: hosts that may serve the workers' models, besides the workers' addresses. */
   serving_hosts?: string[];
 }
 

@@ -116,7 +116,8 @@ export class Artifacts extends Resource {
   /**
    * Yields the bytes of one file of the manifest. Resumes after a lost connection.
    *
-   * Rejects with IntegrityError, at the end at the latest, if the bytes do not match the manifest.
+   * Rejects with IntegrityError if the bytes do not match the manifest. This may be known only
+   * after the last byte.
    */
   async *readFile(
     artifactId: string,
@@ -135,7 +136,11 @@ export class Artifacts extends Resource {
     return download(this.transport, path`/api/artifacts/${artifactId}/archive`, options);
   }
 
-  /** Downloads one file to a disk and returns its path. Names the file only after verification. */
+  /**
+   * Downloads one file to `target`, and returns this path.
+   *
+   * The file appears there only after its content is verified.
+   */
   async download(
     artifactId: string,
     file: string,

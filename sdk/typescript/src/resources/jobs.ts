@@ -39,7 +39,7 @@ export interface JobFilters extends ListOptions, OfUser {
   created_before?: Moment | undefined;
   completed_after?: Moment | undefined;
   completed_before?: Moment | undefined;
-  /** The name of a key. */
+  /** The name of the API key that submitted the job. */
   created_by?: string | undefined;
   error_code?: string | readonly string[] | undefined;
   /** The beginning of an id, or a part of a tag or the notes. */

@@ -26,7 +26,7 @@ export interface PipelineWaitOptions extends RequestOptions {
   timeout?: number | undefined;
   /** Called after each change. */
   onUpdate?: ((pipeline: Pipeline) => void) | undefined;
-  /** Also return when a step waits for approval. */
+  /** Also ends the wait when a step waits for approval. */
   stopAtApproval?: boolean | undefined;
 }
 
@@ -87,8 +87,8 @@ export class Pipelines extends Resource {
   /**
    * Approves a waiting step. With `approved: false`, rejects it: the pipeline fails.
    *
-   * `step` defaults to the waiting step. Without it, the request is not retried if the response is
-   * lost.
+   * `step` defaults to the waiting step. Without `step`, the request is not retried if the response
+   * is lost.
    */
   async approve(
     pipelineId: string,

@@ -37,7 +37,7 @@ def main() -> None:
     except typer.Abort:
         code = 2
     except SystemExit as end:
-        # rich and typer would exit with 1, which has another meaning here.
+        # rich and typer exit with 1 after a broken pipe. Here, 1 means that a job or check failed.
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         code = _unread()
@@ -79,7 +79,7 @@ def _say(error: Exception, *, as_json: bool) -> None:
 
 
 def _say_warning(message: Warning | str, *_: object, as_json: bool) -> None:
-    """Prints a warning without its line of code."""
+    """Prints only the message of a warning. Python would add the line of code that warned."""
     if not as_json:
         print(f"forge: {shown(str(message))}", file=sys.stderr)
 

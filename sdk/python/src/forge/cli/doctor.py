@@ -49,7 +49,7 @@ def _show(check: Check) -> None:
 
 
 def _checks(context: typer.Context) -> Iterator[Check]:
-    """Runs the checks in order. A failed check may prevent later ones."""
+    """Runs the checks in order. Skips later ones if the settings, network or service fail."""
     try:
         chosen = chosen_for(context)
         settings = Settings.load(chosen.api_key, chosen.base_url, os.environ)

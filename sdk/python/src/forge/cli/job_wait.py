@@ -43,7 +43,7 @@ def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
 
 
 def _status_printer() -> Callable[[JobEvent], None]:
-    """Without a live display: prints a line for each status."""
+    """Returns a function that prints a line for each new status, if there is no live display."""
     printed: list[str] = []
 
     def print_status(event: JobEvent) -> None:
@@ -65,7 +65,7 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
     if job.status == "completed":
         print_line(console(), f"{job.job_id} completed{took}", "green")
         result = job.result or {}
-        # `forge jobs get` shows longer values.
+        # Leaves out lists and objects, which may be long. `forge jobs get` shows them.
         short = {
             name: value for name, value in result.items() if not isinstance(value, dict | list)
         }

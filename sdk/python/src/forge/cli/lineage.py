@@ -10,7 +10,8 @@ _STEP = "step"
 def lineage_lines(lineage: Lineage, *, is_ascii: bool) -> Iterator[str]:
     """The artifact with its sources, then everything derived from it.
 
-    A repeated node, also of a cycle, is printed once and then only referred to.
+    A node that occurs several times, for example in a cycle, is printed once. Its later occurrences
+    refer to the first.
     """
     described = _Descriptions(lineage)
     flow = [edge for edge in lineage.edges if edge.relation != _STEP]
@@ -70,7 +71,7 @@ def _branches(
     seen: set[str],
     is_ascii: bool,
 ) -> Iterator[str]:
-    """Not recursive: a chain may be longer than Python's stack."""
+    """Yields the lines below a node. Not recursive: a chain may be longer than Python's stack."""
     fork, end, down = ("|-- ", "`-- ", "|   ") if is_ascii else ("├── ", "└── ", "│   ")
 
     def below(node_id: str, indent: str) -> list[tuple[str, str, str]]:

@@ -68,9 +68,9 @@ def print_all(
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
-    """Prints columns by importance. In a terminal, leaves out columns on the right that don't fit.
+    """Prints a table. In a terminal, leaves out the last columns if the table is too wide.
 
-    The second column is usually the status: it is truncated before it is left out.
+    If not even the second column fits, truncates it: it is usually the status.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()

@@ -25,11 +25,11 @@ _MARKS = {
 _NOT_BEGUN = ("○", "o")
 _BAR_WIDTH = 10
 _MAX_NAME = 12
-"""Names are padded to the same width, up to this."""
+"""Names are padded to the width of the longest name, but at most to this width."""
 
 
 class PipelineTree:
-    """Rendered repeatedly, because times advance between two updates."""
+    """A pipeline as a tree. rich renders it repeatedly, so that times advance between updates."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

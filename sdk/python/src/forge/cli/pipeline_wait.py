@@ -70,7 +70,10 @@ def _ask(pipeline: Pipeline, step: PipelineStep) -> None:
 
 
 def _status_printer(*, approvals_only: bool) -> Callable[[Pipeline], None]:
-    """Without a live display: prints a line for each change of a step, or approvals only."""
+    """Returns a function that prints each change of a step, or only steps that wait for approval.
+
+    For output without a live display.
+    """
     known: dict[str, str] = {}
 
     def print_changes(pipeline: Pipeline) -> None:

@@ -105,7 +105,10 @@ def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
 
 
 def _set(body: dict[str, Any], path: str, value: object) -> None:
-    """Sets `params.train.params.lr` for `train.params.lr`. For own steps: the step's payload."""
+    """Sets the field of a step: `params.train.params.lr` of the body for `train.params.lr`.
+
+    If the body itself defines the step, sets the field in that step's payload.
+    """
     step, _, rest = path.partition(".")
     if not rest:
         raise typer.BadParameter(f"{path!r} is not step.field", param_hint="'--set'")
@@ -122,7 +125,7 @@ def _set(body: dict[str, Any], path: str, value: object) -> None:
 
 
 def _own_step(body: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Finds a step of the file by name. Invalid entries are left to the API."""
+    """Finds a step that the body defines, by name. Skips invalid entries: the API reports them."""
     steps = body.get("steps")
     for each in steps if isinstance(steps, list) else []:
         if isinstance(each, dict) and each.get("name") == name:

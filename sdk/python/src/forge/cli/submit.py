@@ -33,7 +33,10 @@ def finish(
 
 
 def _located(client: Forge, dataset: object) -> Json:
-    """If the dataset is given by its id: `dataset_uri` with the URI of its only table."""
+    """Returns `dataset_uri` with the URI of the dataset's only table, if the dataset is an id.
+
+    If the dataset is a URI, returns no fields.
+    """
     if not isinstance(dataset, str) or "://" in dataset:
         return {}
     found = client.artifacts.get(dataset)

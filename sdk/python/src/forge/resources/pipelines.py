@@ -134,7 +134,7 @@ class PipelinesOperations(Resource[M]):
         path = path_of("/api/pipelines/{}/approve", pipeline_id)
         request = post(path, Pipeline, step=step, approved=approved, note=note)
         if step is None:
-            # No retry: it could approve the next waiting step.
+            # A retry could approve the next waiting step.
             return replace(request, is_repeatable=False)
 
         def is_ours(pipeline: Pipeline) -> bool:
@@ -175,7 +175,7 @@ class _PipelineWatch:
         return has_changed
 
     def is_over(self, pipeline: Pipeline) -> bool:
-        """Raises PipelineFailedError, and WaitTimeoutError."""
+        """Whether to end the wait. Raises PipelineFailedError and WaitTimeoutError."""
         if pipeline.status == "completed":
             return True
         if pipeline.is_final:

@@ -27,7 +27,7 @@ class Submitting(Resource[M], Generic[M, J]):
 
 
 def by_place(dataset_id: str | None, dataset_uri: str | None) -> tuple[str | None, str | None]:
-    """Lets a positional `dataset_id` also be a URI: an id has no "://"."""
+    """Returns id and URI. A `dataset_id` that is a URI (it has "://") is returned as the URI."""
     if dataset_id and dataset_uri is None and "://" in dataset_id:
         return None, dataset_id
     return dataset_id, dataset_uri
