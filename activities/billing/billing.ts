@@ -84,7 +84,7 @@ export async function draftFailedBill(
   if (!billable || billable.attempts.length === 0) return undefined;
   // The job's hours are on a billing line already, for example because an operator ended the job
   // (services/jobs/end-job.ts).
-  if (billable.is_noted) return undefined;
+  if (billable.has_unbilled_line) return undefined;
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, null);
   const { attempt, basis } = billable;

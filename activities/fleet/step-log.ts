@@ -40,7 +40,7 @@ export class StepLog {
 
   /** Buffers incomplete lines, because a secret may arrive in two pieces. */
   readonly add = (text: string): void => {
-    this.received += text.length;
+    this.received += Buffer.byteLength(text);
     if (this.received > MAX_BYTES) {
       this.onOverflow(MAX_BYTES);
       return;

@@ -125,7 +125,7 @@ export function createAttemptActivities(ctx: Context) {
         return { failed, job, end, record };
       });
       if (done.record || done.end.status === "completed") await syncRecordFile(ctx, done.job);
-      if (done.failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
+      if (done.failed) activityLogger(ctx, input).info({ code: done.job.error_code }, "job failed");
       return done.end;
     },
   };

@@ -62,7 +62,7 @@ export async function finishCompleted(
   if (facts.status === "failed") return await endOf(ctx, jobId);
   if (facts.status === "completed") return { status: "completed" };
   const { metrics } = ctx;
-  const measuring = measureInTurn(ctx, facts, prefixOf(facts));
+  const measuring = measureInSlot(ctx, facts, prefixOf(facts));
   const measured = await metrics.finishing("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
@@ -148,7 +148,7 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
  * So only some jobs are measured at once, with a limit for each tenant. Without a free measuring
  * slot, the activity fails and is retried later.
  */
-async function measureInTurn(
+async function measureInSlot(
   ctx: Context,
   facts: CompletionFacts,
   prefix: string,

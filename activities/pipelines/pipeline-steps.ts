@@ -31,7 +31,7 @@ import {
   type StepEnding,
 } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { mayGoOnTo } from "./ready-step";
+import { haveNeededStepsEnded } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
 import { StepFault } from "./step-fault";
@@ -50,7 +50,7 @@ export function createStepActivities(ctx: Context) {
       const isPending = step.status === "pending" && step.job_id === null;
       if (!isPending && step.status !== "waiting_approval") return begunAs(step);
       const isApproved = !step.needs_approval || step.approved === true;
-      if (!isApproved || !(await mayGoOnTo(ctx.pool, of.pipelineId, of.step))) {
+      if (!isApproved || !(await haveNeededStepsEnded(ctx.pool, of.pipelineId, of.step))) {
         if (isSuperseded(of, (await findOf(ctx, of)).pipeline)) return SUPERSEDED;
         throw gone(`what step "${of.step}" of ${of.pipelineId} needs`);
       }

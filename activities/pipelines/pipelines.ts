@@ -31,7 +31,7 @@ import {
 } from "../../services/pipelines/pipelines";
 import { waitForApproval } from "../../services/pipelines/step-changes";
 import { gone } from "../context";
-import { mayGoOnTo } from "./ready-step";
+import { haveNeededStepsEnded } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
@@ -78,7 +78,8 @@ export function createPipelineActivities(ctx: Context) {
       return await transaction(ctx.pool, async (db) => {
         const pipeline = await lockPipeline(db, pipelineId, null);
         if (!pipeline || isOver(pipeline.status) || isSuperseded(of, pipeline)) return false;
-        if (!(await mayGoOnTo(db, pipelineId, name))) throw gone(`what step "${name}" needs`);
+        if (!(await haveNeededStepsEnded(db, pipelineId, name)))
+          throw gone(`what step "${name}" needs`);
         await waitForApproval(db, pipelineId, name);
         return (await findStep(db, pipelineId, name))?.approved ?? null;
       });

@@ -7,7 +7,11 @@ import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";
  * Whether the ends of all steps that a step needs are in the database. If not, the database has
  * lost data, and a restarted workflow must first repeat the steps whose end is missing.
  */
-export async function mayGoOnTo(db: Queryable, pipelineId: string, name: string): Promise<boolean> {
+export async function haveNeededStepsEnded(
+  db: Queryable,
+  pipelineId: string,
+  name: string,
+): Promise<boolean> {
   const steps = await listPlannedSteps(db, pipelineId);
   const step = steps.find((each) => each.name === name);
   return !step || hasEnded(step.status) || step.needs.length === 0 || isReady(steps, name);

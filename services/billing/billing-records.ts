@@ -47,7 +47,7 @@ export interface BillableRow {
   /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
   /** The job is not billed, and its billing line without cost is already written. */
-  is_noted: boolean;
+  has_unbilled_line: boolean;
   /**
    * A digest of how and when these attempts ended. A bill is written only if the digest is still the same, because a
    * restored database may lack some of these ends.
@@ -75,7 +75,7 @@ const BASIS = `(
 export const BILLABLE = `
   j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
   j.job_type = '${DEPLOYMENT_TYPE}' and j.deployment_id is null and a.outcome = 'completed' as accrues,
-  exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
+  exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as has_unbilled_line,
   ${BASIS} as basis,
   (select coalesce(jsonb_agg(jsonb_build_object(
      'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,

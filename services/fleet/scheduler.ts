@@ -197,9 +197,9 @@ export class Scheduler extends LoopComponent {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let tried = 1; ; tried++) {
       const pass = await matchOnce(this.ctx.pool, rankedTenants, scope);
-      const isLost = pass.wasBlocked && pass.pairs.length === 0;
-      if (isLost && tried < MAX_TRIES) continue;
-      if (isLost) this.changes.isAny = true;
+      const isBlockedEntirely = pass.wasBlocked && pass.pairs.length === 0;
+      if (isBlockedEntirely && tried < MAX_TRIES) continue;
+      if (isBlockedEntirely) this.changes.isAny = true;
       this.noteAssigned(pass);
       return pass;
     }

@@ -58,11 +58,11 @@ export class DatabaseMetrics {
 
   private async read(): Promise<string> {
     this.registry.resetMetrics();
-    await Promise.all([this.readQueue(), this.readCounts(), this.readMonths()]);
+    await Promise.all([this.setQueueGauges(), this.readCounts(), this.readMonths()]);
     return await this.registry.metrics();
   }
 
-  private async readQueue(): Promise<void> {
+  private async setQueueGauges(): Promise<void> {
     const { pool } = this.ctx;
     const counts = await countQueued(pool);
     if (counts.length === 0) return;

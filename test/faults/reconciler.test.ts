@@ -203,7 +203,7 @@ describe("the database comes back without an attempt's end, while its workflow w
       // At this lock, the process waits before its transaction begins. Later, its transaction would
       // lock the rows that `restore` changes.
       lock: "lock table billing_lines in access exclusive mode",
-      waiting: "is_noted",
+      waiting: "has_unbilled_line",
       report: (dispatched: DispatchedJob) => worker.fail(dispatched),
     },
   ])("$outcome: the job continues with its current attempt", async ({ lock, waiting, report }) => {
