@@ -1,6 +1,6 @@
 /**
- * A deployment's bill under random sequences and concurrency of the real statements, on a real
- * Postgres. No server runs, so that nothing else happens.
+ * A deployment's bill after random sequences of the real SQL statements, some of them concurrent,
+ * on a real Postgres. No server runs, so no background loop changes the rows.
  */
 
 import { randomBytes } from "node:crypto";
@@ -46,8 +46,8 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // Like a server at its start: the first check of the clock has no earlier reading to compare
-  // with, so it would not end a placement.
+  // Check the clock once, as a server does at its start. A first check can't tell whether the clock
+  // was set. If a heartbeat made the first check, it would not end a placement.
   await forge.ctx.clockWatch.look();
 });
 
@@ -352,7 +352,8 @@ test("models deployed before the migration stay active if their worker is alive,
   );
   const signed = files.find((file) => file.endsWith("_signed_clock_steps.sql")) ?? "";
   for (const file of files.filter((one) => one > own && one < signed)) await apply(file);
-  // The clock was set forward before both deployments began, and by a day while both were active.
+  // The clock was set forward twice: by an hour before both deployments began, and by a day while
+  // both were active.
   await client.query(
     "insert into clock_steps (seen_at, by_s) values ('2025-12-31', 3600), ('2026-01-05', 86400)",
   );
@@ -362,8 +363,7 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // A migration stores metrics that were not reported as 0, because the deployment's stop adds to
-  // them.
+  // For metrics that were not reported, a migration stores 0: the deployment's stop adds to them.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

@@ -133,8 +133,8 @@ test("idle it takes under 1 % of a core and under 60 MB", async () => {
   const before = cpuTicks();
   const measuredS = 8;
   await sleep(measuredS * 1000);
-  // The kernel counts in hundredths of a second. The agent sends heartbeats ten times as often here
-  // as normally.
+  // The kernel counts CPU time in hundredths of a second, so ticks per second are percent of a
+  // core. This test's agent sends heartbeats ten times as often as by default.
   const percent = (cpuTicks() - before) / measuredS;
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   expect(percent).toBeLessThan(1);

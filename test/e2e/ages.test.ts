@@ -1,4 +1,7 @@
-/** Clean-up finds data by its true age after the clock was set. All times are in seconds. */
+/**
+ * Clean-up finds data by its true age, even if the database's clock was set after the data was
+ * written. All times are in seconds.
+ */
 
 import fc from "fast-check";
 import { isOlder } from "../../platform/postgres/clock";
@@ -13,7 +16,7 @@ import { type Database, openDatabase } from "../support/database";
 
 const DAY = 86_400;
 const AGE = 10 * DAY;
-/** The maximum error: how long a step may be unrecorded. */
+/** The maximum error of an age: a step of the clock is recorded within this time. */
 const PRECISE = 15;
 
 let forge: Database;
@@ -26,10 +29,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Some time with writes; then the clock is set, and the step is recorded later. */
+/** Data is written during `lasts`. Then the clock is set, and the step is recorded later. */
 interface Segment {
   lasts: number;
-  /** When data is written, as shares of that time. */
+  /** When data is written, as shares of `lasts`. */
   writes: number[];
   by: number;
   recordedAfter: number;
@@ -59,8 +62,8 @@ interface History {
 }
 
 /**
- * Converts a life to clock times relative to the clock's time at the end (0). Writes nothing right
- * after the last step.
+ * Converts segments to times of the clock, relative to its time at the end (0). The end is PRECISE
+ * after the last step, and nothing is written in between.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];

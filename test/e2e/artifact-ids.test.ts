@@ -119,7 +119,8 @@ test("an id of another tenant gets the same response as an unused one", async ()
     const said = { job, artifact: await bob.user.get<Artifact>(`/api/artifacts/${id}`) };
     const plain = JSON.stringify(said)
       .replaceAll(job.job_id, "JOB")
-      // The URI may differ: folders are named by ids, and all tenants share the store.
+      // The URIs may differ. Folders in the store are named by artifact ids, so the second tenant
+      // with the same id gets a folder with a generated name.
       .replaceAll(/artifacts\/datasets\/[^/"]+/g, "FOLDER")
       .replaceAll(id, "ID")
       .replaceAll(/(?:ds|att|req)_[0-9a-hjkmnp-tv-z]{26}/g, "MINTED")
@@ -220,7 +221,7 @@ describe("references", () => {
       expect(input?.files).toMatchObject([{ path: ofAlice.path }]);
       if (input?.files?.[0]?.sha256) expect(input.files[0].sha256).toBe(ofAlice.sha256);
     }
-    // The name of Alice's folder resolves to Bob's own artifact.
+    // For Bob, the URI of Alice's folder resolves to his own artifact.
     for (const dataset_uri of [uri, `${uri}scored.jsonl`]) {
       const [input] = await inputsOf(bob, { dataset_uri });
       expect(input?.files).toMatchObject([{ size_bytes: rowsOf(bob).length }]);
@@ -284,7 +285,7 @@ describe("references", () => {
 });
 
 describe("a deployment", () => {
-  /** The worker serves a model under an id that it chose. */
+  /** Runs a deploy job whose worker serves a model under an id that the worker chose. */
   async function deploy({ user, worker }: Owner, id: string): Promise<ModelServer> {
     const { job_id } = await user.submit("deploy", { checkpoint_id: "c" });
     const dispatched = await worker.take();

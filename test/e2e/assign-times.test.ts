@@ -9,7 +9,8 @@ import { readMetrics, sampleOf } from "../support/metrics";
 let forge: Forge;
 
 beforeAll(async () => {
-  // A worker that registers is assigned a job at once, and loses it if it does not fetch it.
+  // A worker can be assigned a job at its registration, and loses it if it does not poll within
+  // 4 s.
   forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "4" });
 });
 
@@ -29,7 +30,7 @@ async function readTimes(jobType: string) {
   return {
     count: read(`${NAME}_count`, { job_type: jobType }),
     totalS: read(`${NAME}_sum`, { job_type: jobType }),
-    /** How many were assigned within that many seconds. */
+    /** How many jobs were assigned within `le` seconds. */
     within: (le: number) => read(`${NAME}_bucket`, { le: String(le), job_type: jobType }),
     assignments: read("forge_attempts_assigned_total"),
   };

@@ -50,7 +50,7 @@ interface Bill {
   usd: string;
 }
 
-/** Writes records and lines like a bill, with the triggers on. */
+/** Inserts records and lines. The triggers that keep the totals run, as for a real bill. */
 async function seedBills(userId: string, bills: Bill[]): Promise<void> {
   await seedJobs(
     forge.ctx.pool,
@@ -79,7 +79,7 @@ async function seedBills(userId: string, bills: Bill[]): Promise<void> {
 
 const bill = fc.record({
   job_type: fc.constantFrom("audit", "train", "generate"),
-  // A wrong time zone would show at the edges of days and months.
+  // With a wrong time zone, bills at the edges of days and months would be on another day.
   at: fc.oneof(
     fc.date({ min: new Date("2026-01-30"), max: new Date("2026-03-02"), noInvalidDate: true }),
     fc.constantFrom(
@@ -175,8 +175,8 @@ test("a tenant sees only its own days; an admin names the tenant", async () => {
 });
 
 test("the check finds a wrong day, and recomputing repairs it", async () => {
-  // Only the lines about days: the check also reports the records above, because they have no
-  // metrics to compute them from.
+  // Only the lines about days. The check also reports the seeded records, because their cost does
+  // not follow from their metrics.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

@@ -119,7 +119,7 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Both lines are checked again a day later, in case a wrong clock was the cause.
+  // Forge checks both lines again a day later, because a wrong clock may have made them look old.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });
@@ -154,7 +154,7 @@ test("lines that an earlier release gave up because of their age are checked aga
 test("a line that may have arrived stays in doubt, whatever the later responses; other lines don't", async () => {
   const { key } = stripe;
   stripe.key = "sk_test_rotated";
-  // The library repeats the request once by itself.
+  // Cut two connections, because Stripe's library repeats a failed request once.
   stripe.faults.push("cut-before", "cut-before");
   await addLine(forge, "cut");
   const failed = (lineId: string) => async () => {
@@ -215,8 +215,8 @@ test("two servers deliver each of many lines once, with faults among them", asyn
   const kinds = faults.flatMap(([, queue]) => queue);
   stripe.faults.push(...kinds, ...kinds);
   const ids = Array.from({ length: 240 }, (_, n) => `many:${n}`);
-  // Insert one line of each tenant at a time. More lines of a tenant would wait for the same
-  // totals, each with its own connection.
+  // Insert one line of each tenant at a time. Concurrent inserts for one tenant would wait for each
+  // other to update its totals, and each would hold a connection.
   for (let from = 0; from < ids.length; from += users.length) {
     await Promise.all(users.map((userId, n) => addLine(forge, ids[from + n] ?? "", { userId })));
   }

@@ -25,7 +25,8 @@ beforeAll(async () => {
     "select current_database() as database",
   )) ?? { database: "" };
   await forge.ctx.pool.query(`alter database "${database}" set timezone = '${ZONE}'`);
-  // Applies to new connections: those of the restarted server and of this test.
+  // The time zone applies to new connections only. So restart the server, and close this test's
+  // idle connections.
   await forge.stack.server?.stop();
   await forge.stack.startServer();
   await all(
@@ -40,7 +41,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A deployment that pretends to have started at that time. */
+/** Deploys a model, and backdates the deployment's start. */
 async function deployedSince(at: string, api = forge.user): Promise<Deployment> {
   const one = await deploy(api);
   await execute(forge.ctx.pool, "update deployments set active_at = $2 where deployment_id = $1", [

@@ -52,7 +52,7 @@ describe("a worker that lies", () => {
     });
     expect(record.flags).toEqual(["gpu_hours_over_measured"]);
     expect(record.total_cost_usd).toBeCloseTo((attempt?.gpu_hours_measured ?? 0) * 2.5, 6);
-    // The artifact's manifest has the billed number.
+    // The artifact's manifest has the billed GPU hours, not the reported ones.
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
       `/api/jobs/${record.job_id}/artifacts`,
     );

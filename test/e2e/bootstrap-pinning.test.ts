@@ -47,7 +47,7 @@ function commit(): string {
   return git("rev-parse", "HEAD");
 }
 
-/** Runs a step of bootstrap.sh, as on a machine. */
+/** Runs a step of bootstrap.sh on this machine. @returns its exit code and output. */
 function step(name: string, ref: string, path = process.env.PATH): Promise<[number, string]> {
   const settings = `REPOSITORY='file://${repository}'\nREPOSITORY_REF='${ref}'\n`;
   writeFileSync(join(folder, "settings"), settings);

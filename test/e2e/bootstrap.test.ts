@@ -145,7 +145,7 @@ describe("the life cycle of one machine", () => {
       status: 202,
       body: { status: "bootstrapping" },
     });
-    // A second request meanwhile changes nothing.
+    // A second request during the bootstrap changes nothing.
     expect(await machine.bootstrapAgain()).toMatchObject({
       status: 202,
       body: { bootstrap: { run: 2 } },

@@ -23,7 +23,7 @@ test("while a step can't be recorded, bills are still written, and transactions 
   let aheadMs = 0;
   const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs, 1_000);
   await watch.look();
-  // To this process, the database's clock appears to be set back.
+  // Advance only the process's own time, so that the database's clock appears to be set back.
   aheadMs = HOUR_MS;
   await transaction(pool, async (db) => {
     await execute(db, "lock table clock_steps in share mode");
@@ -52,8 +52,8 @@ test("a transaction that paused while a step was recorded is retried before its 
       await execute(db, "create table written (try integer)");
       await execute(db, "insert into written values ($1)", [tries]);
       if (tries > 1) return;
-      // Record a step as another process would. That waits at most MAX_TRANSACTION_MS (5 s) for open
-      // transactions, so keep this one open for longer.
+      // Record a step as another process would. Before it records a step, a process waits at most
+      // MAX_TRANSACTION_MS (5 s) for open transactions, so keep this transaction open for longer.
       await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
       await sleep(5_100);
     },

@@ -23,17 +23,20 @@ let forge: Forge;
 
 const TEACHER = "builtin:sums";
 /**
- * Enough for exact answers at this learning rate. The demo trains on more rows, at the default
- * rate.
+ * ROWS and EPOCHS are enough for exact answers at the learning rate LR. The demo trains on more
+ * rows, at the default rate.
  */
 const ROWS = 3_000;
 const EPOCHS = 8;
 const LR = 0.004;
 const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
-/** By how much the trained model must be better in exact answers to unseen questions. */
+/**
+ * By how much the trained model's share of exact answers to unseen questions must exceed the
+ * untrained model's.
+ */
 const MARGIN = 0.5;
-/** CPU time. On cores that are shared with other tests, the job takes longer. */
+/** Limit of the CPU time. The job takes longer, because other tests use the same cores. */
 const MAX_TRAINING_S = 90;
 const TRAINED_MS = 150_000;
 
@@ -118,7 +121,7 @@ slowTest(
       const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
       return [...agentLog.matchAll(/checkpoint \S+ uploaded/g)].length;
     };
-    // Checkpoints that the previous training uploaded.
+    // The agent's log also shows the checkpoints of the previous training.
     const keptBefore = keptByAgent();
     const { job_id } = await forge.user.submit("train", training());
     const kept = await waitFor(
@@ -216,9 +219,9 @@ slowTest(
 );
 
 /**
- * Creates an unexpected deployment of the agent, like one of an attempt that was lost to another
- * worker.
- * @returns its folder.
+ * Copies a deployment in the agent's files under another id and port. The control plane does not
+ * expect the copy, as if it belonged to an attempt that the agent has lost to another worker.
+ * @returns the copy's folder.
  */
 function addUnexpectedDeployment(deploymentId: string): string {
   const agents = join(forge.stack.storeDir, "..", "agents");
@@ -284,7 +287,7 @@ test("all results form one graph of verifiable artifacts; a flipped byte is dete
     expect([id, manifestErrors(manifest)]).toEqual([id, []]);
     expect([id, manifest.contradictions]).toEqual([id, []]);
     expect(manifest.verified).toBe(true);
-    // The handlers' commit is the checkout's, unless this is no git checkout.
+    // The manifest names the checkout's commit, or null if the tests don't run in a git checkout.
     expect(String(manifest.git_commit)).toMatch(isInGit ? /^[0-9a-f]{40}(-dirty)?$/ : /^null$/);
     for (const file of manifest.files) {
       const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);

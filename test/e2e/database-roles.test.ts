@@ -28,8 +28,8 @@ async function forgeServer(role: string, ...args: string[]): Promise<string> {
 }
 
 /**
- * Creates the roles of docker-compose.yml with its own script. The test's stack already has a
- * database `forge`.
+ * Creates the roles with the script of docker-compose.yml. Renames the script's database, because
+ * the test's stack already has a database `forge`.
  */
 async function createRoles(): Promise<void> {
   const admin = new pg.Client({ connectionString: place.stack.databaseUrl });

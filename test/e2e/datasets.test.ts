@@ -45,7 +45,8 @@ async function upload(
 }
 
 /**
- * A parquet file that contains only a footer, whose schema elements claim this many children each.
+ * A parquet file that contains only a footer. Its schema has one element for each given number, and
+ * the element claims to have that many children.
  */
 function claiming(children: number[]): Buffer {
   const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1);

@@ -73,7 +73,7 @@ async function ask(path: string, init: RequestInit & { duplex?: "half" } = {}): 
 const codeOf = ({ text: body }: Asked): string =>
   (JSON.parse(body) as { error: { code: string } }).error.code;
 
-/** Plain HTTP, to send and read piece by piece. */
+/** Opens a request with `node:http`, so that a test can send and read it piece by piece. */
 function open(method: string, path: string, headers: object = {}): ClientRequest {
   return httpRequest(`${forge.stack.apiUrl}${path}`, {
     method,
@@ -123,7 +123,7 @@ test("method, path, query, body and status are forwarded; key, cookies and hop-b
   for (const name of ["x-service-api-key", "cookie", "x-forwarded-for"]) {
     expect(sent?.headers[name]).toBeUndefined();
   }
-  // The model's credential is the deployment's token, which only its worker has.
+  // Forge authenticates to the model with the deployment's token, which only its worker has.
   const [job] = worker.jobs;
   expect(job?.serving_token).toMatch(/^forge_model_[0-9a-f]{64}$/);
   expect(sent?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);

@@ -90,7 +90,7 @@ test("requests, errors, latency and tokens are counted", async () => {
   const usage = { prompt_tokens: 7, completion_tokens: 20 };
   expect(await ask(answers({ usage }, 200, 300))).toBe(200);
   expect(await ask(answers({ usage }, 200, 300))).toBe(200);
-  // Refused by the model: counts as the caller's error.
+  // A refusal by the model is the caller's fault, so it does not count as an error.
   expect(await ask(answers({}, 422))).toBe(422);
   expect(await ask(answers({}, 500))).toBe(500);
   // The model does not respond in time.

@@ -202,7 +202,8 @@ test("it has as many servers as requested, each on its own worker; more while wo
     models.add((await ask(one.url)).model);
     return models.size === 3;
   });
-  // One server is gone and its worker does not know it yet: the other servers get the requests.
+  // One model server is gone, and its worker has not noticed it yet. The other servers get the
+  // requests.
   const broken = workers.all[0]?.served.get(id);
   await broken?.stop();
   for (let n = 0; n < 10; n++) expect((await ask(one.url)).status).toBe(200);
@@ -255,7 +256,7 @@ test("as a teacher it resolves to its current server, while it has one", async (
   expect(await teacherOf()).toMatchObject({ inference_url: one.inference_url });
   await first.die();
   await until(forge.user, id, "lost", ({ inference_url: url }) => url === null);
-  // Forge places the deployment on the reader.
+  // Forge places the deployment on the worker `reader`.
   const again = await reader.take();
   expect(again).toMatchObject({ job_type: "deploy", output_ids: { deployment_id: id } });
   const second = await forge.worker("reader-2");

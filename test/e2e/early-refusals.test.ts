@@ -20,7 +20,7 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(SIZE / 2),
     FORGE_MAX_LOG_BYTES: String(MEBIBYTE),
-    // So slow that no token is added between the last ping and the upload.
+    // The rate limit is so slow that it adds no token between the test's last ping and its upload.
     FORGE_RATE_LIMIT_PER_MINUTE: "1",
     FORGE_RATE_LIMIT_BURST: String(BURST),
   });

@@ -127,7 +127,8 @@ test("heartbeats become samples, one a minute at most", async () => {
   const rows = await all(forge.ctx.pool, "select from worker_samples where worker_id = 'small-1'");
   const minutes = Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1;
   expect(rows.length).toBeLessThanOrEqual(minutes);
-  // There may be two samples across the end of an hour.
+  // If an hour ends between the heartbeats, there are two samples, and their mean may not be 30. If
+  // there is only one row, no hour has ended.
   const mean = samples.reduce((sum, sample) => sum + sample.util, 0) / samples.length;
   if (rows.length === 1) expect(mean).toBeCloseTo(30, 6);
   expect(samples[0]).toMatchObject({ mem_used: 12, mem_total: 24 });
@@ -169,7 +170,8 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     );
   // All heartbeats are counted, also if a minute ends between them.
   expect((await kept())?.heartbeats).toBe(4);
-  // The slot of a day ago is this minute's slot, so it is overwritten.
+  // There is one slot for each minute of a day. A sample of a day ago is in this minute's slot, so
+  // the next sample overwrites it.
   await execute(
     forge.ctx.pool,
     "update worker_samples set at = at - interval '1 day' where worker_id = 'silent'",

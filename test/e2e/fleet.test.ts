@@ -39,7 +39,7 @@ const until = (id: string, wanted: Partial<Shown>): Promise<Shown> =>
     return keys.every((key) => worker[key] === wanted[key]) && worker;
   });
 
-/** Each job goes to the only available worker. */
+/** Submits a job that fails on this worker, which must be the only available one. */
 async function fail(worker: TestWorker, user = forge.user): Promise<void> {
   const { job_id } = await user.submit("audit", AUDIT);
   await worker.fail(await worker.take());
@@ -165,7 +165,7 @@ describe("error", () => {
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // Waits longer than the time after which a worker that does not poll is set to error.
+    // This poll waits longer than the time after which a worker that does not poll is set to error.
     const poll = waiting.next(9);
     const often = await forge.worker("e-often");
     often.startHeartbeats();

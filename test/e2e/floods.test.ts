@@ -59,7 +59,8 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part is a list and the response to the submission after it: 0 + 1, 1 + 1 and 2 + 0 keys.
+  // Each part has a list of keys and the response to the creation of a key after it. So they show
+  // 0 + 1, 1 + 1 and 2 + 0 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 
@@ -75,8 +76,8 @@ test("a worker's pipelined polls wait one at a time", async () => {
     return limits.some(({ name, used }) => name === "waiting_requests" && used === 1);
   };
   await waitFor("the first to wait", waiting);
-  // A new poll of a worker ends the waiting one. If all ten had begun, nine would have been
-  // answered by now.
+  // A new poll of a worker ends its waiting poll. If the server had begun all ten polls at once,
+  // nine would have been answered by now.
   expect(await worker.next(0)).toBeUndefined();
   await waitFor("its answer", () => statuses(read()).length > 0);
   await waitFor("the second to wait", waiting);
@@ -105,8 +106,8 @@ test("a client that reconnects after each cut is cut some hundred times a second
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // Bound: the burst (20), the rate (20 a second), and one connection per loop (40) and second,
-  // because no connection is held longer than a second.
+  // At most this many connections are cut: a burst of 20, 20 a second, and one a second for each of
+  // the 40 loops, because the server holds no connection longer than a second.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
@@ -126,8 +127,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // Bound: the burst (20), the rate (20 a second), and each second the 100 delayed responses that
-  // have reached the maximum delay of 1 s.
+  // At most this many responses are sent: a burst of 20, 20 a second, and 100 a second after the
+  // maximum delay of 1 s, because at most 100 responses wait at a time.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });
@@ -146,7 +147,7 @@ test("a body with an excessive number of values is refused before it is parsed",
     status: 400,
     body: { error: { code: "invalid_request", message: expect.stringContaining("20000 fields") } },
   });
-  // Signs inside a text don't count.
+  // Commas and colons inside a string don't count as values or fields.
   for (const text of [",", ":"]) {
     const answer = await of({ text: text.repeat(200_000) });
     expect(answer.body).not.toMatchObject({

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
-  // Inserts deployments without the artifacts that they reference.
+  // Turn foreign keys off, because the deployments have no artifacts.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,
@@ -103,7 +103,7 @@ test("workflows are woken while the sweep of placements waits for a lock", async
   };
   const ctx = { ...forge.ctx, temporal } as unknown as Context;
   const components = [new PlacementSweep(ctx), new Courier(ctx, deploymentTopic(ctx))];
-  // Lock `workers`, so that no sweep can look for idle workers.
+  // Lock `workers`, so that the sweep of placements waits when it looks for idle workers.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   await holder.query("begin; lock table workers in access exclusive mode");

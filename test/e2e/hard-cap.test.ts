@@ -130,7 +130,7 @@ test("a billed job counts against the cap until it completes", async () => {
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
   const { job_id: id } = await user.submit("evaluate", body);
-  // For example, the store takes no more files.
+  // Keep the job from completing after its bill, as for example a full store would.
   const allow = await refuse(
     forge,
     "before update on jobs",

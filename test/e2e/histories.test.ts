@@ -1,7 +1,6 @@
 /**
- * Replays histories recorded from the real server with today's workflow code: a change that would
- * break running jobs fails here. RECORD_HISTORIES=1 records the histories of
- * a new release.
+ * Replays recorded histories of a real server with today's workflow code. A change that would break
+ * running jobs fails here. RECORD_HISTORIES=1 records the histories of a new release.
  */
 
 import { DefaultLogger, Runtime } from "@temporalio/worker";
@@ -128,7 +127,7 @@ describe("today's code", () => {
       }
       return job_id;
     },
-    // A cancel in Temporal's UI, which the workflow forwards.
+    // A cancel in Temporal's UI. The workflow cancels the job, and the worker gets a command.
     cancelled: async () => {
       const worker = await forge.worker("told");
       worker.startHeartbeats(200);

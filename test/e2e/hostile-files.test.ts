@@ -32,7 +32,7 @@ async function send(method: string, path: string, key: string, type: string, bod
   return { status: response.status, body: (await response.json()) as { error?: object } };
 }
 
-/** A minimal server in its own process: its response time is the machine's. */
+/** A minimal server in its own process. Its response times show how slow the machine is. */
 async function bareServer(): Promise<{ url: string; end(): void }> {
   const code = `const server = require("node:http").createServer((_, answer) => answer.end("{}"));
     server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
@@ -96,7 +96,8 @@ test("files built to harm stop no server, and delay no other tenant's request", 
       );
     }
   });
-  // 201: the CSV cell of digits and an x is a valid table that is only slow to match.
+  // The CSV file whose cell has many digits and an x is accepted (201): it is a valid table, and
+  // only slow to match with a pattern.
   expect(new Set(statuses)).toEqual(new Set([400, 201]));
   expect(worst).toBeLessThan(1_000);
   const after = server();

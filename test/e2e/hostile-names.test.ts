@@ -81,7 +81,7 @@ const ENDS = [
   ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part",
 ];
 
-/** Sent unchanged in the request line, except for spaces and bytes beyond ASCII. */
+/** A name that `raw` sends unchanged, except for spaces and bytes beyond ASCII. */
 const hostileName = fc.oneof(
   fc
     .tuple(
@@ -103,7 +103,7 @@ const hostileName = fc.oneof(
     .map((parts) => parts.join("")),
 );
 
-/** Raw HTTP: `fetch` would normalise the dots. */
+/** Sends a request with `node:http`, because `fetch` would normalise the dots in the path. */
 function raw(
   method: string,
   path: string,
@@ -179,7 +179,7 @@ test("an upload stays in its own folder, or is refused", async () => {
   expect(forIds).toHaveLength(NAMES);
   await eachOf(forFiles, (name) => send("artifacts", name));
   await eachOf(forCheckpoints, (name) => send("checkpoints", name));
-  // A good mix: not all harmless, and not all refused early.
+  // Check the mix of names: enough are harmless (201), and enough are refused (400).
   expect(seen.get(201)).toBeGreaterThan(NAMES / 26);
   expect(seen.get(400)).toBeGreaterThan(NAMES / 2.6);
   const after = filesIn(join(forge.stack.storeDir, ".."));
@@ -187,7 +187,7 @@ test("an upload stays in its own folder, or is refused", async () => {
     before.includes(file) ||
     file.startsWith(`${own}/`) ||
     file.startsWith(join(forge.stack.storeDir, "runs", job.job_id)) ||
-    // The stack itself writes next to the store.
+    // Files next to the store: the test's stack writes there, too. They are checked below.
     !file.startsWith(`${forge.stack.storeDir}/`);
   expect(after.filter((file) => !isExpected(file))).toEqual([]);
   const outside = after.filter(

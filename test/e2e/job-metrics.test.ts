@@ -32,7 +32,7 @@ async function running(id: string): Promise<{ worker: TestWorker; job: Dispatche
   return { worker, job: await worker.take() };
 }
 
-/** Pretends that the points so far were written some time ago. */
+/** Backdates all points. */
 const later = (seconds: number): Promise<number> =>
   execute(forge.ctx.pool, "update job_metrics set at = at - make_interval(secs => $1)", [seconds]);
 

@@ -42,7 +42,10 @@ interface Counts {
 const START = Date.parse("2026-03-01T00:00:00Z");
 const at = (second: number): string => new Date(START + second * 1000).toISOString();
 
-/** Times of a job in seconds after START: created, waited, ran. Null: not yet. */
+/**
+ * A job, in seconds: when it was created, relative to START, how long it waited, and how long it
+ * ran. Null: it still waits or runs.
+ */
 const job = fc.record({
   created: fc.integer({ min: -2_000, max: 4_000 }),
   waited: fc.option(fc.integer({ min: 0, max: 3_000 })),
@@ -119,7 +122,8 @@ test("throughput matches the jobs' own times in every bucket", async () => {
         const shown = await user.get<Throughput>(
           `/api/jobs/throughput?since=${at(since)}&until=${at(until)}&bucket_s=${bucketS}`,
         );
-        // START is a multiple of every bucket length except 1,000 s.
+        // A bucket begins at a multiple of its length since 1970. START is such a multiple for
+        // every length except 1,000 s.
         const first = Math.floor((START / 1000 + since) / bucketS) * bucketS - START / 1000;
         const expected: Bucket[] = [];
         for (let from = first; from < until; from += bucketS) {

@@ -127,7 +127,8 @@ test("its last use is recorded once a minute", async () => {
     [key_id],
   );
   await waitFor("another note", async () => {
-    // Repeated, because a request with a cached key records no use.
+    // The server caches keys, and a request with a cached key records no use. So send a request
+    // again until the use is recorded.
     await withKey(key).get("/api/auth/ping");
     return Date.parse((await noted()) ?? "") >= Date.parse(first);
   });

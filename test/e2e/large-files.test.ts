@@ -48,7 +48,7 @@ function* blocks(mebibytes: number): Generator<Buffer> {
   }
 }
 
-/** Resident memory of a process in MB: now, and the peak since `reset`. */
+/** Resident memory of a process in MB: now, and the peak since `resetPeak`. */
 function memoryOf(pid: number): { nowMb: number; peakMb: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const read = (name: string): number =>
@@ -104,7 +104,7 @@ async function get(url: string, key: string): Promise<{ bytes: number; sha256: s
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** A job whose artifact is one file: uploads, measures, downloads and compares it. */
+/** Runs a job that uploads one file. Compares it with the manifest, and with its download. */
 async function roundTrip(
   { stack, user }: Forge,
   worker: TestWorker,

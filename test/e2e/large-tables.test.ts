@@ -1,6 +1,6 @@
 /**
- * Costs that must not grow with the tables. Rows are written with SQL in a real Postgres, without a
- * server.
+ * Work whose cost must not grow with the size of the tables. Rows are written with SQL in a real
+ * Postgres, without a server.
  */
 
 import { WorkflowNotFoundError } from "@temporalio/client";
@@ -30,7 +30,8 @@ beforeAll(async () => {
   const { pool } = forge.ctx;
   await ensureUser(pool, "ann", "ann");
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
-  // A connection without the pool's statement timeout, which writes no change events.
+  // This connection has no statement timeout, and writes no change events: `replica` turns their
+  // triggers off.
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
   await db.query("set session_replication_role = replica");
@@ -90,11 +91,12 @@ test("of very many open jobs, only those without a workflow cause requests, well
   const began = process.cpuUsage();
   reconciler.start();
   await waitFor("those that are gone to be started again", () => started.size === LOST);
-  // CPU time, because other tests run at the same time. Postgres adds only a single scan.
+  // Measure this process's CPU time, because other tests run at the same time. It leaves out the
+  // time of Postgres, which is only a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // The time until the next sweep ends, for 100,000 jobs: a rest of at most four times this sweep,
-  // an interval of 15 s, and the next sweep.
+  // With 100,000 jobs, the next sweep must end within a minute. Before it, the reconciler rests for
+  // at most four times the duration of this sweep, and waits for an interval of 15 s.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));
@@ -120,8 +122,8 @@ test("a strike reads nothing of its worker's history", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
-  // While no other worker succeeds, the worker stays in service and collects strikes: their cost
-  // must not grow with their number.
+  // While no other worker succeeds, the worker stays in service and collects strikes. Its row must
+  // not grow with their number.
   const size = async (): Promise<number> => {
     const [row] = await all<{ n: number }>(
       forge.ctx.pool,
@@ -136,7 +138,7 @@ test("a strike reads nothing of its worker's history", async () => {
   const before = await size();
   await strike(31, 100);
   expect(await size()).toBeLessThanOrEqual(before + 50);
-  // The latest strikes are removed if their jobs fail on another worker, too.
+  // One of the latest strikes is removed if its job fails on another worker, too.
   const counted =
     "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
   const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
@@ -157,7 +159,7 @@ test("recording a step back of the clock writes no ended job", async () => {
             'completed', 1, now(), '{}'
      from generate_series(1, 1_000) n`,
   );
-  // After a step back, `moved_at` of ended jobs is in the future.
+  // After the clock was set back, `moved_at` of ended jobs is in the future.
   await execute(
     pool,
     "update jobs set moved_at = now() + interval '1 hour' where status = 'completed'",
@@ -177,7 +179,7 @@ test("very many old rows are deleted in bounded batches, and none is left after 
     `insert into idempotency (user_id, key, fingerprint, created_at)
      select 'ann', n::text, 'f', now() - interval '1 year' from generate_series(1, ${15 * JOBS}) n`,
   );
-  // Inserts deployment_requests without the deployments that they reference.
+  // Turn foreign keys off, because the deployment_requests have no deployments.
   await db.query("set session_replication_role = replica");
   await db.query(
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,

@@ -53,14 +53,14 @@ test("a key's rate limit holds across all processes", async () => {
 test("after a pause it is served again", async () => {
   const api = new ApiClient(forge.stack.apiUrl, await newKey());
   await Promise.all(Array.from({ length: 300 }, () => api.call("GET", "/api/billing/rates")));
-  // A token may have been added in the meantime.
+  // Repeat the request until it is refused, because a token may have been added in the meantime.
   const refused = await waitFor(
     "a refusal",
     async () => {
       const answer = await api.call("GET", "/api/billing/rates");
       return answer.status === 429 && answer;
     },
-    // Faster than tokens are added.
+    // Send requests faster than tokens are added.
     { everyMs: 5 },
   );
   const pauseS = Number(refused.headers.get("retry-after") ?? 0);
@@ -83,7 +83,8 @@ test("a client that ignores refusals waits for them, and no other client waits",
   const servedMs = passed();
   const refusals = await refused;
   expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([403]));
-  // 20 refusals are sent at once, then 20 a second, and the rest after a second.
+  // The server sends 20 refusals at once, and 20 more within a second. It delays the other 60 by a
+  // second.
   const slow = refusals.filter(({ ms }) => ms >= 900);
   expect(slow.length).toBeGreaterThanOrEqual(60);
   expect(servedMs).toBeLessThan(Math.max(...slow.map(({ ms }) => ms)));
@@ -145,7 +146,7 @@ describe("a slow request", () => {
   test("an upload may be slow while it makes progress", async () => {
     const { socket, answer } = openSocket(hasty.stack.apiUrl);
     const row = '{"q": 1}\n';
-    // Takes longer than the time-out.
+    // At ten rows a second, the upload takes longer than the time-out of 3 s.
     const rows = 45;
     socket.write(
       `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${hasty.stack.keys.userKey}\r\n` +

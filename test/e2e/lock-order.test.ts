@@ -1,6 +1,6 @@
 /**
- * Statements that lock several rows lock them in key order, like a step of the clock. Otherwise the
- * two could wait for each other.
+ * Statements that lock several rows lock them in key order, as the recording of a clock step does.
+ * If the orders differed, the two could deadlock.
  */
 
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
@@ -18,7 +18,7 @@ import { untilServerWaits } from "../support/locks";
 
 let database: Database;
 
-/** In the tables, each second row stands before its first one. */
+/** Rows are inserted against their key order, so that a scan of the table finds `b` before `a`. */
 const ROWS = [
   "insert into outbox (job_id, attempt, due_at) values ('b', 1, now()), ('a', 1, now())",
   `insert into billing_lines (line_id, user_id, month, cost_usd)
@@ -35,7 +35,7 @@ const ROWS = [
 beforeAll(async () => {
   database = await openDatabase();
   await transaction(database.ctx.pool, async (db) => {
-    // The rows need no jobs and artifacts.
+    // Turn foreign keys off, because the rows have no jobs and artifacts.
     await execute(db, "set local session_replication_role = replica");
     for (const rows of ROWS) await execute(db, rows);
   });
@@ -70,9 +70,9 @@ const ENTRY: JobEntry = {
 };
 
 interface Case {
-  /** The rows that `work` locks, without the last part of their key. */
+  /** SQL that selects a row that `work` locks: the table, and a condition up to the last value. */
   rows: string;
-  /** The last part of the key, of the row to lock first and of the other one. */
+  /** The values that complete the condition: for the row to lock first, and for the other row. */
   keys: [string | number, string | number];
   work: (db: Queryable) => Promise<unknown>;
 }

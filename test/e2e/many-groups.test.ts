@@ -1,6 +1,6 @@
 /**
- * One pass of the scheduler reads at most 2,000 requirement groups. Here more are queued, and a poll must
- * consider all of them.
+ * One pass of the scheduler reads at most 2,000 requirement groups. Here more are queued, and a
+ * poll must consider all of them.
  */
 
 import { ApiClient } from "../../dev/api-client";
@@ -22,7 +22,8 @@ let forge: Forge;
 let operator: ApiClient;
 
 beforeAll(async () => {
-  // The reconciler would start workflows of the jobs that the test inserts.
+  // The reconciler would start workflows for jobs that are unchanged for this long. Here that is
+  // longer than the test, because the jobs that it inserts need no workflows.
   forge = await startForge({ FORGE_RECONCILE_AFTER_S: "600" });
   const { key } = await forge.admin.post<{ key: string }>("/api/auth/api-keys", {
     scope: "worker",
@@ -53,7 +54,8 @@ afterAll(async () => {
   }
 });
 
-// In the order of groups, the first tenant is before the 2,200 others, and the last one after them.
+// Groups are ordered by tenant: the group of a-first is before the 2,200 others, and the group of
+// z-last after them.
 test.each(["a-first", "z-last"])(
   "a shared worker's first poll gets the only job that fits it, of tenant %s",
   async (id) => {

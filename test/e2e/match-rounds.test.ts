@@ -7,11 +7,17 @@ import { type Database, openDatabase } from "../support/database";
 import { NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 
-/** More requirement groups than one pass of the scheduler reads. Only the test makes passes. */
+/**
+ * The most requirement groups that one pass of the scheduler reads. GROUPS is more. No server runs,
+ * so only the test makes passes.
+ */
 const READ = 2_000;
 const GROUPS = 4_100;
 const WORKERS = 6;
-/** Five digits, so that the order of groups is that of their jobs. */
+/**
+ * Groups are ordered as text. All jobs need a number of GB with five digits, so that their groups
+ * have the order of the jobs.
+ */
 const LEAST_GB = 10_000;
 
 let forge: Database;
@@ -69,7 +75,7 @@ test("workers that become available one by one get jobs of all groups in turn, n
     ctx.pool,
     "select job_id from attempts where state = 'assigned' order by worker_id",
   );
-  // Zed has fewer workers than Ann, so its job comes first in the last part.
+  // Zed holds fewer workers than Ann, so Zed's job is the first of the last part of the groups.
   expect(given[2]).toEqual({ job_id: "zed" });
   const parts = given.map(({ job_id: id }) =>
     id === "zed" ? 2 : Math.floor(Number(id.slice("ann_".length)) / READ),

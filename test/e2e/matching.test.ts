@@ -80,8 +80,9 @@ type Fleet = (FleetWorker & { serves?: string | null })[];
 
 async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   const { pool } = forge.ctx;
-  // Runs a thousand times, so it deletes: truncating would sync files each time. Uses `patient`,
-  // because deleting thousands of rows can exceed the server's statement timeout.
+  // Delete rows instead of truncating the tables: this runs a thousand times, and truncating would
+  // sync files each time. Use `patient`, because deleting thousands of rows can exceed the other
+  // pool's statement timeout.
   await patient.query(
     "delete from outbox; delete from job_events; delete from attempts; delete from jobs; delete from workers",
   );
@@ -133,13 +134,14 @@ test("on random fleets and queues, passes assign the same as the model", async (
       let isLast = false;
       for (;;) {
         const { pairs: pass, sawAll } = await matchOnce(forge.ctx.pool, ranked);
-        // The scheduler makes no further pass after one that has seen everything.
+        // The scheduler makes no further pass after a pass with `sawAll`, so a further pass must
+        // assign nothing.
         expect(isLast && pass.length > 0).toBe(false);
         isLast = sawAll;
         if (pass.length === 0) break;
         pairs.push(...pass);
       }
-      // With so few workers, the first pass sees everything.
+      // There are so few workers that one pass considers all of them.
       expect(isLast).toBe(true);
       const assigned = pairs.map((pair) => [pair.job_id, pair.worker_id]).sort();
       const idle = fleet.filter((each) => !(each.shared && each.serves));
@@ -199,7 +201,8 @@ test("on random fleets and queues, passes after submissions assign the same as t
         expect(await hasTaker(pool, groups)).toBe(fitting.length > 0);
         const own = await matchOnce(pool, ranked, { tenant: job.userId, groups });
         expect(own.isShared).toBe(fitting.some((each) => each.shared));
-        // Runs passes with the scheduler's scopes.
+        // Like the scheduler: if a shared worker fits, run a pass over all tenants instead of the
+        // pass over one tenant.
         const { pairs } = own.isShared ? await matchOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
@@ -262,8 +265,8 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   });
   const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
   await fill([none], fleet);
-  // A full pass considers only some of the kinds of workers, so `sawAll` is false. No further pass
-  // is needed at once: `wasBlocked` is false.
+  // A full pass considers only some of the 300 kinds of workers, so `sawAll` is false. `wasBlocked`
+  // is false, so the scheduler does not repeat the pass.
   expect(await matchOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
   for (const n of [0, 7, 150, 298, 299]) {
     const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };
@@ -377,7 +380,8 @@ test("jobs that wait for a worker being set up show it, however many they are, u
     `create trigger refuse_many after update on jobs referencing new table as moved
      for each statement execute function refuse_many()`,
   );
-  // A row locked by another transaction is left to a later call, so nothing waits for it.
+  // `markProvisioning` does not wait for a row that another transaction has locked. A later call
+  // changes the row.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   try {
@@ -410,7 +414,8 @@ test("with more requirement groups than one call reads, the next call goes on af
   await fill(queue, [{ ...large, userId: "ann", shared: false }]);
   await execute(pool, "update workers set status = 'bootstrapping'");
   const left = "select count(*) as n from jobs where status = 'pending'";
-  // Changes as many jobs as a call may, and starts again at the first group.
+  // The first call changes 5,000 jobs, the most for one call. It returns "", so that the next call
+  // starts at the first group again.
   expect(await markProvisioning(pool)).toBe("");
   expect(await all(pool, left)).toEqual([{ n: 100 }]);
   const after = await markProvisioning(pool);
@@ -464,8 +469,8 @@ test("a revoked assignment no longer waits for a worker being set up", async () 
     [{ ...NO_NEEDS, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
     [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
-  // Set the status only, like a server of the previous release, which does not know the attempt's
-  // flag.
+  // Set only the job's status, as a server of the previous release would: it does not know the
+  // attempt's column `is_provisioning`.
   await execute(pool, "update jobs set status = 'provisioning_worker'");
   expect((await matchOnce(pool, [])).pairs).toHaveLength(1);
   await execute(pool, "update attempts set state = 'queued', worker_id = null");
@@ -529,8 +534,8 @@ slowTest(
     await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
     const pairs: MatchedPair[] = [];
     let slowestMs = 0;
-    // Measures the CPU time of the only connection's process, because other tests run at the same
-    // time.
+    // `patient` has one connection. Measure the CPU time of its Postgres process, because other
+    // tests run at the same time.
     const backend = await maybeOne<{ pid: number }>(patient, "select pg_backend_pid() as pid");
     const pid = backend?.pid ?? 0;
     for (;;) {

@@ -12,7 +12,7 @@ import { readMetrics, sampleOf } from "../support/metrics";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 
 let forge: Forge;
-/** The process that serves the API, and the one that runs the workflows. */
+/** URLs of the process that serves the API, and of the process that runs the workflows. */
 let api: string;
 let worker: string;
 
@@ -24,7 +24,7 @@ const until = (base: string, of: string, labels: Record<string, string>, value: 
     async () => (sampleOf(await read(base), of, labels) ?? 0) >= value,
   );
 
-/** Waits for the sum of both processes' counts, because either process may deliver an entry. */
+/** Waits for the sum of both processes' counts: either process may deliver an outbox entry. */
 const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
   waitFor(`${of} to be ${value} in all`, async () => {
     const counts = [await read(api), await read(worker)].map((text) => sampleOf(text, of, labels));

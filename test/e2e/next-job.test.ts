@@ -109,7 +109,8 @@ describe("next_job", () => {
     const before = await pollSeq(worker.id);
     const second = elsewhere.next(30);
     await waitFor("the later poll", async () => (await pollSeq(worker.id)) > before);
-    // Submit in the process where the first poll waits, so that this poll is woken first.
+    // Submit in the process where the first poll waits, so that the first poll is woken before the
+    // second one.
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await second).toMatchObject({ job_id, attempt: 1 });
     expect(await first).toBeUndefined();
@@ -134,8 +135,8 @@ describe("next_job", () => {
     const workers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
     );
-    // Begin with a boot_id: a first boot_id later would count as another boot and end the worker's
-    // attempts.
+    // Register all workers with a boot_id before they get jobs. A boot_id that first comes later
+    // would count as another boot, and end the worker's attempts.
     const register = (worker: TestWorker) => worker.register(undefined, { boot_id: "same" });
     await Promise.all(workers.map(register));
     const jobs = await Promise.all(

@@ -47,8 +47,8 @@ test("after a lost job it must poll", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // Only this worker can run the next job. The job after it is assigned in a later pass, which has
-  // considered both jobs.
+  // Only the worker `slow` can run `next`. The pass of the scheduler that assigns `after` has
+  // considered `next`, too.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);
@@ -68,7 +68,7 @@ test("a worker that leaves after its result gets no job", async () => {
   await untilStatus(forge.user, job_id, ["assigned"]);
   const job = await worker.take();
   expect((await worker.complete(job, { leaving: true })).status).toBe(200);
-  // An agent that no longer leaves sends the same result again.
+  // The worker sends the same result again, without `leaving`. This must not make it available.
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);

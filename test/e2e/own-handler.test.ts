@@ -89,7 +89,7 @@ test("the Python handler of the documentation trains, reports and uploads its fi
 
 test("killed half-way, it continues from its last checkpoint on the next worker", async () => {
   const agentLog = (): string => readFileSync(forge.stack.logFile("agent-own"), "utf8");
-  // The previous job has uploaded checkpoints, too.
+  // Skip the log so far: it shows the checkpoints of the previous job, too.
   const { length: before } = agentLog();
   const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 6 });
   const keptStep = await waitFor("a checkpoint", async () => {
@@ -125,7 +125,7 @@ test("a worker gets only the types and tenants that its owner allows, and the jo
   const train = await forge.user.submit("train", { dataset_id: "d", model: "m", epochs: 1 });
   const { dataset_uri } = await upload();
   await runJob(forge.user, "audit", { dataset_uri });
-  // The reason comes from a view of the fleet that may be a second old.
+  // The server computes the reason from a copy of the fleet's state that may be a second old.
   await waitFor("the reason", async () => {
     const { pending_reason } = (await forge.user.job(train.job_id)) as unknown as {
       pending_reason: { message: string };

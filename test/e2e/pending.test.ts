@@ -1,4 +1,7 @@
-/** The reasons that waiting jobs show, and the effect of the operator's own rules. */
+/**
+ * The reasons that waiting jobs show, and the effect of the operator's settings: FORGE_JOB_POLICY,
+ * FORGE_TRAIN_NEEDS_GPU and FORGE_BILL_OUTCOMES.
+ */
 
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
@@ -162,7 +165,8 @@ test("between two attempts, while Temporal is unavailable", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   forge.own("temporal").signal("SIGSTOP");
-  // The worker's new boot loses the attempt, and only the workflow can queue the next one.
+  // The registration with another boot_id ends the attempt as lost. Only the workflow can queue the
+  // next attempt, and Temporal is stopped.
   await worker.register(undefined, { boot_id: "another" });
   expect(await untilReason(forge.user, job_id, "between_attempts")).toMatchObject({
     message: "attempt 1 has ended; the next one is about to be queued",

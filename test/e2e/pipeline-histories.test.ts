@@ -1,6 +1,6 @@
 /**
- * One execution for each path of a pipeline, on the real server. RECORD_HISTORIES=1 stores their
- * histories.
+ * Runs one pipeline for each path that the workflow can take, on a real Temporal server.
+ * RECORD_HISTORIES=1 stores the histories.
  */
 
 import { DefaultLogger, Runtime } from "@temporalio/worker";
@@ -49,7 +49,7 @@ const SHORT = {
 
 const api = (): Forge["user"] => forge.user;
 
-/** Each runs a pipeline to its end. @returns its id. */
+/** Each starts a pipeline, and takes it along one path. @returns its id. */
 const ways: Record<string, () => Promise<string>> = {
   "pipeline-completed": async () => await startPipeline(api(), BYO_DATA),
   "pipeline-gate": async () =>

@@ -328,8 +328,8 @@ test("a cancel in Temporal's UI cancels the pipeline", async () => {
   const workflow = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
   await workflow.cancel();
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
-  // The workflow must close even if a wake signal arrived while it wrote its end and Temporal
-  // repeated its workflow task.
+  // A wake signal may arrive while the workflow writes its end. Temporal then repeats the workflow
+  // task, and the workflow must still close.
   await waitFor("its workflow to close", async () => {
     return (await workflow.describe()).status.name !== "RUNNING";
   });
@@ -552,7 +552,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   const other = { ...body, params: { ...body.params, train: { model: "m", epochs: 2 } } };
   const third = await untilPipeline(forge.user, await startPipeline(forge.user, other));
   expect(third.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);
-  // Requested by name, the step runs again; earlier steps stay as they are.
+  // A resume from a named step runs this step again. Earlier steps stay as they are.
   await forge.user.post(`/api/pipelines/${second.pipeline_id}/resume`, { from: "train" });
   const redone = await untilPipeline(forge.user, second.pipeline_id);
   expect(redone.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);

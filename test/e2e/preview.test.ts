@@ -120,7 +120,7 @@ const cpuMs = (): number =>
 const peakMb = (pid: number): number =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 
-/** Computed independently of the product. */
+/** The expected statistics, computed without Forge's code. */
 function statisticsOf(values: (number | null)[]) {
   const known = values.filter((value) => value !== null);
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
@@ -310,9 +310,10 @@ describe("whatever the file, the server survives", () => {
   test("a reader process that is killed or hangs is replaced", async () => {
     await preview(await upload("a\n1\n", "csv"));
     const ends: [status: number, end: (pid: number) => unknown][] = [
-      // Killed: another process may be able to read the file.
+      // Killed: the server lets another process read the file.
       [200, (pid) => process.kill(pid, "SIGKILL")],
-      // Hangs: the server gives up after four times the limit. The file may be valid.
+      // Hangs: the server gives up after four times the time limit. It answers 503, because the
+      // file may be valid.
       [503, () => undefined],
     ];
     for (const [n, [expected, end]] of ends.entries()) {

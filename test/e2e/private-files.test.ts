@@ -8,7 +8,7 @@ let forge: Forge;
 let formerMask: number;
 
 beforeAll(async () => {
-  // The umask of an open machine, which the server inherits.
+  // The most permissive umask. The server inherits it.
   formerMask = process.umask(0o000);
   forge = await startForge({}, { own: ["server"] });
 });

@@ -114,7 +114,7 @@ test("a tenant has a maximum number of workers, which may register again and be 
 
 test("a tenant has a maximum number of queued jobs and requirement groups, independent of others", async () => {
   const tenant = await createTenant(forge, "queue");
-  // Submit in sequence, because concurrent submissions are not counted.
+  // Submit in sequence: the server may not have counted a concurrent submission yet.
   const groups: Answer[] = [];
   for (let n = 1; n <= 8; n++) {
     const body = { ...AUDIT, resources: { memory_gb: n } };
@@ -138,7 +138,7 @@ test("a tenant has a maximum number of queued jobs and requirement groups, indep
   const { job_id } = await neighbour.user.submit("audit", AUDIT);
   const { jobs: waiting } = await tenant.user.get<{ jobs: { job_id: string }[] }>("/api/jobs");
   for (const each of waiting) await tenant.user.post(`/api/jobs/${each.job_id}/cancel`, {});
-  // The count is at most one second old.
+  // The server's count of queued jobs may be a second old, so repeat the submission.
   const next = await waitFor("room", async () => {
     const { status, body } = await tenant.user.call<Job>("POST", "/api/jobs/audit", AUDIT);
     return status === 201 && body;

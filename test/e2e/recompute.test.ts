@@ -11,7 +11,7 @@ import { createTenant } from "../support/tenants";
 
 let forge: Forge;
 let client: pg.Client;
-/** The record of an audit in this month, with an id of seedBills. */
+/** An audit that `seedBills` has inserted, with a bill in this month. */
 const JOB = "job_acme_09999995";
 const BILLS = 20;
 

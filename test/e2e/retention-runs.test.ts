@@ -1,4 +1,6 @@
-/** Runs of the deletion by age while the clock is unknown, and while a part of a run fails. */
+/**
+ * Deletion by age while it is unknown whether the clock was set, and while a part of a run fails.
+ */
 
 import { uptime } from "node:os";
 import { waitFor } from "../../dev/stack/wait";
@@ -72,7 +74,7 @@ async function readTurns({ metrics }: Context, loop: string): Promise<Turns> {
 
 const PARTS = { sweep: Sweeper, retention: Retention };
 
-/** One run of each deletion. @returns the failed ones. */
+/** Runs each loop in PARTS once. @returns the names of the loops whose run failed. */
 async function turn(ctx: Context): Promise<string[]> {
   const failed: string[] = [];
   for (const [loop, Kind] of Object.entries(PARTS)) {
@@ -91,7 +93,8 @@ async function turn(ctx: Context): Promise<string[]> {
 
 test("while it is unknown whether the clock was set, nothing is deleted by age", async () => {
   const { ctx } = forge;
-  // Between any two looks at the clock, the process appears to have paused for long.
+  // Each reading of the process's own time jumps ahead by 10 s, as if the process had paused. So
+  // the process can never tell whether the database's clock was set.
   let pausedMs = 0;
   const doubtful = new ClockWatch(ctx.pool, ctx.logger, () => {
     pausedMs += 10_000;

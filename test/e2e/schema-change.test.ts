@@ -25,7 +25,7 @@ test("while another release adds columns, no request gets an internal error, and
     await load.more();
     expect(await addColumns(forge.ctx.pool, "added_first")).toBeGreaterThan(20);
     await load.more();
-    // Statements prepared after the first change become stale again.
+    // The servers have prepared their statements again. A second change makes these stale, too.
     await addColumns(forge.ctx.pool, "added_second");
     await load.more();
   } finally {
@@ -42,7 +42,7 @@ test("a migration waits for a locked table, and lets other statements through me
   const holder = new pg.Client({ connectionString: url.href });
   await holder.connect();
   try {
-    // Undo one migration, so that it is new.
+    // Undo one migration, so that `migrate` applies it again.
     const file = "0017_lease_tokens.sql";
     await holder.query(`delete from migrations where name = '${file}'`);
     await holder.query("alter table attempts drop column lease_token");

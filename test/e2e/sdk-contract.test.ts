@@ -96,7 +96,10 @@ describe.each(Object.keys(RUNNERS))("%s", (client) => {
   );
 });
 
-/** Operations for workers, Prometheus, or browsers with a ticket. The SDKs are for people. */
+/**
+ * Operations that the SDKs don't have, because they are for workers, for Prometheus, or for
+ * browsers with a download ticket.
+ */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",
@@ -109,7 +112,7 @@ const NOT_FOR_USERS = [
   "downloadJobInput",
 ];
 
-/** Clients use a path that servers of 0.1.0 also know. */
+/** For a path of today, the older path that the clients send: servers of 0.1.0 know it, too. */
 const OLDER_PATHS: Record<string, string> = { "/api/audit-log": "/api/audit" };
 
 test.each(Object.keys(RUNNERS))("%s: has every operation of the OpenAPI document", (client) => {

@@ -50,7 +50,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   for (const [n, step] of recording.steps.entries()) {
     const key = tenant.keys[step.as ?? "user"];
     const exchanges = recording.recorded[n] ?? [];
-    // Of polls, only the last recorded response counts.
+    // A step that polls repeats its requests. Only the last response for each path counts.
     const asked = step.polls ? lastOfEach(exchanges) : exchanges;
     let last: unknown;
     for (const exchange of asked) {
@@ -164,7 +164,7 @@ type Change = (answer: Exchange["answer"], path: string) => Exchange["answer"];
 
 const SERVERS: Record<string, Change> = {
   unchanged: (answer) => answer,
-  // A manifest must be exactly its file.
+  // A manifest gets no additional fields, because clients compare it with the stored file.
   "with additional fields": (answer, path) =>
     isJson(answer, path) && !path.endsWith("/manifest")
       ? { ...answer, body: withMore(answer.body) }

@@ -21,8 +21,8 @@ const sdk = join(checkoutRoot(), "sdk", "typescript");
 const execute = promisify(execFile);
 
 beforeAll(async () => {
-  // split: Temporal notices a killed workflow worker only after ten seconds, which no client can
-  // change.
+  // `split` runs the workflows in their own process, because a test kills the server. Temporal
+  // would notice a killed workflow worker only after ten seconds.
   forge = await startForge({}, { split: true });
   crew = await new Crew(forge, (job) =>
     String(job.payload.dataset_uri).endsWith("fail") ? { error: "asked to fail" } : usualWork(job),
@@ -63,7 +63,10 @@ async function run(script: string, flags: string[] = []): Promise<string> {
   return stdout;
 }
 
-/** Takes one evaluation with a tag, and writes its log in two pieces. */
+/**
+ * Takes one evaluation as a worker with this tag, and writes its log in two pieces. Calls `between`
+ * after the first piece.
+ */
 async function writeLog(tag: string, between = async (): Promise<void> => {}): Promise<void> {
   const { apiUrl, keys } = forge.stack;
   const worker = new TestWorker(forge.user, `worker-${tag}`);

@@ -116,7 +116,7 @@ test("jobs show their cost and their expected cost", async () => {
   });
   expect(jobs).toEqual([
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 20 }),
-    // Estimated by the first job: 5,000 rows at 0.20 USD per 1,000 rows.
+    // Estimated from the first job: 5,000 rows at 0.20 USD per 1,000 rows.
     expect.objectContaining({ cost_usd: null, estimated_cost_usd: 1 }),
     expect.objectContaining({ cost_usd: 1, estimated_cost_usd: null }),
   ]);

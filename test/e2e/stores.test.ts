@@ -198,7 +198,7 @@ describe.each(stores)("%s", (_name, open) => {
     await store.put(`${folder}/file`, Buffer.from("x"));
     await store.append(`${folder}/up`, 0, streamOf("y"));
     const moved = await store.move(`${folder}/up`, `${folder}/file/below`);
-    // With flat keys, as in S3 itself, there is no conflict.
+    // In S3 itself, keys form no folders, so there is no conflict, and `move` succeeds.
     if (!moved) expect(await text(store.read(`${folder}/up`))).toBe("y");
     expect(await text(store.read(`${folder}/file`))).toBe("x");
   });

@@ -22,7 +22,7 @@ afterAll(async () => {
 const statuses = (stream: EventStream): unknown[] =>
   stream.events.filter(({ event }) => event === "status").map(({ data }) => data.status);
 
-/** Writes to an attempt's log in a worker's store. */
+/** Appends to an attempt's log file in the store. */
 function appendLog(jobId: string, attempt: number, text: string): void {
   const file = join(forge.stack.storeDir, `artifacts/logs/${jobId}/attempt-${attempt}.log`);
   mkdirSync(dirname(file), { recursive: true });

@@ -42,8 +42,9 @@ test("when a job has failed on two workers, only counted strikes are taken back"
     (await forge.admin.get<{ status: string }>(`/api/workers/${shared.id}`)).status;
 
   await fail([shared]);
-  // Counts for neither worker: a tenant's second failure in a row does not count for a shared
-  // worker, and a job that fails on both workers is the likely cause.
+  // This job's failures count for neither worker. On the shared worker, it is the tenant's second
+  // failure in a row, and only the first counts. The other worker is the second on which the job
+  // fails, so the job is the likely cause.
   await fail([shared, bad]);
   await succeed(good);
   for (const { user } of others) {
@@ -78,7 +79,7 @@ test.each(["error", "dead"])(
     await untilEnded(forge.user, job_id);
     await worker.heartbeat();
     expect(await status()).toBe("idle");
-    // Two of the three strikes are left: one more is needed.
+    // The worker has two of its three strikes left, so one more sets it to error.
     await fail([worker]);
     expect(await status()).toBe("error");
     await forge.endTest();

@@ -108,7 +108,7 @@ test("the API key is sent with the calls of client and worker, over TLS only", a
   const server = createSecureServer(serverOptions());
   server.on("stream", (stream, headers) => {
     seen.push(`${headers[":path"]} ${headers.authorization}`);
-    // UNAUTHENTICATED: neither the client nor the worker's connection tries again.
+    // gRPC status 16 is UNAUTHENTICATED: neither the client nor the worker's connection retries it.
     stream.respond(
       { ":status": 200, "content-type": "application/grpc", "grpc-status": "16" },
       { endStream: true },

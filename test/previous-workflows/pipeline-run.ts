@@ -27,7 +27,7 @@ const userIdKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttri
  *   a step that                    begins when
  *   needs nothing                  the run begins
  *   needs others                   all of them have completed; for a choice: have ended
- *   needs an approval              it is approved, after that
+ *   needs an approval              the step's other conditions hold, and then it is approved
  *
  * Once a required step has failed, or the pipeline is cancelled, no other step begins. Running
  * steps end normally, or are cancelled with the pipeline.
@@ -82,7 +82,7 @@ export class PipelineRun {
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.doStep(plan, step)
       : "skipped";
-    // Skipped steps count too, unless they are optional.
+    // A skipped step also makes the run fail, unless the step is optional.
     if (end !== "completed" && !step.optional) this.isFailing = true;
     return end;
   }
@@ -102,7 +102,7 @@ export class PipelineRun {
     return end;
   }
 
-  /** Waits for the decision. Undefined: the step no longer needs one. */
+  /** Waits for the decision about the step. Undefined: the run stops, so none is needed. */
   private async awaitApproval(
     of: PipelineWorkflowInput & { step: string },
   ): Promise<boolean | undefined> {
@@ -114,9 +114,9 @@ export class PipelineRun {
   }
 
   /**
-   * Runs the job as a child workflow, which writes the job's row. Ignores how the child closes (a
-   * failed job fails its execution, the reconciler restarts a terminated one): the row has the
-   * outcome.
+   * Runs the job as a child workflow, which writes the job's row. The outcome is read from the row,
+   * so it does not matter how the child closes: a failed job fails its execution, and the
+   * reconciler restarts a terminated one.
    */
   private async runJob(plan: PipelinePlan, begun: BegunStep & { how: "job" }): Promise<void> {
     const input: JobWorkflowInput = {

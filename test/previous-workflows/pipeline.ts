@@ -23,9 +23,9 @@ const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveReques
 /**
  * A pipeline's run, from its first step to its end. A resumed run is another execution.
  *
- * Decisions are stored in Postgres, and a signal wakes the workflow to read them. So it makes no
- * difference whether they arrive by update or over HTTP, or whether Temporal was up at that time. A
- * cancel in Temporal's UI cancels the pipeline.
+ * Approvals and cancels are stored in Postgres, and a signal wakes the workflow to read them. So
+ * approvals may arrive by a Temporal update or over HTTP, and over HTTP even while Temporal is
+ * down. A cancel in Temporal's UI cancels the pipeline.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
   let wakes = 0;

@@ -14,7 +14,7 @@ const inHome = join(machine.home, ".forge-worker", "w");
 /** A directory chosen by the operator. */
 const elsewhere = join(machine.directory, "data", "forge", "w");
 
-/** What the server uploads over SSH. */
+/** Writes the files that the server would upload over SSH. */
 function upload(directory: string): void {
   mkdirSync(directory, { recursive: true });
   chmodSync(directory, 0o700);

@@ -74,10 +74,10 @@ test("the project can't be installed: step requirements", async () => {
 }, 120_000);
 
 test("the server is killed in the middle of the longest step, and continues after its restart", async () => {
-  // The agent does not start yet, so that the next step fails once, too.
+  // Keep the agent from starting, so that the step `agent` fails once, too.
   machine.sshd.fake("setsid", "exit 1");
   await machine.bootstrapAgain();
-  // Everything is installed already, so pip ends after some seconds.
+  // Everything is installed already, so pip ends after some seconds. Check often, to see it run.
   const isAtWork = async (): Promise<boolean> => {
     const [, , , , requirements] = (await machine.detail()).bootstrap.steps;
     return requirements?.status === "running" && requirements.log.includes("Requirement already");

@@ -10,7 +10,10 @@ import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
-/** Longer than servers need to notice a step, shorter than the statement timeout. */
+/**
+ * How long a transaction stays in flight: longer than servers need to notice a step, and shorter
+ * than the statement timeout.
+ */
 const NOTICED_MS = 3_000;
 
 let forge: Forge;
@@ -19,7 +22,7 @@ let setClock: (byS: number) => Promise<void>;
 const registered: string[] = [];
 
 beforeAll(async () => {
-  // A worker can get a job right after its registration, before its first poll.
+  // For 600 s after its registration, a worker can be assigned a job without a poll.
   forge = await startForge({ FORGE_OFFER_S: "600" }, { own: ["server"] });
   setClock = await useSettableClock(forge);
 }, 120_000);
@@ -96,7 +99,10 @@ const holdRow: Hold = (jobId, work) =>
     work(() => untilServerWaits(forge)),
   );
 
-/** A pass of the scheduler does not wait that long for a lock, so its update takes the time. */
+/**
+ * Makes the assignment itself slow. A held row would not work, because a pass of the scheduler does
+ * not wait for a lock that long.
+ */
 const slowDown: Hold = async (_jobId, work) => {
   const { pool } = forge.ctx;
   await pool.query(
@@ -117,8 +123,9 @@ const slowDown: Hold = async (_jobId, work) => {
 };
 
 /**
- * Transactions in flight. Each prepares a job, and returns a function that starts the transaction
- * and returns its worker.
+ * The transactions that are tested in flight. Each function prepares a job. It returns `hold`,
+ * which keeps the transaction in flight, and `begin`, which returns the worker. The worker's
+ * registration or poll starts the transaction.
  */
 const IN_FLIGHT = {
   async dispatch(id: string) {

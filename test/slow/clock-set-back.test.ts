@@ -1,4 +1,7 @@
-/** Times other than the times of attempts and bills, while the database's clock is set. */
+/**
+ * What a step of the database's clock does to times other than those of attempts and bills, which
+ * other files test.
+ */
 
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";

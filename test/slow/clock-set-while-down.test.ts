@@ -55,7 +55,7 @@ test("pending outbox entries are delivered, and a deployment is billed for its r
   const livedS = (performance.now() - began) / 1000;
   const { metrics } = await readRecord(forge.user, deployment.job_id);
   const billedS = (metrics.deployment_lifetime_days ?? 0) * DAY_S;
-  // The bill may lack the downtime, because Forge can't know how long no server ran.
+  // The bill may leave out the downtime, because Forge can't know how long no server ran.
   expect(billedS).toBeGreaterThan(livedS - downS - 10);
   expect(billedS).toBeLessThan(livedS + 2);
   await server.die();

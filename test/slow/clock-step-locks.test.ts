@@ -57,7 +57,7 @@ test("recording steps while many workers send heartbeats, poll and finish jobs c
       }),
     ),
     whileBusy(async () => {
-      // Back and forth, so that the clock is right in the end.
+      // Record a step back and a step forward, so that the recorded steps add up to 0 in the end.
       for (const byS of [-STEP_S, STEP_S]) {
         await transaction(pool, async (db) => {
           await lockSteps(db);

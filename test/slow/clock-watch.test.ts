@@ -1,6 +1,6 @@
 /**
  * Processes that compare the database's clock with their monotonic time. No server runs, because it
- * would do the same.
+ * would record the steps, too.
  */
 
 import { uptime } from "node:os";
@@ -19,7 +19,7 @@ const GRACE_S = 4;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
-/** Running jobs. */
+/** The ids of two running jobs. */
 let jobs: string[];
 /** How far the clock is ahead, in seconds. */
 let aheadS = 0;

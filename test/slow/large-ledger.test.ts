@@ -35,7 +35,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Does what autovacuum would have done long ago. */
+/** Vacuums all tables, as autovacuum would have done in a database that grew slowly. */
 async function vacuum(): Promise<void> {
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
   await client.connect();
@@ -108,7 +108,7 @@ test("new bills are added to the totals", async () => {
   const worker = large.worker("hand");
   await worker.register();
   const { period, total_cost_usd: total, records } = await summaryOf(large);
-  // One of the jobs that the previous test left.
+  // The previous test has submitted jobs that still wait. The worker takes one of them.
   const job = await worker.take();
   await worker.complete(job, { metrics: { rows_processed: 12_345 } });
   await forge.admin.get(`/api/jobs/${job.job_id}`);

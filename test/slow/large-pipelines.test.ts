@@ -8,7 +8,10 @@ import { startPipeline, untilPipeline } from "../support/pipelines";
 const PIPELINES = 1_000;
 const WORKERS = 20;
 
-/** Temporal warns at this size, and terminates an execution at five times this size. */
+/**
+ * Temporal warns if a history has this many events or bytes. It terminates an execution at five
+ * times these limits.
+ */
 const MAX_EVENTS = 10_240;
 const MAX_BYTES = 10 * 1024 * 1024;
 
@@ -55,7 +58,8 @@ test("two hundred steps, a hundred of them at once, fit one history", async () =
     100,
     wide.map((each) => each.name),
   );
-  // 99 more steps, nine in parallel. Each needs one step of the layer before.
+  // 99 more steps, in nine parallel chains. Each step needs the step nine before it. The first nine
+  // need `first`.
   const layers = Array.from({ length: 99 }, (_, n) => step(101 + n, [name(Math.max(100, 92 + n))]));
   const id = await startPipeline(forge.user, { steps: [...wide, first, ...layers] });
   const done = await untilPipeline(forge.user, id, ["completed", "failed"], 120_000);

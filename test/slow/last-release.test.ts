@@ -16,7 +16,7 @@ test("a server of the last release under load gives no internal error while toda
   const options = { connectionString: databaseUrl, max: 2, timeoutMs: 30_000 };
   const pool = createPool(options, createLogger("silent"));
   try {
-    // The database as the last release creates it.
+    // Create the tables with the last release's migrations.
     await pool.query("drop schema public cascade; create schema public");
     const program = join(last.dist, "bin", "forge-server.js");
     const env = { ...process.env, FORGE_DATABASE_URL: databaseUrl };
@@ -41,7 +41,8 @@ test("a server of the last release under load gives no internal error while toda
     await stack.server?.stop();
     stack.release = today;
     await stack.startServer();
-    // The load's workers have gone, but their last results count as polls for a while.
+    // The workers of the load have gone. Their last results count as polls for a while, so Forge
+    // would still assign jobs to them.
     await execute(pool, "update workers set available_until = null");
     expect(await runJob(stack, "of-today")).toBe("completed");
     const open = "select job_id, status from jobs where status not in ('completed', 'failed')";

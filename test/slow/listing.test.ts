@@ -76,7 +76,8 @@ test.each([
   ],
 ] as const)("%s are read from an index in order", async (_what, userId, filter, after, index) => {
   const plan = await planOf(userId, filter, after);
-  // No sort between the scan and the limit: only one page may be sorted above it.
+  // The limit must read from the index scan directly. A sort between them would read all rows. A
+  // sort above the limit is allowed, because it sorts only one page.
   expect(plan).toMatch(new RegExp(`Limit .*\\n\\s*->\\s+Index Scan using ${index}`));
 });
 

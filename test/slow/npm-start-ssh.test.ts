@@ -25,10 +25,10 @@ beforeAll(async () => {
   const keyFile = join(home, ".ssh", "id_ed25519");
   mkdirSync(join(home, ".ssh"), { recursive: true });
   Sshd.makeKey(keyFile);
-  // Without sudo, no service is installed on this machine.
+  // Hide sudo, so that the bootstrap installs no service on this machine.
   const without = ["docker", "podman", "sudo"];
   sshd = new Sshd(join(directory, "sshd"), { home, without, variables: variablesOfPip() });
-  // As if a container runtime were installed.
+  // Let the bootstrap find a container runtime, so that it does not install one.
   sshd.fake("docker", "");
   sshd.authorize(readFileSync(`${keyFile}.pub`, "utf8"));
   await sshd.start();
@@ -59,7 +59,7 @@ interface Detail {
 }
 
 test("npm start sets up a machine over SSH without any setting, and it runs a job", async () => {
-  // `FORGE_CACHE_DIR` is where it is without this test's home.
+  // Use the machine's cache directory. By default, it would be in this test's home.
   const env = { HOME: home, FORGE_CACHE_DIR: cacheDir(), FORGE_AGENTS: "0" };
   stack = NpmStart.run(stackHome, env);
   const user = await stack.user();

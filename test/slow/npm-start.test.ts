@@ -101,7 +101,8 @@ test("SIGTERM to the server answers waiting polls, and the server is restarted",
       body: JSON.stringify(body),
     });
   await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
-  // The later poll of a worker ends the earlier one: once one is answered, the other one waits.
+  // A worker's later poll ends its earlier one. So once one of them is answered, the other one
+  // waits.
   const polls = [1, 2].map(async () => {
     const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
     return await answer.json();

@@ -11,12 +11,15 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Generated data, valid and invalid, and chains of calls along the document's links. */
+/**
+ * Schemathesis sends generated data, valid and invalid, and chains of calls along the links of the
+ * OpenAPI document.
+ */
 test("schemathesis finds no problem in 5,000 calls as a user, nor as an admin and a worker", async () => {
   const workers = await finishEverything(forge);
   const { userKey, adminKey, workerKey } = forge.stack.keys;
   const forAdmins = ["--include-tag", "Users"];
-  // The worker protocol has no links among its operations.
+  // No phase with chains of calls, because the worker protocol has no links between its operations.
   const forWorkers = ["--include-tag", "Worker protocol", "--phases", "examples,coverage,fuzzing"];
   const runs = [
     await runSchemathesis(forge, userKey, ["--max-examples", "60"]),
