@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { priceJob } from "../../core/billing/bill";
 import { detailsOf, type WorkDetails } from "../../core/billing/details";
@@ -23,7 +24,7 @@ import {
 import { findRows } from "../../services/billing/estimate-job";
 import { requireRecord, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
-import type { AttemptInput } from "../context";
+import { type AttemptInput, requireJob } from "../context";
 
 /** Size of an artifact's files in Forge's store, in bytes. */
 export const sizeOf = ({ files }: MeasuredOutput): number =>
@@ -105,7 +106,28 @@ export async function draftFailedBill(
 export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
   const write = await draftFailedBill(ctx, jobId);
   const record = await write?.(ctx.pool);
-  if (record) await syncRecordFile(ctx, record);
+  await syncFailedRecordFile(ctx, await requireJob(ctx.pool, jobId), record);
+}
+
+/** Longest wait for the removal of a file that usually does not exist. */
+const REMOVAL_MS = 1_000;
+
+/**
+ * Writes the file of a failed job's bill. Without a bill, removes the file of one that the database
+ * has lost. If that fails or takes long, for example while the store is away, the job does not wait
+ * for it: the sweeper removes the file later.
+ */
+export async function syncFailedRecordFile(
+  ctx: Context,
+  job: Pick<BillingRow, "job_id" | "user_id">,
+  record: BillingRow | undefined,
+): Promise<void> {
+  const sync = syncRecordFile(ctx, job);
+  if (record) return await sync;
+  const removal = sync.catch((error: unknown) => {
+    ctx.logger.debug({ job_id: job.job_id, err: String(error) }, "bill's file not removed yet");
+  });
+  await Promise.race([removal, sleep(REMOVAL_MS, undefined, { ref: false })]);
 }
 
 export async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {

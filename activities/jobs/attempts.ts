@@ -19,7 +19,7 @@ import { cancelJob } from "../../services/jobs/cancel-job";
 import { isUnbilled } from "../../services/jobs/compared-jobs";
 import { failJob, lockJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
-import { billFailedJob, draftFailedBill } from "../billing/billing";
+import { billFailedJob, draftFailedBill, syncFailedRecordFile } from "../billing/billing";
 import { type AttemptInput, activityLogger, databaseBehind, gone, requireJob } from "../context";
 import { finishCompleted } from "./finish";
 
@@ -124,7 +124,8 @@ export function createAttemptActivities(ctx: Context) {
         const record = end.status === "failed" ? await bill?.(db) : undefined;
         return { failed, job, end, record };
       });
-      if (done.record || done.end.status === "completed") await syncRecordFile(ctx, done.job);
+      if (done.end.status === "completed") await syncRecordFile(ctx, done.job);
+      else await syncFailedRecordFile(ctx, done.job, done.record);
       if (done.failed) activityLogger(ctx, input).info({ code: done.job.error_code }, "job failed");
       return done.end;
     },

@@ -61,9 +61,13 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
 const setting = (name: string, value: string): string[] => ["-c", `${name}=${value}`];
 
 /** Turns off durability and maintenance, which short-lived test databases do not need. */
-const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
-  setting(name, "off"),
-);
+const VOLATILE = [
+  ...["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
+    setting(name, "off"),
+  ),
+  // Shared memory is in the data directory. A killed server would leave POSIX segments for good.
+  ...setting("dynamic_shared_memory_type", "mmap"),
+];
 
 function binary(name: string): string {
   // The package's main file is in dist/, its programs are in native/bin/.

@@ -37,7 +37,7 @@ export async function runChecks(
  */
 export async function lint(): Promise<Tally[]> {
   const checks = await runChecks("lint", process.execPath, [
-    ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
+    ["node_modules/@biomejs/biome/bin/biome", "ci", "--colors=off", "--error-on-warnings"],
     ["node_modules/knip/bin/knip.js"],
     ["dist/dev/openapi/openapi.js"],
     ["dist/dev/lint/regular-expressions.js"],

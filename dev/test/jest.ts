@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, checkoutRoot } from "../stack/paths";
+import { startTime } from "../stack/process-table";
 import { sayOnStderr as say } from "../stack/say";
 import { type JestReport, tallySuite } from "./jest-report";
 import { FEWER_COLLECTIONS } from "./node-options";
@@ -60,7 +61,9 @@ function evidenceFolder(): string {
   const root = join(cacheDir(), "test-evidence");
   mkdirSync(root, { recursive: true });
   const old = readdirSync(root).sort().slice(0, -KEPT_RUNS);
-  for (const name of old) rmSync(join(root, name), { recursive: true, force: true });
+  // A run that still goes on writes its report there.
+  const ended = old.filter((name) => startTime(Number(/-(\d+)$/.exec(name)?.[1])) === "");
+  for (const name of ended) rmSync(join(root, name), { recursive: true, force: true });
   const folder = join(root, `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}`);
   mkdirSync(folder);
   return folder;

@@ -28,10 +28,17 @@ const LANES = 5;
 /** The same for the long forms: they start servers of their own and run without pytest. */
 const SLOW_LANES = 3;
 
-const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
+/** A run that takes longer hangs, for example in a test that blocks its process. */
+const HANGS_AFTER_MS = 40 * 60_000;
+
+/** Besides suites, paths of test files can be named, or prefixes of paths. */
+const isPath = (name: string): boolean => name.includes("/");
+const isInJest = (name: string): boolean => name in IN_JEST || isPath(name);
+const isServed = (name: string): boolean => isInJest(name) && name !== "unit";
 
 /**
- * `npm test [-- suite …]`: runs all suites, or the named ones. Prints the totals on the last line.
+ * `npm test [-- suite-or-path …]`: runs all suites, or the named ones. Prints the totals on the
+ * last line.
  */
 async function main(): Promise<void> {
   const named = process.argv.slice(2);
@@ -43,7 +50,7 @@ async function main(): Promise<void> {
   // Some tests compare the output of commands, which must have no colours.
   delete process.env.FORCE_COLOR;
   const known = [...ALL, ...MORE];
-  const unknown = named.find((name) => !known.includes(name));
+  const unknown = named.find((name) => !known.includes(name) && !isPath(name));
   if (unknown) throw new Error(`no suite "${unknown}"; there are ${known.join(", ")}`);
   const chosen = named.length > 0 ? named : ALL;
   await install(chosen);
@@ -64,6 +71,7 @@ async function main(): Promise<void> {
     return cleaned;
   };
   const interrupted = onInterrupt(cleanUp);
+  if (!isSlow) endIfHanging(cleanUp);
   const timed = Object.keys(readTimes());
   const isFirst = !["e2e", "contract", "faults"].every((suite) =>
     timed.some((path) => path.startsWith(`test/${suite}/`)),
@@ -87,6 +95,7 @@ async function main(): Promise<void> {
 function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
   const interrupt = new AbortController();
   for (const [signal, code] of [
+    ["SIGHUP", 129],
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const) {
@@ -101,9 +110,19 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
   return interrupt.signal;
 }
 
+function endIfHanging(cleanUp: () => Promise<void>): void {
+  const end = (): void => {
+    say(`\nThe run has taken ${HANGS_AFTER_MS / 60_000} minutes; ending all started processes …`);
+    process.stdout.write("\n0 passed, 1 failed\n");
+    void cleanUp().finally(() => process.exit(1));
+  };
+  setTimeout(end, HANGS_AFTER_MS).unref();
+}
+
 /** Installs what the suites need, before any test's time-out starts. */
 async function install(chosen: string[]): Promise<void> {
-  const has = (...names: string[]): boolean => names.some((name) => chosen.includes(name));
+  const has = (...names: string[]): boolean =>
+    names.some((name) => chosen.includes(name)) || chosen.some(isPath);
   if (has("e2e", "contract", "faults", "browser", "bench", ...MORE)) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
@@ -122,7 +141,7 @@ async function install(chosen: string[]): Promise<void> {
  * @param onDisk the folder for the benchmark's files. Its commits have to reach a disk.
  */
 async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
-  const inJest = chosen.filter((name) => name in IN_JEST);
+  const inJest = chosen.filter(isInJest);
   const others = runOthers(chosen).catch((error: unknown) => [
     failedTally("lint and python", String(error)),
   ]);
@@ -146,12 +165,13 @@ async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
 }
 
 async function runInJest(names: string[]): Promise<Tally[]> {
-  const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? []]));
+  const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? [name]]));
   if (!names.some(isServed)) return await runJest({ suites, lanes: LANES, env: {} });
-  const servers = new TestServers(LANES);
+  const lanes = names.every(isPath) ? Math.min(LANES, names.length) : LANES;
+  const servers = new TestServers(lanes);
   try {
     await servers.start();
-    const tallies = await runJest({ suites, lanes: LANES, env: servers.environment });
+    const tallies = await runJest({ suites, lanes, env: servers.environment });
     return [...tallies, ...servers.ended.map((failure) => failedTally("servers", failure))];
   } catch (error) {
     return [failedTally(names.join(", "), `the servers did not start: ${String(error)}`)];

@@ -17,20 +17,23 @@ const TOLERANCE = 1.5;
 export function judgeBudget(seconds: number, isFirst: boolean): Tally {
   const target = isFirst ? BUDGET_S.first : BUDGET_S.later;
   const holds = availableParallelism() < 2 || seconds <= target * TOLERANCE;
-  const failure = `the suites took ${Math.round(seconds)} s; the target is ${target} s on two cores`;
+  const failure = `the suites took ${Math.round(seconds)} s; the limit is ${target * TOLERANCE} s on two cores`;
   return holds ? { ...emptyTally("budget"), passed: 1 } : failedTally("budget", failure);
 }
 
-/** Saves the times of the files, for the order of the next run. */
+/**
+ * Saves the times of the files, for the order of the next run. Leaves out suites that failed: a
+ * file that failed early says little about its time.
+ */
 export function keepTimes(tallies: Tally[]): void {
-  const files = tallies.flatMap(({ files: each }) => each);
+  const files = tallies.flatMap(({ files: each, failed }) => (failed > 0 ? [] : each));
   writeTimes(Object.fromEntries(files.map(({ path, seconds }) => [path, round(seconds)])));
 }
 
 /** Prints the slowest files, each suite, all failures, and the line of totals. */
 export function report(tallies: Tally[], seconds: number): void {
   const files = tallies.flatMap(({ files: each }) => each).sort((a, b) => b.seconds - a.seconds);
-  say(`\nThe ${SLOWEST} slowest files`);
+  if (files.length > 0) say(`\nThe ${SLOWEST} slowest files`);
   for (const { path, seconds: took } of files.slice(0, SLOWEST)) say(`${inS(took)}  ${path}`);
   say("\nSuites, with the total time of their files");
   for (const { suite, passed, failed, skipped, seconds: took } of tallies) {

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { familyOf, processesNaming, processesStarting, startTime } from "../stack/process-table";
@@ -26,7 +26,8 @@ export class RunFolder {
     for (const each of new Set([base, ...BASES].filter(existsSync))) {
       for (const name of readdirSync(each)) {
         const [, pid] = NAME.exec(name) ?? [];
-        if (pid && startTime(Number(pid)) === "") await new RunFolder(join(each, name)).end();
+        const path = join(each, name);
+        if (pid && startTime(Number(pid)) === "" && isOurs(path)) await new RunFolder(path).end();
       }
     }
     const folder = new RunFolder(join(base, `forge-run-${process.pid}`));
@@ -62,8 +63,22 @@ export class RunFolder {
       return quiet === 2;
     });
     // On systems without /proc, use the processes that each stack recorded.
-    for (const name of readdirSync(this.path)) endOrphans(join(this.path, name));
+    for (const name of namesIn(this.path)) endOrphans(join(this.path, name));
     rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** False for the folder of another user, and for one that another run has just removed. */
+const isOurs = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.();
+
+/** The names in a folder. Empty if another run, which ends the same killed run, was faster. */
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
   }
 }
 

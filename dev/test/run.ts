@@ -9,6 +9,7 @@ export interface Ended {
 }
 
 const running = new Set<ChildProcess>();
+let isEnding = false;
 
 /** Runs a program in the checkout, with the inherited terminal. */
 export const runHere = (
@@ -21,8 +22,9 @@ export const runHere = (
 export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
   run(program, args, { env: {}, stdio: "pipe" });
 
-/** Ends all running programs with their process groups. */
+/** Ends all running programs with their process groups. From now on, no others start. */
 export async function endRunning(): Promise<void> {
+  isEnding = true;
   const ends = [...running].map((child) => new Promise((resolve) => child.once("exit", resolve)));
   for (const { pid } of running) if (pid !== undefined) killGroup(pid);
   await Promise.all(ends);
@@ -33,6 +35,8 @@ async function run(
   args: string[],
   { env, stdio }: { env: Record<string, string>; stdio: "inherit" | "pipe" },
 ): Promise<Ended> {
+  // Never resolves, so that nothing is reported about programs that did not run.
+  if (isEnding) return await new Promise(() => undefined);
   const child = spawn(program, args, {
     cwd: checkoutRoot(),
     stdio: ["ignore", stdio, stdio],

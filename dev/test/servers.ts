@@ -50,7 +50,7 @@ export class TestServers {
   get ended(): string[] {
     return [...this.processes.values()]
       .filter(({ alive }) => !alive)
-      .map((each) => `the shared ${each.name} ended:\n${each.lastWords()}`);
+      .map((each) => `the shared ${each.name} ended:\n${each.lastWords() || "it logged nothing"}`);
   }
 
   /** Variables for the test files, read by test/support/servers.ts and server-host.ts. */

@@ -57,9 +57,10 @@ class FakeTopic implements Topic<Entry, number> {
     this.calls += 1;
     this.atOnce += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.atOnce);
+    const { isPostgresDown } = this;
     await sleep(this.takesMs);
     this.atOnce -= 1;
-    if (this.isPostgresDown) throw Object.assign(new Error("too late"), { code: "57014" });
+    if (isPostgresDown) throw Object.assign(new Error("too late"), { code: "57014" });
     if (this.isDown || id < 0) throw Object.assign(new Error("no answer"), { code: 14 });
     if (this.answer === "delivered") this.delivered.push(id);
     return this.answer;

@@ -166,7 +166,7 @@ test.each([
   const began = performance.now();
   const answer = await upload(claiming(children), "application/vnd.apache.parquet");
   expect(answer.status).toBe(400);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(performance.now() - began).toBeLessThan(5_000);
 });
 
 test("an upload that stops half-way leaves no open file and no stored file", async () => {

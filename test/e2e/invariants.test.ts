@@ -108,7 +108,9 @@ test.each([
 
 test("a billing file without a record", async () => {
   const { store } = forge.ctx;
-  const key = billingRecordKey(userId, "job_of_nobody");
+  const { job_id: cancelled } = await forge.user.submit("audit", AUDIT);
+  await forge.user.post(`/api/jobs/${cancelled}/cancel`, {});
+  const key = billingRecordKey(userId, cancelled);
   await store.put(key, Buffer.from("{}"));
   try {
     const found = `a billing file without a record: ${key}`;

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 /**
- * From now on, a transaction with such a change takes two seconds longer to commit. @returns a
+ * From now on, a transaction with such a change takes three seconds longer to commit. @returns a
  * function that ends this.
  */
 async function slowCommits(change: string): Promise<() => Promise<void>> {
@@ -33,7 +33,7 @@ async function slowCommits(change: string): Promise<() => Promise<void>> {
   await execute(
     pool,
     `create function commit_slowly() returns trigger language plpgsql as
-     $$ begin perform pg_sleep(2); return null; end $$`,
+     $$ begin perform pg_sleep(3); return null; end $$`,
   );
   await execute(
     pool,

@@ -8,8 +8,8 @@ import { all, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
-const TIMEOUT_S = 2;
-const OUTAGE_S = 4 * TIMEOUT_S;
+const TIMEOUT_S = 3;
+const OUTAGE_S = 10;
 
 let forge: Forge;
 

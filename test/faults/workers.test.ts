@@ -8,7 +8,7 @@ import { withLock } from "../support/locks";
 import { rawPoll } from "../support/raw-poll";
 
 const TIMEOUT_S = 6;
-const BLIP_S = 4;
+const BLIP_S = 3;
 const GRACE_S = 2;
 /** After this time, Forge assumes that the worker has received a dispatched job. */
 const ARRIVAL_S = 3;
