@@ -122,7 +122,10 @@ export class HeartbeatWriter {
   }
 }
 
-/** Includes the tenant: another tenant's heartbeat with the same worker id is rejected. */
+/**
+ * Includes the tenant, because a batch may also have a heartbeat of another tenant that names this
+ * worker's id. It must not replace the owner's heartbeat, nor get its response.
+ */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 
 const callKeyOf = ({ workerId, userId, boundKeyId }: JobHeartbeat): string =>

@@ -9,8 +9,9 @@ type ProducingJob = Pick<
 
 /**
  * The folder of an attempt's artifact; undefined if the attempt makes none. Only this attempt
- * writes there, because the folder's id was generated for it. A deployment that is placed again has
- * its files already: those of a repeated placement go to a folder that is discarded.
+ * writes there, because the folder's id was generated for it. A job with a `deployment_id` starts
+ * another server of an existing deployment, whose files its first job has stored. So what this job
+ * writes goes to a folder that is discarded.
  */
 export function outputPrefix(job: ProducingJob): string | undefined {
   if (job.deployment_id !== null) return discardedOutputPrefix(job.job_id, job.attempt);

@@ -44,7 +44,8 @@ const agentForm = z.object({
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /**
-   * The attempt that the worker still runs, if any. The worker keeps it even if it has restarted.
+   * The attempt that the worker still runs, if any. If it names none and has restarted (another
+   * `boot_id`, or none), an attempt that it holds is marked lost.
    */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),

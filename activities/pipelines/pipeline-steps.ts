@@ -67,8 +67,9 @@ export function createStepActivities(ctx: Context) {
     },
 
     /**
-     * Inserts the job of a step that has begun, for the scheduler to assign. The calling workflow
-     * is the job's workflow. Returns false if the pipeline was cancelled before. Idempotent.
+     * Inserts the job of a step that has begun, so that the scheduler can assign it. The job's own
+     * workflow calls this: the pipeline's workflow starts that one before the job is in the
+     * database. Returns false if the pipeline was cancelled before. Idempotent.
      */
     insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertItsJob(ctx, jobId),
 

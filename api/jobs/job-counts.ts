@@ -105,8 +105,9 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // Some waiting jobs are missing from the queue, which was read after `rows`. If all groups were
-  // read, these jobs are between two attempts.
+  // `rows` may count more waiting jobs than the queue has. If some groups were not read (MAX_GROUPS),
+  // they are in these. Otherwise they are between two attempts, but for a few that were assigned
+  // before the queue was read, which is later than `rows`.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

@@ -50,7 +50,8 @@ test("written and new shares add up to the bill, whichever months are written", 
         total += piece;
         return { month: month(n), days: total };
       });
-      // The sum of the written shares is at most the bill.
+      // Shares that were written before. Their sum must be at most the bill, as `splitByMonth`
+      // assumes, so `closed` stays at or below `total`.
       let closed = 0;
       const lines = early.map(({ n, days: more }) => {
         const before = priceOf(closed);

@@ -10,7 +10,7 @@ export interface QueuedJob extends Requirements {
 
 export interface FleetWorker extends Capabilities {
   userId: string;
-  /** The worker serves all tenants. */
+  /** The worker may serve other tenants than its owner: those in `tenants`, or all. */
   shared: boolean;
   /** Tenants that the owner allows; null: all that the worker serves. */
   tenants: string[] | null;

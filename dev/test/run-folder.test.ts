@@ -27,7 +27,8 @@ test("end() ends all processes that use the folder, and removes it", async () =>
 
 test("end() waits for a process that takes a while to end", async () => {
   const folder = await RunFolder.make();
-  // Has to free 1 GB when it is killed. Meanwhile it has no command line and no environment.
+  // A killed `dd` takes a while to free its 1 GB. Meanwhile it has no environment, so `end()` can't
+  // find it by its TMPDIR any more, and must remember it.
   const large = spawn("dd", ["if=/dev/zero", "bs=1G", "count=1"], {
     env: { PATH: process.env.PATH, TMPDIR: `${folder.path}/` },
     stdio: ["ignore", "pipe", "ignore"],

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { OUTCOMES, type Outcome } from "../../core/jobs/states";
 
 /**
- * A URL without a path, because the Stripe library accepts only a host and a port. The library
- * sends the key there.
+ * The address of Stripe's API or of a proxy. It has no path, because the Stripe library accepts only
+ * a protocol, a host and a port. No other part is allowed: the library sends the Stripe key to it.
  */
 const baseUrl = z
   .url({ protocol: /^https?$/ })

@@ -13,7 +13,10 @@ export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at tim
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
 
-/** SQL: the closed months of tenant `s`, from its first open month on, whose storage line is missing. */
+/**
+ * SQL: the closed months (see IS_CLOSED) of tenant `s` that have a price for storage and lack their storage line. Reads
+ * the months from `open_month` on, because no earlier month lacks a line.
+ */
 export const UNWRITTEN = `
   select m, c.card from generate_series(s.open_month::timestamp, ${LAST_CLOSED}, interval '1 month') m
   cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c

@@ -63,8 +63,9 @@ interface FewWorkers {
 }
 
 /**
- * A pass over a tenant's queued jobs, and those of its own workers that fit a job of `groups`. Does nothing if none of
- * its own idle workers fits such a job, or if an idle shared worker does.
+ * A pass over one tenant's queued jobs and its own workers: those that fit a job of `groups`. Assigns nothing if none of
+ * them is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided among all tenants, which
+ * needs a pass over all requirement groups (`Pass.isShared`).
  */
 interface OneTenant {
   tenant: string;

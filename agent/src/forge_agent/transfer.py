@@ -24,7 +24,7 @@ _DIRECT_TRIES = 2
 
 
 class TransferFailed(Exception):
-    """The checksum of the received bytes was wrong several times."""
+    """Several transfers of a file did not have its checksum or its size."""
 
 
 def sha256_of(path: Path) -> str:

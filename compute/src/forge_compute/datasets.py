@@ -85,7 +85,7 @@ class Dataset:
 
 
 def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
-    """The first column with one of the names, as strings. Nulls become empty strings.
+    """The column with the first of these names that the table has, as strings. Nulls become "".
 
     Raises FatalError if there is no such column.
     """

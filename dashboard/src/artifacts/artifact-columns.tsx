@@ -3,7 +3,7 @@ import { ArtifactLink } from "../ui/links";
 import type { Column } from "../ui/table";
 import { ageColumn } from "../ui/time";
 
-/** Columns for short tables of artifacts. */
+/** The column of an artifact's id, for short tables. */
 export const artifactLink = (title: string): Column<Artifact> => ({
   id: "id",
   title,
