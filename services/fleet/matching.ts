@@ -63,9 +63,9 @@ interface FewWorkers {
 }
 
 /**
- * A pass over one tenant's queued jobs and its own workers: those that fit a job of `groups`. Assigns nothing if none of
- * them is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided among all tenants, which
- * needs a pass over all requirement groups (`Pass.isShared`).
+ * A pass over one tenant's queued jobs and its own workers: those that fit a job of `groups`. Assigns nothing if none
+ * of them is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided among all tenants,
+ * which needs a pass over all requirement groups (`Pass.isShared`).
  */
 interface OneTenant {
   tenant: string;

@@ -159,7 +159,7 @@ test("a cancelled job counts against the cap until it is billed", async () => {
   forge.stack.temporalWorker?.signal("SIGSTOP");
   try {
     await user.post(`/api/jobs/${id}/cancel`, {});
-    await hand.report(job, { status: "cancelled" });
+    expect((await hand.fail(job)).status).toBe(200);
     await untilEnded(user, id);
     expect(await readBudget(user)).toMatchObject({ spent_usd: 0, committed_usd: 0.2 });
     expect((await user.call("POST", "/api/jobs/evaluate", body)).status).toBe(402);
