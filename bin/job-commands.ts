@@ -42,5 +42,6 @@ export function addJobCommands(program: Command, withContext: WithContext): void
 const REFUSALS: Partial<Record<Awaited<ReturnType<typeof endJob>>, string>> = {
   unknown: "does not exist",
   "already ended": "has already ended",
+  "already billed": "has failed and is billed; only the file of its bill is missing",
   "not finalising": "is still in progress; cancel it",
 };

@@ -79,6 +79,7 @@ async function compareBills({ pool, store }: Place): Promise<string[]> {
       ? []
       : [`I2 the billing file differs from its row: ${record.job_id}`];
   });
+  const stored = new Set((await store.list(BILLING_RECORDS)).map(({ path }) => path));
   // Only of jobs in the database: a restored database may have lost a job, and then nothing can
   // find the job's files.
   const unbilled = await all<{ job_id: string; user_id: string }>(
@@ -86,7 +87,6 @@ async function compareBills({ pool, store }: Place): Promise<string[]> {
     `select job_id, user_id from jobs j
      where not exists (select from billing_records b where b.job_id = j.job_id)`,
   );
-  const stored = new Set((await store.list(BILLING_RECORDS)).map(({ path }) => path));
   const leftOver = unbilled
     .map(({ user_id: userId, job_id: jobId }) => billingRecordKey(userId, jobId))
     .filter((key) => stored.has(key.slice(BILLING_RECORDS.length)));

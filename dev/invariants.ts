@@ -40,8 +40,9 @@ export async function checkInvariants(
   }
   found.push(...(await recomputeBills(world)));
   found.push(...(await recomputeAccruals(world.pool)));
-  found.push(...(await compareFiles(world)));
   found.push(...(await compareWithTemporal(world, closed)));
+  // After that, because a workflow writes the files before it closes.
+  found.push(...(await compareFiles(world)));
   // Check these last. A workflow writes the billing lines before it closes, and compareWithTemporal
   // has waited for the jobs' workflows to close.
   for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {

@@ -110,7 +110,7 @@ export async function billFailedJob(ctx: Context, jobId: string): Promise<void> 
 }
 
 /** Longest wait for the removal of a file that usually does not exist. */
-const REMOVAL_MS = 1_000;
+const REMOVAL_MS = 3_000;
 
 /**
  * Writes the file of a failed job's bill. Without a bill, removes the file of one that the database

@@ -62,7 +62,10 @@ function evidenceFolder(): string {
   mkdirSync(root, { recursive: true });
   const old = readdirSync(root).sort().slice(0, -KEPT_RUNS);
   // A run that still goes on writes its report there.
-  const ended = old.filter((name) => startTime(Number(/-(\d+)$/.exec(name)?.[1])) === "");
+  const ended = old.filter((name) => {
+    const pid = Number(/-(\d+)$/.exec(name)?.[1]);
+    return pid === process.pid || startTime(pid) === "";
+  });
   for (const name of ended) rmSync(join(root, name), { recursive: true, force: true });
   const folder = join(root, `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}`);
   mkdirSync(folder);

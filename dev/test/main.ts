@@ -1,4 +1,7 @@
+import { relative, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ensureChromium } from "../stack/chromium";
+import { checkoutRoot } from "../stack/paths";
 import { pythonEnvironment } from "../stack/python";
 import { canHaveS3Server, s3Binary } from "../stack/s3-server";
 import { sayOnStderr as say } from "../stack/say";
@@ -30,6 +33,8 @@ const SLOW_LANES = 3;
 
 /** A run that takes longer hangs, for example in a test that blocks its process. */
 const HANGS_AFTER_MS = 40 * 60_000;
+/** Longest wait for a hanging run's processes to end. */
+const CLEAN_UP_MS = 60_000;
 
 /** Besides suites, paths of test files can be named, or prefixes of paths. */
 const isPath = (name: string): boolean => name.includes("/");
@@ -41,7 +46,9 @@ const isServed = (name: string): boolean => isInJest(name) && name !== "unit";
  * last line.
  */
 async function main(): Promise<void> {
-  const named = process.argv.slice(2);
+  const named = process.argv
+    .slice(2)
+    .map((name) => (isPath(name) ? relative(checkoutRoot(), resolve(name)) : name));
   // Without bytecode files every Python process compiles all of its imports, which doubles its
   // time.
   delete process.env.PYTHONDONTWRITEBYTECODE;
@@ -71,7 +78,7 @@ async function main(): Promise<void> {
     return cleaned;
   };
   const interrupted = onInterrupt(cleanUp);
-  if (!isSlow) endIfHanging(cleanUp);
+  if (!isSlow && !named.some(isPath)) endIfHanging(cleanUp);
   const timed = Object.keys(readTimes());
   const isFirst = !["e2e", "contract", "faults"].every((suite) =>
     timed.some((path) => path.startsWith(`test/${suite}/`)),
@@ -114,7 +121,7 @@ function endIfHanging(cleanUp: () => Promise<void>): void {
   const end = (): void => {
     say(`\nThe run has taken ${HANGS_AFTER_MS / 60_000} minutes; ending all started processes …`);
     process.stdout.write("\n0 passed, 1 failed\n");
-    void cleanUp().finally(() => process.exit(1));
+    void Promise.race([cleanUp(), sleep(CLEAN_UP_MS)]).finally(() => process.exit(1));
   };
   setTimeout(end, HANGS_AFTER_MS).unref();
 }
@@ -122,7 +129,7 @@ function endIfHanging(cleanUp: () => Promise<void>): void {
 /** Installs what the suites need, before any test's time-out starts. */
 async function install(chosen: string[]): Promise<void> {
   const has = (...names: string[]): boolean =>
-    names.some((name) => chosen.includes(name)) || chosen.some(isPath);
+    names.some((name) => chosen.includes(name)) || chosen.some((name) => name.startsWith("test/"));
   if (has("e2e", "contract", "faults", "browser", "bench", ...MORE)) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
@@ -167,7 +174,8 @@ async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
 async function runInJest(names: string[]): Promise<Tally[]> {
   const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? [name]]));
   if (!names.some(isServed)) return await runJest({ suites, lanes: LANES, env: {} });
-  const lanes = names.every(isPath) ? Math.min(LANES, names.length) : LANES;
+  const areFiles = names.every((name) => name.endsWith(".test.ts"));
+  const lanes = areFiles ? Math.min(LANES, names.length) : LANES;
   const servers = new TestServers(lanes);
   try {
     await servers.start();

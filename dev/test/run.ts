@@ -25,7 +25,11 @@ export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
 /** Ends all running programs with their process groups. From now on, no others start. */
 export async function endRunning(): Promise<void> {
   isEnding = true;
-  const ends = [...running].map((child) => new Promise((resolve) => child.once("exit", resolve)));
+  // A program that has exited is still here while another process holds its output.
+  const live = [...running].filter(
+    ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
+  );
+  const ends = live.map((child) => new Promise((resolve) => child.once("exit", resolve)));
   for (const { pid } of running) if (pid !== undefined) killGroup(pid);
   await Promise.all(ends);
 }

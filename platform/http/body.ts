@@ -5,12 +5,8 @@ import { ForgeError, InvalidRequest } from "../../core/errors";
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
-/**
- * Limits of a body. JSON.parse takes about 10 ms for this many values in lists, or for this many
- * fields of objects.
- */
+/** This many values in lists are parsed in about 10 ms, the fields of a whole body in about 40 ms. */
 const MAX_VALUES = 150_000;
-const MAX_FIELDS = 20_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -21,7 +17,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   if (bytes.length === 0) return undefined;
-  requireReasonable(bytes);
+  if (countValues(bytes) > MAX_VALUES) {
+    throw new InvalidRequest(`the body has more than ${MAX_VALUES} values`);
+  }
   let text: string;
   let value: unknown;
   try {
@@ -34,31 +32,22 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   return value;
 }
 
-const [QUOTE, BACKSLASH, COMMA, COLON, BRACKET, BRACE] = [...'"\\,:[{'].map((sign) =>
-  sign.charCodeAt(0),
-);
+const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...'"\\,[{'].map((sign) => sign.charCodeAt(0));
 
 /**
- * Refuses a body that is expensive to parse. Counts without parsing: outside of strings, a comma or
- * opening bracket precedes each value but the first, and each field has one colon.
+ * An upper bound, counted without parsing: outside of strings, a comma or an opening bracket
+ * precedes each value but the first.
  */
-function requireReasonable(bytes: Buffer): void {
-  let values = 0;
-  let fields = 0;
+function countValues(bytes: Buffer): number {
+  let count = 0;
   let isText = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) isText = !isText;
     else if (isText && byte === BACKSLASH) at++;
-    else if (!isText && (byte === COMMA || byte === BRACKET || byte === BRACE)) values++;
-    else if (!isText && byte === COLON) fields++;
+    else if (!isText && (byte === COMMA || byte === BRACKET || byte === BRACE)) count++;
   }
-  if (values > MAX_VALUES) {
-    throw new InvalidRequest(`the body has more than ${MAX_VALUES} values`);
-  }
-  if (fields > MAX_FIELDS) {
-    throw new InvalidRequest(`the body has more than ${MAX_FIELDS} fields`);
-  }
+  return count;
 }
 
 /**

@@ -2,6 +2,7 @@ import { hoursOf } from "../../core/billing/metering";
 import { willRetry } from "../../core/jobs/retry";
 import { isFinal } from "../../core/jobs/states";
 import { jobWorkflowId } from "../../core/workflow-ids";
+import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../accounts/audit";
 import { releaseArtifactId } from "../artifacts/artifacts";
@@ -13,7 +14,12 @@ import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
 import { failJob, findJob, lockJob } from "./jobs";
 import { removeEntriesOfJob } from "./outbox-entries";
 
-export type EndJobOutcome = "ended" | "unknown" | "already ended" | "not finalising";
+export type EndJobOutcome =
+  | "ended"
+  | "unknown"
+  | "already ended"
+  | "already billed"
+  | "not finalising";
 
 /** Prefix of the error of a job that an operator ended. */
 const BY_OPERATOR = "ended by an operator: ";
@@ -35,6 +41,9 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
     if (isFinal(job.status)) {
       if (job.status === "completed" || !(await hasStuckWrite(db, jobWorkflowId(jobId))))
         return "already ended";
+      if (await findBillingRecord(db, jobId, null)) return "already billed";
+      // In this transaction, so that the job's workflow can't bill it in between.
+      await insertHours(db, jobId);
     } else {
       const latest = await lockLatestAttempt(db, jobId);
       const end = latest && attemptEndOf(latest);
@@ -69,15 +78,18 @@ export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<
   if (!job) return;
   await syncRecordFile(ctx, job);
   if (await findBillingRecord(ctx.pool, jobId, null)) return;
-  await transaction(ctx.pool, async (db) => {
-    const latest = await lockLatestAttempt(db, jobId);
-    if (!latest) return;
-    const attempts = await listAttempts(db, jobId, null);
-    const hours = attempts.reduce(
-      (sum, { usage, gpu_hours_measured: measured }) =>
-        sum + hoursOf(usage?.gpu_hours ?? null, measured ?? 0),
-      0,
-    );
-    await insertUnbilledLine(db, jobId, latest.attempt, hours);
-  });
+  await transaction(ctx.pool, (db) => insertHours(db, jobId));
+}
+
+/** Writes a job's hours on a billing line without cost. Idempotent. */
+async function insertHours(db: Queryable, jobId: string): Promise<void> {
+  const latest = await lockLatestAttempt(db, jobId);
+  if (!latest) return;
+  const attempts = await listAttempts(db, jobId, null);
+  const hours = attempts.reduce(
+    (sum, { usage, gpu_hours_measured: measured }) =>
+      sum + hoursOf(usage?.gpu_hours ?? null, measured ?? 0),
+    0,
+  );
+  await insertUnbilledLine(db, jobId, latest.attempt, hours);
 }

@@ -142,16 +142,9 @@ test("a body with an excessive number of values is refused before it is parsed",
   expect(body).toMatchObject({
     error: { code: "invalid_request", message: expect.stringContaining("150000 values") },
   });
-  const fields = Object.fromEntries(Array.from({ length: 20_001 }, (_, n) => [`f${n}`, 1]));
-  expect(await of(fields)).toMatchObject({
-    status: 400,
-    body: { error: { code: "invalid_request", message: expect.stringContaining("20000 fields") } },
+  // Commas inside a string don't count as values.
+  const answer = await of({ text: ",".repeat(200_000) });
+  expect(answer.body).not.toMatchObject({
+    error: { message: expect.stringContaining("150000 values") },
   });
-  // Commas and colons inside a string don't count as values or fields.
-  for (const text of [",", ":"]) {
-    const answer = await of({ text: text.repeat(200_000) });
-    expect(answer.body).not.toMatchObject({
-      error: { message: expect.stringMatching(/\d (values|fields)/) },
-    });
-  }
 });

@@ -167,6 +167,7 @@ test("a cancelled job counts against the cap until it is billed", async () => {
     forge.stack.temporalWorker?.signal("SIGCONT");
   }
   await waitFor("its bill", async () => (await readBudget(user)).committed_usd === 0);
+  expect((await user.call("GET", `/api/billing/records/${id}`)).status).toBe(200);
   hand.stopHeartbeats();
 }, 120_000);
 

@@ -246,7 +246,7 @@ require_valid_key() {
   status=$(
     # Pass the key in a configuration on standard input: an argument would appear in the process list.
     printf 'header = "X-Service-Api-Key: %s"\n' "$key" |
-      curl -q --config - --silent --max-time 20 --output /dev/null --write-out '%{http_code}' \
+      curl -q --config - --silent --retry 2 --max-time 20 --output /dev/null --write-out '%{http_code}' \
         "${SERVICE_API_URL%/}/api/auth/ping"
   ) || say "this machine can't reach $SERVICE_API_URL"
   [ "$status" != 403 ] || fail "the server refuses this key; the agent keeps the one that it has"
