@@ -24,7 +24,7 @@ import {
 import { findRows } from "../../services/billing/estimate-job";
 import { requireRecord, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
-import { type AttemptInput, requireJob } from "../context";
+import type { AttemptInput } from "../context";
 
 /** Size of an artifact's files in Forge's store, in bytes. */
 export const sizeOf = ({ files }: MeasuredOutput): number =>
@@ -102,11 +102,14 @@ export async function draftFailedBill(
     (await requireRecord({ pool: db }, jobId));
 }
 
-/** Bills a job that has failed, and writes the file of its bill. Idempotent. */
-export async function billFailedJob(ctx: Context, jobId: string): Promise<void> {
+/**
+ * Bills a job that has failed. The caller brings the file of its bill in line. Idempotent.
+ *
+ * @returns the record, if there is one.
+ */
+export async function billFailedJob(ctx: Context, jobId: string): Promise<BillingRow | undefined> {
   const write = await draftFailedBill(ctx, jobId);
-  const record = await write?.(ctx.pool);
-  await syncFailedRecordFile(ctx, await requireJob(ctx.pool, jobId), record);
+  return await write?.(ctx.pool);
 }
 
 /** Longest wait for the removal of a file that usually does not exist. */

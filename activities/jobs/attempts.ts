@@ -36,7 +36,10 @@ export function createAttemptActivities(ctx: Context) {
     if (jobEnd) {
       // The job was cancelled between two attempts: nothing else bills the usage of the earlier
       // ones.
-      if (jobEnd.status === "failed") await billFailedJob(ctx, input.jobId);
+      if (jobEnd.status === "failed") {
+        const record = await billFailedJob(ctx, input.jobId);
+        await syncFailedRecordFile(ctx, await requireJob(ctx.pool, input.jobId), record);
+      }
       return jobEnd;
     }
     if (!row.attempt_exists) throw databaseBehind(`attempt ${input.attempt} of ${input.jobId}`);

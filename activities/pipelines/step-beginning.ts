@@ -91,8 +91,7 @@ export async function requireTenantBudget(
   expectedUsd: number | null,
 ): Promise<void> {
   try {
-    const { outcomes } = ctx.config.billing;
-    await requireBudget(db, { userId, card, outcomes }, expectedUsd ?? 0);
+    await requireBudget(ctx, db, userId, card, expectedUsd ?? 0);
   } catch (error) {
     if (!(error instanceof ForgeError) || error.code !== "budget_exhausted") throw error;
     throw new StepFault("budget_exhausted", error.message);

@@ -28,8 +28,7 @@ const TENANT = z.strictObject(tenantQuery);
 
 export function billingBudgetRoutes(ctx: Context): Route[] {
   const show = async (db: Queryable, userId: string) => {
-    const card = await findRateCard(db, userId);
-    const verdict = await judgeTenant(db, { userId, card, outcomes: ctx.config.billing.outcomes });
+    const verdict = await judgeTenant(ctx, db, userId, await findRateCard(db, userId));
     return { user_id: userId, budget: verdict ? presentBudget(verdict) : null };
   };
   const answers = {

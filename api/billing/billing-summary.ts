@@ -94,7 +94,7 @@ async function summarise(ctx: Context, db: Queryable, userId: string, period: st
   const bounds = monthBounds(period, await readClock(db));
   const first = `${bounds.period}-01`;
   const month = await readMonth(db, userId, bounds, card);
-  const budget = await judgeTenant(db, { userId, card, outcomes: ctx.config.billing.outcomes });
+  const budget = await judgeTenant(ctx, db, userId, card);
   const tags = await readMostExpensive(db, userId, first, "tag", MOST_SHOWN);
   const pipelines = await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN);
   return {

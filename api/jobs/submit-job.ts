@@ -37,7 +37,6 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
   const expected = hasBudget
     ? await estimateSubmission(ctx, userId, type, submission, rateCard)
     : undefined;
-  const tenant = { userId, card: rateCard, outcomes: ctx.config.billing.outcomes };
   const job = newJob(ctx, {
     type,
     submission,
@@ -52,7 +51,8 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
     isOneStatement: expected === undefined,
     create: async (db) => {
       ctx.queueQuota.admit(userId, job.requirementGroup);
-      const budgetWarnings = expected && (await requireBudget(db, tenant, expected.expectedUsd));
+      const budgetWarnings =
+        expected && (await requireBudget(ctx, db, userId, rateCard, expected.expectedUsd));
       const row = await insertJob(db, {
         ...job,
         warnings: [...warnings, ...(budgetWarnings ?? [])],

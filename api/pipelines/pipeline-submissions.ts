@@ -102,13 +102,12 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
       await checkGivenNames(ctx, principal.userId, body);
       const { userId } = principal;
       const rateCard = await findRateCard(ctx.pool, userId);
-      const tenant = { userId, card: rateCard, outcomes: ctx.config.billing.outcomes };
       const pipelineId = newId("pipe");
       const { answer, isNew } = await createOnce(ctx, call, {
         content: body,
         create: async (db) => {
           // Each step is checked again, with its expected cost, when it starts.
-          await requireBudget(db, tenant, 0);
+          await requireBudget(ctx, db, userId, rateCard, 0);
           const row = await insertPipeline(db, {
             ...body,
             pipelineId,

@@ -39,7 +39,10 @@ const CLEAN_UP_MS = 60_000;
 /** Besides suites, paths of test files can be named, or prefixes of paths. */
 const isPath = (name: string): boolean => name.includes("/");
 const isInJest = (name: string): boolean => name in IN_JEST || isPath(name);
-const isServed = (name: string): boolean => isInJest(name) && name !== "unit";
+const isBelowTest = (name: string): boolean => name.startsWith("test/");
+/** Unit tests need no servers. */
+const isServed = (name: string): boolean =>
+  isBelowTest(name) || (name in IN_JEST && name !== "unit");
 
 /**
  * `npm test [-- suite-or-path …]`: runs all suites, or the named ones. Prints the totals on the
@@ -129,7 +132,7 @@ function endIfHanging(cleanUp: () => Promise<void>): void {
 /** Installs what the suites need, before any test's time-out starts. */
 async function install(chosen: string[]): Promise<void> {
   const has = (...names: string[]): boolean =>
-    names.some((name) => chosen.includes(name)) || chosen.some((name) => name.startsWith("test/"));
+    names.some((name) => chosen.includes(name)) || chosen.some(isBelowTest);
   if (has("e2e", "contract", "faults", "browser", "bench", ...MORE)) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);

@@ -45,6 +45,7 @@ export const SLOW = [
   "test/e2e/accrual",
   "test/e2e/hostile-names",
   "test/e2e/matching",
+  "test/e2e/provisioning",
   "test/e2e/next-job",
   "test/e2e/upgrade",
   "test/e2e/compute",

@@ -9,25 +9,22 @@ import {
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
 import { ForgeError } from "../../core/errors";
-import type { Outcome } from "../../core/jobs/states";
 import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
+import type { Context } from "../context";
 import type { JobWarning } from "../jobs/jobs";
 import { findBudget, lockBudget, sumExpected } from "./budgets";
 import { readMonth } from "./read-month";
 
-/** A tenant, and how it is billed. */
-interface Billed {
-  userId: string;
-  card: RateCard;
-  /** Outcomes that are billed although they fail the job. */
-  outcomes: ReadonlySet<Outcome>;
-}
-
 /** What counts against a tenant's budget in this month. */
-async function readSpending(db: Queryable, { userId, card, outcomes }: Billed): Promise<Spending> {
+async function readSpending(
+  { config }: Context,
+  db: Queryable,
+  userId: string,
+  card: RateCard,
+): Promise<Spending> {
   // Read unfinished jobs first, so that a job billed between the two reads counts twice rather than not at all.
-  const expected = await sumExpected(db, userId, outcomes);
+  const expected = await sumExpected(db, userId, config.billing.outcomes);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {
     spent: month.totalUsd.plus(month.accruingLaterUsd),
@@ -43,12 +40,14 @@ export interface BudgetVerdict {
 
 /** The state of a tenant's budget; undefined if the tenant has none. */
 export async function judgeTenant(
+  ctx: Context,
   db: Queryable,
-  tenant: Billed,
+  userId: string,
+  card: RateCard,
 ): Promise<BudgetVerdict | undefined> {
-  const budget = await findBudget(db, tenant.userId);
+  const budget = await findBudget(db, userId);
   if (!budget) return undefined;
-  const spending = await readSpending(db, tenant);
+  const spending = await readSpending(ctx, db, userId, card);
   return { state: judgeBudget(budget, spending), budget, spending };
 }
 
@@ -60,13 +59,15 @@ export async function judgeTenant(
  * @throws ForgeError 402 `budget_exhausted`.
  */
 export async function requireBudget(
+  ctx: Context,
   db: Queryable,
-  tenant: Billed,
+  userId: string,
+  card: RateCard,
   expectedUsd: Decimal.Value,
 ): Promise<JobWarning[]> {
-  const budget = await lockBudget(db, tenant.userId);
+  const budget = await lockBudget(db, userId);
   if (!budget) return [];
-  const spending = await readSpending(db, tenant);
+  const spending = await readSpending(ctx, db, userId, card);
   const state = judgeBudget(budget, spending, expectedUsd);
   const numbers = explainBudget(budget, spending, expectedUsd);
   switch (state) {

@@ -58,7 +58,7 @@ export class DatabaseMetrics {
 
   private async read(): Promise<string> {
     this.registry.resetMetrics();
-    await Promise.all([this.setQueueGauges(), this.readCounts(), this.readMonths()]);
+    await Promise.all([this.setQueueGauges(), this.setCountGauges(), this.setMonthGauges()]);
     return await this.registry.metrics();
   }
 
@@ -95,7 +95,7 @@ export class DatabaseMetrics {
     return reasons;
   }
 
-  private async readCounts(): Promise<void> {
+  private async setCountGauges(): Promise<void> {
     for (const { subject, label, count, oldest_s } of await countRows(this.ctx.pool)) {
       const name = COUNTS[subject]?.label;
       this.counts.get(subject)?.set(name ? { [name]: label } : {}, count);
@@ -103,7 +103,7 @@ export class DatabaseMetrics {
     }
   }
 
-  private async readMonths(): Promise<void> {
+  private async setMonthGauges(): Promise<void> {
     const { pool } = this.ctx;
     const [deployments, storage] = await Promise.all([
       listUnwrittenDeployments(pool, MAX_MONTHS),

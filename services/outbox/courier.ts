@@ -179,10 +179,13 @@ export class Courier<Entry, Key = never> implements Component {
     await this.topic.postpone?.(entry, backoffS, why.slice(0, MAX_REASON_LENGTH));
   }
 
-  private count(entry: Entry, result: "taken" | "not_waited_for" | "failed", code?: number): void {
+  private count(
+    entry: Entry,
+    result: "taken" | "not_waited_for" | "failed",
+    code: number | "" = "",
+  ): void {
     const call = this.topic.callOf?.(entry);
-    if (call === undefined) return;
-    this.ctx.metrics.temporalCalls.inc({ call, result, code: code === undefined ? "" : `${code}` });
+    if (call !== undefined) this.ctx.metrics.temporalCalls.inc({ call, result, code: `${code}` });
   }
 
   private debug(error: unknown, message: string): void {

@@ -3,106 +3,42 @@
  */
 
 import fc from "fast-check";
-import pg from "pg";
-import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "../../core/fleet/matching";
+import { type Holding, mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
-import { ensureUser } from "../../services/accounts/users";
 import {
   findOfferAndFit,
   hasTaker,
   type MatchedPair,
   matchOnce,
 } from "../../services/fleet/matching";
-import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
-import { type Database, openDatabase } from "../support/database";
 import { matchQueue, NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
+import {
+  FLEETS,
+  type Fleet,
+  openSchedulerDatabase,
+  QUEUES,
+  type SchedulerDatabase,
+  TENANTS,
+} from "../support/scheduler-database";
 import { slowTest } from "../support/slow";
 
-let forge: Database;
-/** One connection whose statements may take a minute. */
-let patient: pg.Pool;
-const TENANTS = ["ann", "bob", "cyd"];
+let forge: SchedulerDatabase;
 
 beforeAll(async () => {
-  forge = await openDatabase();
-  for (const tenant of TENANTS) await ensureUser(forge.ctx.pool, tenant, tenant);
-  patient = createPool(
-    { connectionString: forge.databaseUrl, max: 1, timeoutMs: 60_000 },
-    forge.ctx.logger,
-  );
+  forge = await openSchedulerDatabase();
   await createKey(forge.ctx.pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
 });
 
 afterAll(async () => {
-  await patient?.end();
   await forge?.stop();
 });
 
-const needs = {
-  gpuCount: fc.constantFrom(0, 0, 1, 2),
-  gpuTokens: fc.subarray(["a100", "80gb"]),
-  memoryGb: fc.constantFrom(0, 0, 40, 80),
-  tags: fc.subarray(["eu"]),
-};
-const job = fc.record({
-  jobType: fc.constantFrom("audit" as const, "train" as const),
-  userId: fc.constantFrom(...TENANTS),
-  priority: fc.integer({ min: -1, max: 1 }),
-  queuedAt: fc.integer({ min: 0, max: 5 }),
-  avoid: fc.subarray(["w0", "w1", "w2"]),
-  ...needs,
-});
-const worker = fc.record({
-  userId: fc.constantFrom(...TENANTS),
-  shared: fc.boolean(),
-  jobTypes: fc.option(fc.subarray(["audit", "train"]), { freq: 3 }),
-  tenants: fc.option(fc.subarray(TENANTS), { freq: 3 }),
-  gpuCount: fc.constantFrom(0, 1, 2, 8),
-  gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
-  memoryGb: fc.constantFrom(0, 40, 75, 77, 80),
-  tags: fc.subarray(["eu", "us"]),
-  /** The tenant that a shared worker already works for. */
-  serves: fc.option(fc.constantFrom(...TENANTS), { freq: 2 }),
-});
-const queues = fc
-  .array(job, { maxLength: 12 })
-  .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
-const fleets = fc
-  .array(worker, { maxLength: 12 })
-  .map((workers) => workers.map((each, n) => ({ ...each, workerId: `w${n}` })));
-
-type Fleet = (FleetWorker & { serves?: string | null })[];
-
-async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
-  const { pool } = forge.ctx;
-  // Delete rows instead of truncating the tables: this runs a thousand times, and truncating would
-  // sync files each time. Use `patient`, because deleting thousands of rows can exceed the other
-  // pool's statement timeout.
-  await patient.query(
-    "delete from outbox; delete from job_events; delete from attempts; delete from jobs; delete from workers",
-  );
-  await execute(
-    pool,
-    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
-                          tags, job_types, tenants, status, available_until)
-     select w->>'workerId', w->>'userId', (w->>'shared')::bool, 'gpu', (w->>'gpuCount')::int,
-            (w->>'memoryGb')::int, array(select jsonb_array_elements_text(w->'gpuTokens')),
-            array(select jsonb_array_elements_text(w->'tags')),
-            case when jsonb_typeof(w->'jobTypes') = 'array'
-              then array(select jsonb_array_elements_text(w->'jobTypes')) end,
-            case when jsonb_typeof(w->'tenants') = 'array'
-              then array(select jsonb_array_elements_text(w->'tenants')) end, 'idle', now() + interval '1 hour'
-     from jsonb_array_elements($1::jsonb) as each(w)`,
-    [JSON.stringify(fleet)],
-  );
-  await submit(queue);
-}
-
+const fill = (queue: QueuedJob[], fleet: Fleet): Promise<void> => forge.fill(queue, fleet);
 const submit = (queue: QueuedJob[]): Promise<void> => queueJobs(forge.ctx.pool, queue);
 
 /** Makes shared workers busy: assigns one job to each. */
@@ -126,7 +62,7 @@ const rankings = fc.constantFrom([], [], ["ann"], ["ann", "bob"], ["*"]);
 
 test("on random fleets and queues, passes assign the same as the model", async () => {
   await fc.assert(
-    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
+    fc.asyncProperty(QUEUES, FLEETS, rankings, async (queue, fleet, ranked) => {
       await fill([], fleet);
       const held = await occupy(fleet);
       await submit(queue);
@@ -157,7 +93,7 @@ test("on random fleets and queues, passes assign the same as the model", async (
 
 test("on random fleets and queues, a pass for one worker assigns it the same as the model", async () => {
   await fc.assert(
-    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
+    fc.asyncProperty(QUEUES, FLEETS, rankings, async (queue, fleet, ranked) => {
       const { pool } = forge.ctx;
       await fill([], fleet);
       const held = await occupy(fleet);
@@ -187,7 +123,7 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
 
 test("on random fleets and queues, passes after submissions assign the same as the model", async () => {
   await fc.assert(
-    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
+    fc.asyncProperty(QUEUES, FLEETS, rankings, async (queue, fleet, ranked) => {
       const { pool } = forge.ctx;
       await fill([], fleet);
       const held = await occupy(fleet);
@@ -358,149 +294,6 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   expect(rows[0]?.n).toBe(pairs.length);
 });
 
-test("jobs that wait for a worker being set up show it, however many they are, until the worker is gone", async () => {
-  const queue = Array.from({ length: 1_200 }, (_, n) => {
-    return { ...NO_NEEDS, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
-  });
-  await fill(queue, [
-    { ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null },
-  ]);
-  const statuses = async (): Promise<unknown> =>
-    await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
-  await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
-  await execute(
-    forge.ctx.pool,
-    `create function refuse_many() returns trigger language plpgsql as $$ begin
-       if (select count(*) from moved) > 500 then raise 'too many jobs in one statement'; end if;
-       return null;
-     end $$`,
-  );
-  await execute(
-    forge.ctx.pool,
-    `create trigger refuse_many after update on jobs referencing new table as moved
-     for each statement execute function refuse_many()`,
-  );
-  // `markProvisioning` does not wait for a row that another transaction has locked. A later call
-  // changes the row.
-  const holder = new pg.Client({ connectionString: forge.databaseUrl });
-  await holder.connect();
-  try {
-    await holder.query("begin; select from jobs where job_id = 'job_999' for no key update");
-    expect(await markProvisioning(forge.ctx.pool)).toBe("");
-  } finally {
-    await holder.end();
-  }
-  expect(await statuses()).toEqual(
-    expect.arrayContaining([
-      { status: "provisioning_worker", n: 1_199 },
-      { status: "pending", n: 1 },
-    ]),
-  );
-  await markProvisioning(forge.ctx.pool);
-  expect(await statuses()).toEqual([{ status: "provisioning_worker", n: 1_200 }]);
-  await execute(forge.ctx.pool, "update workers set status = 'dead'");
-  await markProvisioning(forge.ctx.pool);
-  expect(await statuses()).toEqual([{ status: "pending", n: 1_200 }]);
-  await execute(forge.ctx.pool, "drop function refuse_many cascade");
-});
-
-test("with more requirement groups than one call reads, the next call goes on after them", async () => {
-  const { pool } = forge.ctx;
-  const queue = Array.from({ length: 5_100 }, (_, n) => {
-    const needs = { ...NO_NEEDS, memoryGb: n };
-    return { ...needs, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
-  });
-  const large = { ...NO_NEEDS, memoryGb: 10_000, workerId: "w", jobTypes: null, tenants: null };
-  await fill(queue, [{ ...large, userId: "ann", shared: false }]);
-  await execute(pool, "update workers set status = 'bootstrapping'");
-  const left = "select count(*) as n from jobs where status = 'pending'";
-  // The first call changes 5,000 jobs, the most for one call. It returns "", so that the next call
-  // starts at the first group again.
-  expect(await markProvisioning(pool)).toBe("");
-  expect(await all(pool, left)).toEqual([{ n: 100 }]);
-  const after = await markProvisioning(pool);
-  expect(await all(pool, left)).toEqual([{ n: 0 }]);
-  expect(after).not.toBe("");
-  expect(await markProvisioning(pool, after)).toBe("");
-}, 60_000);
-
-test("on random fleets and queues, the same jobs as in the model wait for a worker being set up", async () => {
-  const statuses = fc.array(
-    fc.constantFrom("bootstrapping", "idle", "busy", "draining", "dead", "error"),
-    {
-      minLength: 12,
-      maxLength: 12,
-    },
-  );
-  // Each change starts from the state that the change before left.
-  const changes = fc.array(statuses, { minLength: 1, maxLength: 3 });
-  await fc.assert(
-    fc.asyncProperty(queues, fleets, changes, async (queue, fleet, rounds) => {
-      await fill(queue, fleet);
-      for (const round of rounds) {
-        await execute(
-          forge.ctx.pool,
-          `update workers w set status = case s when 'draining' then 'idle' else s end, draining = s = 'draining',
-                  error_code = case s when 'error' then 'bootstrap_failed' end
-           from unnest($1::text[]) with ordinality round (s, n) where w.worker_id = 'w' || n - 1`,
-          [round],
-        );
-        expect(await markProvisioning(forge.ctx.pool)).toBe("");
-        const fitsOne = (job: QueuedJob, ...of: string[]): boolean =>
-          fleet.some((each, n) => of.includes(round[n] ?? "") && mayRun(job, each));
-        const expected = queue
-          .filter((job) => fitsOne(job, "bootstrapping") && !fitsOne(job, "idle", "busy"))
-          .map((job) => ({ job_id: job.jobId, is_provisioning: true }));
-        const marked = await all(
-          forge.ctx.pool,
-          `select job_id, is_provisioning from jobs join attempts using (job_id)
-           where status = 'provisioning_worker' or is_provisioning order by length(job_id), job_id`,
-        );
-        expect(marked).toEqual(expected);
-      }
-    }),
-    { numRuns: process.env.TEST_SLOW ? 500 : 60 },
-  );
-}, 60_000);
-
-test("a revoked assignment no longer waits for a worker being set up", async () => {
-  const { pool } = forge.ctx;
-  await fill(
-    [{ ...NO_NEEDS, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
-    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
-  );
-  // Set only the job's status, as a server of the previous release would: it does not know the
-  // attempt's column `is_provisioning`.
-  await execute(pool, "update jobs set status = 'provisioning_worker'");
-  expect((await matchOnce(pool, [])).pairs).toHaveLength(1);
-  await execute(pool, "update attempts set state = 'queued', worker_id = null");
-  await execute(pool, "update jobs set status = 'pending', worker_id = null");
-  expect(await all(pool, "select is_provisioning from attempts")).toEqual([
-    { is_provisioning: false },
-  ]);
-});
-
-test("the tenants whose jobs wait for a worker being set up are found without reading the queue", async () => {
-  const waiting = Array.from({ length: 5_000 }, (_, n) => {
-    return { ...NO_NEEDS, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
-  });
-  // Jobs of a tenant that can't use that worker.
-  const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
-  await fill(
-    [...waiting, ...others],
-    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
-  );
-  const { pool } = forge.ctx;
-  await execute(pool, "update workers set status = 'bootstrapping'");
-  for (let after: string | undefined; after !== ""; ) after = await markProvisioning(pool, after);
-  await pool.query("vacuum analyze jobs, attempts, workers");
-  expect(
-    await blocksRead(forge, ["jobs", "attempts"], (one) => markProvisioning(one)),
-  ).toBeLessThan(100);
-  const marked = "select count(*) as n from jobs where status = 'provisioning_worker'";
-  expect(await all(pool, marked)).toEqual([{ n: 5_000 }]);
-}, 60_000);
-
 // Last, because removing so many rows takes long.
 slowTest(
   "queues of a thousand tenants and idle shared workers: each pass is short, and each tenant gets one worker",
@@ -536,11 +329,14 @@ slowTest(
     let slowestMs = 0;
     // `patient` has one connection. Measure the CPU time of its Postgres process, because other
     // tests run at the same time.
-    const backend = await maybeOne<{ pid: number }>(patient, "select pg_backend_pid() as pid");
+    const backend = await maybeOne<{ pid: number }>(
+      forge.patient,
+      "select pg_backend_pid() as pid",
+    );
     const pid = backend?.pid ?? 0;
     for (;;) {
       const spent = cpuSeconds(pid);
-      const { pairs: more } = await matchOnce(patient, []);
+      const { pairs: more } = await matchOnce(forge.patient, []);
       slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
       if (more.length === 0) break;
       pairs.push(...more);
