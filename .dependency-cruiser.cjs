@@ -23,7 +23,7 @@ const folderRules = Object.entries(allowed).map(([folder, others]) => ({
   from: { path: `^${folder}/`, pathNot: "\\.test\\.ts$" },
   to: {
     path: `^(${folders.filter((other) => other !== folder && !others.includes(other)).join("|")})/`,
-    // The only exception is the types of activities. The next rule forbids anything else from them.
+    // Exception: workflows import the types of activities. `workflows-run-alone` forbids values.
     ...(folder === "workflows" ? { pathNot: "^activities/index\\.ts$" } : {}),
   },
 }));

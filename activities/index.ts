@@ -2,11 +2,11 @@ import type { Context } from "../services/context";
 import { createDeploymentActivities } from "./deployments/deployments";
 import { createBootstrapActivities } from "./fleet/bootstrap";
 import { createAttemptActivities } from "./jobs/attempts";
-import { createFinalActivities } from "./jobs/finish";
+import { createFinalActivities } from "./jobs/finish-job";
 import { createStepActivities } from "./pipelines/pipeline-steps";
 import { createPipelineActivities } from "./pipelines/pipelines";
 
-/** All activities. Their names are part of workflow histories. */
+/** All activities. Their names are in workflow histories: don't rename an activity. */
 export function createActivities(ctx: Context) {
   return {
     ...createAttemptActivities(ctx),

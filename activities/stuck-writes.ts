@@ -50,7 +50,8 @@ export function recordStuckWrites(ctx: Context): ActivityInterceptorsFactory {
           if (!isStuck || workflowId === undefined) return await next(input);
           const clear = () => deleteStuckWrites(ctx.pool, workflowId, info.activityType);
           const stopRecording = recordIfSlow();
-          // If the database is down, this failure is not recorded; the next try records its own.
+          // Errors of the recording itself are ignored, for example while the database is down. If
+          // the activity fails again, its next try is recorded.
           try {
             const result = await next(input);
             await stopRecording();

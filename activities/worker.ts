@@ -15,8 +15,9 @@ const DRAIN_MS = 5_000;
 const loadTemporal = () => import("@temporalio/worker");
 
 /**
- * Sends Temporal's log lines, including workflow logs, to our logger. A process has at most one
- * runtime. The runtime ends with its last worker, so it is installed again after an outage.
+ * Installs Temporal's runtime, which sends Temporal's log lines, including those of workflows, to
+ * our logger. A process has at most one runtime. The runtime ends with its last worker, so it is
+ * installed again after an outage.
  */
 async function installRuntime({ logger, metrics }: Context): Promise<void> {
   const { DefaultLogger, Runtime } = await loadTemporal();
@@ -58,8 +59,8 @@ export class TemporalWorkerComponent implements Component {
   }
 
   private shutdown(): void {
-    // Stop starting workflows with their first task assigned to this process
-    // (services/jobs/job-workflows.ts): a stopping worker would leave the task until its timeout.
+    // Stop using this client to start workflows: Temporal would give their first tasks to this
+    // process's worker (services/jobs/job-workflows.ts), which does not run them while it stops.
     this.ctx.workerTemporal.client = undefined;
     for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }

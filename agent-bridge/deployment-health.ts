@@ -3,7 +3,7 @@ import {
   listUnexpectedDeployments,
   type PlacementReport,
   recordPlacementReports,
-} from "../services/deployments/placements";
+} from "../services/deployments/placement-reports";
 import type { HeartbeatState, LivePlacement } from "../services/fleet/heartbeats";
 
 /** The deployments in a heartbeat. Workers that don't report them omit the fields. */
@@ -44,15 +44,15 @@ export async function compareDeploymentHealth(
 }
 
 /**
- * False if the database's clock was, or may have been, set just now: a step forward would end the
- * grace period of a missing or unhealthy deployment early. The next heartbeat then reports the
- * change again.
+ * False if the grace period of a missing or unhealthy deployment is over, but only because the
+ * database's clock may have been set forward just now. Then the caller records nothing: the next
+ * heartbeat reports the same state again.
  */
 async function isClockRight(
   { clockWatch }: Pick<Context, "clockWatch">,
   live: LivePlacement[],
 ): Promise<boolean> {
-  if (!live.some((placement) => placement.is_due)) return true;
+  if (!live.some((placement) => placement.grace_over)) return true;
   return await clockWatch.isUnchangedSince(clockWatch.revision);
 }
 
@@ -72,6 +72,6 @@ function isChange(placement: LivePlacement, reported: PlacementReport): boolean 
   return (
     reported.isListed === placement.missing ||
     reported.isUnhealthy === placement.healthy ||
-    (isBad && placement.is_due)
+    (isBad && placement.grace_over)
   );
 }

@@ -65,8 +65,8 @@ export class HeartbeatWriter {
   private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
     // Only a worker's last heartbeat in the batch is recorded, and all its heartbeats get the same
-    // response. The map's key includes the bound API key, so that a heartbeat with a key that is not
-    // bound to the worker does not replace the worker's own heartbeat.
+    // response. The map's key includes the bound API key, so that a heartbeat with an API key that
+    // is not bound to the worker does not replace the worker's own heartbeat.
     const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
     const sent = [...latest.values()];
     const { pool, config, signals } = this.ctx;
@@ -99,7 +99,7 @@ export class HeartbeatWriter {
       return isDenied || isOver ? [{ workerId, jobId, isDenied }] : [];
     });
     if (denials.length > 0) await recordDenials(pool, denials);
-    // A dead worker is idle again. Wake the scheduler, because the worker's poll may already wait.
+    // If a dead worker has become idle again, its poll may already wait: wake the scheduler.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) signals.queueChanged();
     const missing = sent.filter((heartbeat) => !rowOf(heartbeat));
     // A registered worker whose heartbeat was not recorded has a locked row.

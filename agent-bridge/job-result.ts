@@ -8,7 +8,7 @@ import {
   MINTED_ID,
   storeUri,
 } from "../core/artifacts/artifacts";
-import { MAX_BILL_USD, priceJob } from "../core/billing/bill";
+import { MAX_BILL_USD, priceJob } from "../core/billing/price-job";
 import { NO_USAGE, type ReportedUsage, readUsage, readUsageLeniently } from "../core/billing/usage";
 import { canonicalJson } from "../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
@@ -149,7 +149,10 @@ async function accept(
   return { topic: "outcome", jobId, attempt: attempt.attempt, outcome };
 }
 
-/** Ignores invalid numbers of a failed attempt: such usage is seldom billed. */
+/**
+ * The end of a failed attempt must not be rejected, so invalid numbers in its usage are ignored. By
+ * default, failed attempts are not billed anyway.
+ */
 const usageOf = (given: JobResult): ReportedUsage =>
   given.status === "completed"
     ? readUsage(given.metrics, given.result)
@@ -193,7 +196,8 @@ async function endingOf(
     return { ...base, outcome: "failed", usage, error, retryable };
   }
   if (job.deployment_id !== null) {
-    // A repeated placement keeps the artifact of the first placement.
+    // The job has placed an existing deployment again. It makes no artifact: the deployment keeps the
+    // one of its first job.
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }

@@ -7,8 +7,8 @@ import { JOB_TYPES } from "../core/jobs/job-types";
 import { type Route, route } from "../platform/http/route";
 import { plainAddress } from "../platform/net/address-policy";
 import type { Context } from "../services/context";
+import { findOfferAndFit } from "../services/fleet/assignment";
 import type { LongPolls } from "../services/fleet/long-polls";
-import { findOfferAndFit } from "../services/fleet/matching";
 import type { Scheduler } from "../services/fleet/scheduler";
 import {
   findOffer,

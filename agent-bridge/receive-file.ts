@@ -67,7 +67,7 @@ interface Upload {
   findNoted(): Promise<RecordedFile | undefined>;
   /** Called when the upload is complete, before the move to its key. Throws if it may not move. */
   onComplete(measured: Measured): Promise<void>;
-  /** Called after the move, successful or not, with whether a file exists at the key. */
+  /** Called when `store.move` returns, even if nothing was moved. `isThere`: the key has a file. */
   onMoved?(isThere: boolean): Promise<void>;
   /** Called if another request has already moved the file to its key. */
   onFound?(measured: Measured): Promise<void>;
@@ -108,7 +108,8 @@ export async function receiveFile(
     await store.append(partial, received, bytes(sent));
     stored = Math.max(received, range.end + 1);
   }
-  // The upload may be complete although the client got no response: a status request finishes it.
+  // If bytes are missing, this request ends here. A status request goes on if none are missing: the
+  // client got no response to its last part, and the file may not be at its key yet.
   if (stored < (range.total ?? Number.POSITIVE_INFINITY)) {
     const noted = range.asks && received === 0 ? await upload.findNoted() : undefined;
     if (noted && noted.sha256 === checksum && (await fileExists(store, upload, noted))) {
@@ -168,7 +169,7 @@ async function fileExists(
 interface StoredUpload extends Pick<Upload, "key" | "path" | "onComplete" | "onMoved" | "onFound"> {
   partial: string;
   checksum: string | undefined;
-  /** The complete upload; undefined if it does not exist any more. */
+  /** The complete upload; undefined if it is gone, because an equal request has moved or removed it. */
   measured: Measured | undefined;
   /** The expected size, for an upload in parts. */
   total?: number | undefined;

@@ -8,7 +8,7 @@ import { parse } from "../platform/http/validation";
 import { newId } from "../platform/ids";
 import { plainAddress } from "../platform/net/address-policy";
 import type { Context } from "../services/context";
-import { findOfferAndFit } from "../services/fleet/matching";
+import { findOfferAndFit } from "../services/fleet/assignment";
 import { registerWorker } from "../services/fleet/register-worker";
 import {
   planAnswer,
@@ -44,8 +44,8 @@ const agentForm = z.object({
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /**
-   * The attempt that the worker still runs, if any. If it names none and has restarted (another
-   * `boot_id`, or none), an attempt that it holds is marked lost.
+   * The attempt that the worker still runs, if any. If the worker has restarted (another `boot_id`,
+   * or none), any other attempt that it holds is marked lost.
    */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),

@@ -1,7 +1,7 @@
 import { findNamed, prefixOfKind } from "../core/artifacts/artifacts";
 import { storeKeyOf } from "../core/artifacts/dataset-uri";
 import { isPlainPath } from "../core/artifacts/plain-path";
-import { idsIn, referencesOf } from "../core/artifacts/references";
+import { idsIn, referencesOf } from "../core/artifacts/source-references";
 import { ConnectionRefused } from "../platform/net/refused";
 import { type ObjectStore, StoreUnavailable } from "../platform/store/object-store";
 import { ownStoreOf } from "../platform/store/open-store";
@@ -125,8 +125,8 @@ function contentOf(
   { storage_id: id, kind, uri, manifest }: ArtifactRow,
 ): Partial<Input> {
   const { files } = manifest;
-  // Trust the reported URI for other stores only: there, the worker's own credentials decide. In
-  // Forge's store, an artifact has only its own folder.
+  // Return a reported URI only if it is in another store: the worker reads that with credentials of
+  // its own. In Forge's store, an artifact has no files except those in its folder.
   if (files.length === 0) return OTHER_STORES.test(uri) ? { uri } : {};
   return {
     files: files.map((file) => ({
@@ -141,7 +141,8 @@ function contentOf(
 
 /**
  * Resolves a URI in a bucket for which the tenant gave Forge credentials; returns `{}` for any other
- * bucket. Errors of the bucket fail the attempt: a worker must not wait for a bucket that Forge can't repair.
+ * bucket. If the bucket can't be read, the input is withheld, which fails the attempt. Throwing the error would instead
+ * make the worker repeat its request until the bucket works, and Forge can't repair a tenant's bucket.
  */
 async function fromTenantStore(ctx: Context, userId: string, uri: string): Promise<Partial<Input>> {
   try {

@@ -58,7 +58,10 @@ const FOR_PAGES = {
   contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
 };
 
-/** Longer than load balancers keep an idle connection. */
+/**
+ * Longer than load balancers keep an idle connection. So the load balancer closes it first, and
+ * never sends a request on a connection that this server is closing.
+ */
 const KEEP_ALIVE_MS = 72_000;
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -191,7 +194,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
   });
 }
 
-/** In a separate Fastify scope, so that only pages have the cost of helmet. */
+/** Adds the pages in a separate Fastify scope, so that only they have the cost of helmet. */
 async function addPages(app: FastifyInstance, openFiles: OpenFiles): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, FOR_PAGES);
@@ -261,7 +264,10 @@ function corsOptions(origins: string[]) {
   };
 }
 
-/** JSON: our own parser. Other bodies: streams, for the routes that declare them (routing.ts). */
+/**
+ * Parses JSON bodies with our own parser. Other bodies stay streams, for the routes that declare
+ * them (routing.ts).
+ */
 function addBodyParsers(app: FastifyInstance, admission: AdmissionControl): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -282,7 +288,10 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split("?", 1)[0] ?? request.url;
 }
 
-/** Whether an admin key tries a change outside the worker routes, even if it is refused. */
+/**
+ * Whether an admin key's request changes something through a route for users or admins. Such a
+ * request is in the audit log even if it is refused later.
+ */
 function isAdminChange(request: FastifyRequest): boolean {
   const scope = routeOf(request)?.scope;
   const changes = request.method !== "GET" && request.method !== "HEAD";

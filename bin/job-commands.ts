@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { endJob, recordUnbilledHours } from "../services/jobs/end-job";
+import { endJob, recordUnbilledHours } from "../services/jobs/end-job-by-operator";
 import { listStuckWrites } from "../services/temporal/stuck-writes";
 import type { WithContext } from "./long-statements";
 

@@ -59,8 +59,8 @@ const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
 /**
- * Returns the work of a loop, which registers the search attributes once Temporal is up. Runs in
- * every role, because any process may start the first workflow.
+ * Returns a function for a loop: it tries to register the search attributes until Temporal is up
+ * and has them. The loop runs in every role, because any process may start the first workflow.
  */
 function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;
@@ -107,7 +107,7 @@ async function httpComponent(
     async stop() {
       stopping = true;
       ctx.waitingRequests.close();
-      // A connection becomes idle when its last response ends, but its client may keep it open.
+      // Close each connection as soon as its last response has ended: its client may keep it open.
       const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
       const grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
       await app.close();

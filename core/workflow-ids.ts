@@ -1,4 +1,7 @@
-/** Signal: something changed in Postgres, read it again. It has no payload. */
+/**
+ * Signal: something changed in Postgres, read it again. It has no payload. Its name must not change,
+ * because running workflows wait for a signal with this name.
+ */
 export const WAKE_SIGNAL = "nudge";
 
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
@@ -16,8 +19,9 @@ export const pipelineIdOfWorkflow = idAfter("pipeline:");
 export const deploymentIdOfWorkflow = idAfter("deployment:");
 
 /**
- * Each attempt has its own activity id. Temporal completes an activity by its id alone. With one id
- * for all attempts, a late outcome could complete the activity of the next attempt.
+ * Each attempt has its own activity id. To complete an activity, Forge gives Temporal only the ids
+ * of the workflow and the activity. With one activity id for all attempts, a late outcome could
+ * complete the activity of the next attempt.
  */
 export const attemptActivityId = (attempt: number): string => `attempt-${attempt}`;
 
@@ -27,5 +31,8 @@ export function attemptOfActivityId(activityId: string): number | undefined {
   return match ? Number(match[1]) : undefined;
 }
 
-/** Failure type of an activity that is retried until another event happens. Not an error. */
+/**
+ * Type of an activity's failure: the activity must wait for another event, and Temporal retries it
+ * until then. This is not an error.
+ */
 export const NOT_YET = "not_yet";

@@ -24,14 +24,14 @@ export default defineConfig({
     outDir: resolve(import.meta.dirname, "../dist/dashboard"),
     emptyOutDir: true,
     target: "es2022",
-    // The content security policy allows data: URLs for images only.
+    // No asset becomes a data: URL: the content security policy allows these for images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // `initialBudget` limits the entry chunk instead.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
-      // Ignores "use client": no server renders these pages.
+      // No warnings about "use client" in libraries: it matters only if a server renders pages.
       checks: { moduleLevelDirective: false },
     },
   },

@@ -1,4 +1,3 @@
-/** An HTTP client for the parts of the API that the demo, the benchmarks and the tests call. */
 export interface Job {
   job_id: string;
   status: string;
@@ -31,6 +30,7 @@ export interface Answer<T = unknown> {
   body: T;
 }
 
+/** An HTTP client for the parts of the API that the demo, the benchmarks and the tests call. */
 export class ApiClient {
   constructor(
     readonly baseUrl: string,

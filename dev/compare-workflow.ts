@@ -2,7 +2,8 @@ import type { Client } from "@temporalio/client";
 import { waitFor } from "./stack/wait";
 
 /**
- * Checks invariant I6 (docs/architecture.md): a workflow's status agrees with its row within 60 s.
+ * Checks invariant I6 (docs/architecture.md): within 60 s, the status of a workflow agrees with
+ * that of its job, pipeline or deployment in Postgres.
  *
  * @param what describes the expected state.
  * @returns one line if the status does not agree, else none.

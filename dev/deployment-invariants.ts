@@ -20,8 +20,9 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * SQL condition: the clock may have passed the times of this range twice, because it was set back.
- * Assumes that each step is recorded within a minute.
+ * SQL condition: the clock may have shown the times of this range twice, because it was set back.
+ * Then two placements that served at these times need not have served at once: one may have served
+ * the first time, the other the second time. Assumes that each step is recorded within a minute.
  */
 const isPassedTwice = (times: string): string => `exists (
   select from clock_steps where by_s < 0
@@ -88,7 +89,8 @@ interface ClosedRow extends BillingRow {
 }
 
 /**
- * D2: the billed time is the time from the first result to the stop, without steps of the clock.
+ * Checks D2 for deployments that are no longer active: the bill is for the time from the result of
+ * the deploy job to the stop request. Steps of the clock in between don't count.
  */
 export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   const closed = await all<ClosedRow>(

@@ -25,9 +25,8 @@ interface World {
  * Checks the invariants of docs/architecture.md on a database at rest: no job is in progress,
  * except one that waits to place a live deployment again.
  *
- * @param closed ids of workflows that an earlier call compared after their end. This call skips
- *   them and adds new ids. A workflow that wrongly ran again is found only by a call without its
- *   id.
+ * @param closed ids of jobs' workflows that an earlier call has compared after their end. This call
+ *   skips them and adds new ids, so it can't find a workflow of this set that wrongly ran again.
  * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(
@@ -41,10 +40,9 @@ export async function checkInvariants(
   found.push(...(await recomputeBills(world)));
   found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareWithTemporal(world, closed)));
-  // After that, because a workflow writes the files before it closes.
+  // Check files and billing lines only now: a workflow writes them before it closes, and
+  // compareWithTemporal has waited for the jobs' workflows to close.
   found.push(...(await compareFiles(world)));
-  // Check these last. A workflow writes the billing lines before it closes, and compareWithTemporal
-  // has waited for the jobs' workflows to close.
   for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
     found.push(`I2 a job's hours are on no billing line: ${JSON.stringify(row)}`);
   }

@@ -25,7 +25,7 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** An outbox entry that was just committed: an attempt's outcome. */
+/** The outbox entry of an attempt's outcome. It was just committed. */
 export interface OutcomeKey {
   topic: "outcome";
   jobId: string;
@@ -38,8 +38,8 @@ export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
   /**
-   * An assignment may be possible: a job of this requirement group (jobs that need the same of a
-   * worker) was queued; undefined: something else changed.
+   * Assignments may be possible now, because a job of this requirement group was queued. Without a
+   * group: because of another change, for example because a worker has returned to service.
    */
   queue: [group?: string];
   /** These workers have an assignment to fetch, or another message waiting. */
@@ -47,18 +47,17 @@ interface SignalEvents {
   /** These keys are no longer valid. */
   revoked: [keyIds: string[]];
   /**
-   * A job's outbox entry was committed. Sent only in the committing process, because that process holds the entry's
-   * first lease.
+   * A job's outbox entry was committed. Sent only in the committing process. The transaction has leased the entry for
+   * that process, so no other process may deliver it for the next seconds.
    */
   outbox: [key: JobEntryKey];
   /**
-   * Wake this pipeline's workflow. Sent only in the committing process, because that process holds the first lease of
-   * the outbox entry.
+   * Wake this pipeline's workflow. Sent only in the committing process, which holds a lease as for `outbox`.
    */
   pipeline: [pipelineId: string];
   /**
-   * Wake this deployment's workflow. Sent only in the committing process, because that process holds the first lease of
-   * the outbox entry.
+   * Wake this deployment's workflow. Sent only in the committing process. Unlike with `pipeline`, the process holds no
+   * lease of this wake yet. Its courier must take one before it delivers the wake.
    */
   deployment: [deploymentId: string];
   /**
@@ -130,8 +129,8 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. Each process's sweep finds
-    // the assignments of the others.
+    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The sweeps of the other
+    // processes find the assignments of the remaining workers.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

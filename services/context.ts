@@ -32,7 +32,7 @@ export interface Context {
   logger: Logger;
   /** Monotonic time, to measure waits. Stored times always come from the database's clock. */
   clock: { nowMs(): number };
-  /** Detects when the database's clock is set. */
+  /** Detects when somebody sets the database's clock forward or back. */
   clockWatch: ClockWatch;
   pool: pg.Pool;
   temporal: Client;
@@ -41,8 +41,9 @@ export interface Context {
   tables: Tables;
   signals: Signals;
   /**
-   * `client` uses the connection of this process's Temporal worker; undefined while that worker does not run. Temporal
-   * answers a start through it with the workflow's first task (eager start), so the worker need not poll for that task.
+   * `client` uses the connection of this process's Temporal worker; undefined while that worker does not run. When the
+   * client starts a workflow, Temporal's response contains the workflow's first task (eager start), so the worker need
+   * not poll for that task.
    */
   workerTemporal: { client: Client | undefined };
   metrics: Metrics;

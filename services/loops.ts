@@ -1,7 +1,7 @@
 import type { Component } from "../platform/service";
 import { Sweeper } from "./artifacts/file-sweeper";
 import { BillingExporter } from "./billing/billing-exporter";
-import { MonthCloser } from "./billing/month-closer";
+import { MonthCloser } from "./billing/close-months";
 import type { Context } from "./context";
 import { deploymentTopic } from "./deployments/deployment-topic";
 import { PlacementSweep } from "./deployments/placement-sweep";
@@ -28,7 +28,7 @@ export interface Loops {
   components: Component[];
   /**
    * Run only in processes that serve the routes of workers. Other processes receive no requests of workers, so they
-   * can't judge which workers are silent.
+   * have no reports of workers to write, and can't judge which workers are silent.
    */
   watch: Component[];
 }

@@ -2,8 +2,9 @@ import { proxyActivities, proxyLocalActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
 
 /**
- * Retries forever, for every error type. These activities fail only while Postgres or the store is
- * down, and a workflow must not end because its outcome could not be written.
+ * Retries forever, except after a failure that the activity itself marks as non-retryable. Other
+ * failures are usually temporary: Postgres or the store is down, or the activity waits for an
+ * event. A workflow must not end because its outcome could not be written.
  */
 export const unlimitedRetries = {
   initialInterval: "500ms",
@@ -21,9 +22,10 @@ export const regularActivities = proxyActivities<Activities>({
 });
 
 /**
- * Run inside the workflow task. Few retries, because each failure adds to the history. They have no
- * time-out for a single try: the SDK would repeat a try that took all of `scheduleToCloseTimeout`,
- * and the workflow would wait three times as long.
+ * Activities that run inside the workflow task. They have few retries, because each failure adds to
+ * the history. They have no time-out for a single try (`startToCloseTimeout`): the SDK retries
+ * after such a time-out, even if the try took all of `scheduleToCloseTimeout`, and the workflow
+ * would wait three times as long.
  */
 export const localActivities = proxyLocalActivities<Activities>({
   scheduleToCloseTimeout: "5s",

@@ -29,7 +29,8 @@ const wake = defineSignal(WAKE_SIGNAL);
  *   stopping        cancels the deployment's jobs; writes `stopped` when no server is left
  *   stopped         ends
  *
- * Postgres holds the actual and the desired state. The wake signal reports that it changed.
+ * Postgres holds the actual and the desired state. The wake signal tells the workflow that one of
+ * them has changed.
  * Cancelling the workflow in Temporal's UI stops the deployment.
  */
 export async function deploymentWorkflow(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {

@@ -128,7 +128,7 @@ async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): 
 }
 
 /**
- * Waits for an attempt to end. The relay completes the activity by its id, which is unique per
+ * Waits for an attempt to end. The courier completes the activity by its id, which is unique per
  * attempt. While the job waits in a long queue, the activity times out and is retried. Each retry
  * reads the attempt again, in case the process of an earlier try was killed before it read the
  * attempt.

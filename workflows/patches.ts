@@ -8,11 +8,14 @@ import { patched, workflowInfo } from "@temporalio/workflow";
  * patch when no execution that started without it is left.
  */
 const PATCHES = {
-  /** The plan contains the orders. Before this patch, a separate activity read them. */
+  /**
+   * The plan of a pipeline contains its `orders` (cancellation, approvals). Before this patch, the
+   * workflow read them with a separate activity.
+   */
   planBringsOrders: "plan-brings-orders",
   /**
-   * After a late wake signal without a new run, the workflow returns the last run's end. Before
-   * this patch, it returned `none`.
+   * If a wake signal arrives but the pipeline was not resumed, its workflow returns the end of its
+   * last run. Before this patch, the workflow returned `none`.
    */
   lastEndCounts: "last-end-counts",
 } as const;

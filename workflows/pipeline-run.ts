@@ -22,7 +22,8 @@ type BegunJob = BegunStep & { how: "job" };
  *
  *   a step that                    begins
  *   needs nothing                  at once
- *   needs other steps              when they have completed; candidates of its choice: ended
+ *   needs other steps              when they have completed
+ *   chooses the best of several    when these have ended, even if some have failed
  *   needs an approval              after that, when it has been approved
  *
  * After a required step has failed, or the pipeline was cancelled, no further step begins. Running
@@ -78,7 +79,10 @@ export class PipelineRun {
     return this.isFailing || this.orders.cancelled || this.isSuperseded;
   }
 
-  /** True if a later run has begun: an activity ended this run, but Temporal lost the result. */
+  /**
+   * True if the pipeline was resumed, so a later run has begun. This run still executes, because
+   * an activity wrote its end to Postgres, but the activity's result did not reach Temporal.
+   */
   private get isSuperseded(): boolean {
     return this.orders.run !== undefined && this.orders.run !== this.run;
   }
@@ -109,8 +113,8 @@ export class PipelineRun {
     }
     const begun = await localFirst((activities) => activities.beginStep(of));
     if (begun.how === "ended") return begun.end;
-    // The child workflow inserts the job. If another workflow runs the job, endStep waits for the
-    // job's end.
+    // The child workflow inserts the job. If another caller has already started that workflow,
+    // runChildJob returns at once, and endStep waits for the job's end.
     if (begun.how === "job") await runChildJob(this.childOf(plan, begun));
     const end = await localFirst((activities) => activities.endStep(of));
     log.info("step ended", { pipeline_id: of.pipelineId, step: step.name, end });

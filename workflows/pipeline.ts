@@ -54,9 +54,10 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
       const end = await current.execute();
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
-      // If there was no other run, keep the end of the last one.
+      // `none`: the wake signal came, but no other run has begun. Keep the end of the last run.
       last = end.status === "none" && last && isPatched("lastEndCounts") ? last : end;
-      // A wake signal after the last write may mean that the pipeline was resumed.
+      // If a wake signal came during the run, look for another run: the signal may mean that the
+      // pipeline was resumed after the run's last write.
       if (wakes === wakesBefore) return last;
     }
   });

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
-import { priceJob } from "../../core/billing/bill";
 import { detailsOf, type WorkDetails } from "../../core/billing/details";
-import { type LineUsage, unbilledHours, usageOfLine } from "../../core/billing/line";
+import { type LineUsage, unbilledHours, usageOfLine } from "../../core/billing/line-usage";
 import {
   countOf,
   type MeteredAttempt,
@@ -10,6 +9,7 @@ import {
   NOTHING_COUNTED,
 } from "../../core/billing/metering";
 import { boundsOf, readsRows } from "../../core/billing/plausible";
+import { priceJob } from "../../core/billing/price-job";
 import { type Metrics, metricsOf, portionsOf } from "../../core/billing/record";
 import type { Queryable } from "../../platform/postgres/pool";
 import {
@@ -72,10 +72,11 @@ type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
  * otherwise it is a line that only has the job's GPU hours. Returns undefined if there is nothing
  * to write, for example for a job that was never assigned to a worker.
  *
- * The bill covers the attempts in the database. After a restore, the database may lack an attempt
- * that the workflow knows.
+ * The bill covers only the attempts in the database. After a restore, the database may lack an
+ * attempt that the workflow knows: that attempt is not billed.
  *
- * The returned function is idempotent, and throws if the attempts have changed.
+ * The returned function is idempotent. It throws if the attempts have changed since: then the
+ * caller's retry prepares another bill.
  */
 export async function draftFailedBill(
   ctx: Context,
@@ -84,15 +85,15 @@ export async function draftFailedBill(
   const billable = await findFailedBillable(ctx.pool, jobId);
   if (!billable || billable.attempts.length === 0) return undefined;
   // The job's hours are on a billing line already, for example because an operator ended the job
-  // (services/jobs/end-job.ts).
+  // (services/jobs/end-job-by-operator.ts).
   if (billable.has_unbilled_line) return undefined;
   const rowsRead = await findRowsRead(ctx, billable);
   const attempts = meter(ctx, billable, rowsRead, null);
-  const { attempt, basis } = billable;
+  const { attempt, ends_digest: endsDigest } = billable;
   if (!attempts.some(({ billed }) => billed)) {
     const hours = unbilledHours(attempts);
     return async (db) => {
-      if (await insertUnbilledLine(db, jobId, attempt, hours, basis)) return undefined;
+      if (await insertUnbilledLine(db, jobId, attempt, hours, endsDigest)) return undefined;
       throw new Error(`the attempts of ${jobId} have changed`);
     };
   }
@@ -103,7 +104,8 @@ export async function draftFailedBill(
 }
 
 /**
- * Bills a job that has failed. The caller brings the file of its bill in line. Idempotent.
+ * Bills a job that has failed, in the database only. The caller writes the bill's file, or removes
+ * an outdated one. Idempotent.
  *
  * @returns the record, if there is one.
  */
@@ -116,9 +118,10 @@ export async function billFailedJob(ctx: Context, jobId: string): Promise<Billin
 const REMOVAL_MS = 3_000;
 
 /**
- * Writes the file of a failed job's bill. Without a bill, removes the file of one that the database
- * has lost. If that fails or takes long, for example while the store is away, the job does not wait
- * for it: the sweeper removes the file later.
+ * Writes the file of a failed job's billing record. If the job has no record, removes the file that
+ * may be left of a record that the database has lost. The job waits at most REMOVAL_MS for this
+ * removal, and continues if it fails, for example because the store is down: the sweeper removes
+ * the file later.
  */
 export async function syncFailedRecordFile(
   ctx: Context,
@@ -164,21 +167,22 @@ function meter(
   });
 }
 
-/** The record to insert, and the usage of its line. */
+/** The billing record to insert, and the usage for its billing line. */
 function draftRecord(
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,
   output: MeasuredOutput | null,
 ): { record: NewRecord; used: LineUsage } {
-  const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues, basis } = billable;
+  const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
   const metrics = metricsOf(attempts, output ? sizeOf(output) : 0);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
   const portions = portionsOf({ metrics, gpu_tokens: gpuTokens, attempts });
   const bill = priceJob(jobType, portions, rateCard);
   const details = describeWork(billable, metrics, rowsRead, rowsOf(output));
   const priced = { metrics, bill, rateCard, gpuTokens, attempts };
-  const record = { ...priced, userId, jobType, details, basis, accrues, measured: output };
+  const { ends_digest: endsDigest } = billable;
+  const record = { ...priced, userId, jobType, details, endsDigest, accrues, measured: output };
   return { record, used: usageOfLine({ metrics, attempts }) };
 }
 

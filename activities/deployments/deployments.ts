@@ -72,8 +72,8 @@ export function createDeploymentActivities(ctx: Context) {
 
 /**
  * Writes the final manifest: first the file, then the registry's row. So a final manifest in the
- * row shows that the file was written. Writes both again if they describe a stop that the database
- * lost.
+ * row shows that the file was written. If the row already has a final manifest with other values,
+ * replaces that manifest: it describes a stop that the database has lost.
  */
 async function writeStoppedManifest(
   ctx: Context,

@@ -35,7 +35,7 @@ import { StepLog } from "./step-log";
 const HEARTBEAT_MS = 3_000;
 const POLL_MS = 500;
 
-/** Context of a step. */
+/** What the work of one step needs. */
 interface Step {
   worker: SshWorkerRow;
   log: StepLog;
@@ -201,7 +201,7 @@ async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Prom
   }
 }
 
-/** Values of the agents' environment variables whose names look like secrets. */
+/** Values to redact: those of the agents' environment variables whose names look like secrets. */
 const secretsOf = (ctx: Context): string[] =>
   Object.entries(ctx.config.bootstrap.environment)
     .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)

@@ -38,7 +38,10 @@ export class StepLog {
     this.secrets.push(secret);
   }
 
-  /** Buffers incomplete lines, because a secret may arrive in two pieces. */
+  /**
+   * Adds output. Keeps an incomplete line until its end arrives: a secret may arrive in two pieces,
+   * and must be redacted as a whole.
+   */
   readonly add = (text: string): void => {
     this.received += Buffer.byteLength(text);
     if (this.received > MAX_BYTES) {

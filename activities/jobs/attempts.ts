@@ -17,25 +17,27 @@ import {
 } from "../../services/jobs/attempts";
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { isUnbilled } from "../../services/jobs/compared-jobs";
-import { failJob, lockJob } from "../../services/jobs/jobs";
+import { failJob } from "../../services/jobs/fail-job";
+import { lockJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
 import { billFailedJob, draftFailedBill, syncFailedRecordFile } from "../billing/billing";
 import { type AttemptInput, activityLogger, databaseBehind, gone, requireJob } from "../context";
-import { finishCompleted } from "./finish";
+import { finishCompleted } from "./finish-job";
 
 export function createAttemptActivities(ctx: Context) {
   /** How the attempt, or its job, has ended; null while neither has. */
   async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
     if (!row) throw gone(`job ${input.jobId}`);
-    // Report the attempt's own end before its job's. For a cancelled attempt, the workflow then
-    // calls `failJob`, which bills the attempt's usage if the operator bills cancelled attempts.
+    // If the attempt and its job have both ended, report the attempt's end. For a cancelled
+    // attempt, the workflow then calls `failJob`, which bills the attempt's usage if the operator
+    // bills cancelled attempts.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
-      // The job was cancelled between two attempts: nothing else bills the usage of the earlier
-      // ones.
+      // The job was cancelled between two attempts. Bill the earlier attempts here, because the
+      // workflow then ends without calling `failJob`.
       if (jobEnd.status === "failed") {
         const record = await billFailedJob(ctx, input.jobId);
         await syncFailedRecordFile(ctx, await requireJob(ctx.pool, input.jobId), record);
@@ -64,7 +66,7 @@ export function createAttemptActivities(ctx: Context) {
 
     /**
      * Returns how the attempt or its job ended. If neither has ended, the activity stays open until
-     * the relay completes it.
+     * the courier completes it.
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const report = await readReport(input);
@@ -74,9 +76,9 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Queues the given attempt of a job. Idempotent. Fails without retry if the end of the previous
-     * attempt in the database rules out another attempt: then the database has lost the retryable
-     * end that the workflow knows.
+     * Queues the given attempt of a job. Idempotent. The workflow calls this after a retryable end
+     * of the previous attempt. If the database has an end that is not retryable instead, it has
+     * lost the one that the workflow knows: then this activity fails without retry.
      */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);

@@ -4,13 +4,13 @@ import {
   type MeasuredOutput,
 } from "../../core/artifacts/manifest";
 import type { Manifest } from "../../core/artifacts/manifest-schema";
-import { sourceIdsOf } from "../../core/artifacts/references";
+import { sourceIdsOf } from "../../core/artifacts/source-references";
 import { NO_USAGE } from "../../core/billing/usage";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findSources } from "../../services/artifacts/artifacts";
 import type { BillingRow } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
-import type { CompletionFacts } from "../../services/jobs/completion";
+import type { CompletionFacts } from "../../services/jobs/complete-job";
 import { listReusedBefore } from "../../services/pipelines/pipeline-steps";
 
 /**

@@ -6,7 +6,7 @@ import {
   StoreUnavailable,
 } from "../../platform/store/object-store";
 import type { AttemptFile } from "../../services/jobs/attempt-files";
-import type { CompletionFacts } from "../../services/jobs/completion";
+import type { CompletionFacts } from "../../services/jobs/complete-job";
 
 /**
  * Moves an attempt's uploads from the folder of its generated artifact id (`from`) to the

@@ -67,9 +67,9 @@ export function createStepActivities(ctx: Context) {
     },
 
     /**
-     * Inserts the job of a step that has begun, so that the scheduler can assign it. The job's own
-     * workflow calls this: the pipeline's workflow starts that one before the job is in the
-     * database. Returns false if the pipeline was cancelled before. Idempotent.
+     * Inserts the job of a step that has begun, so that the scheduler can assign it. Called by the
+     * job's own workflow, which the pipeline's workflow starts before the job is in the database.
+     * Returns false if the pipeline was cancelled, or the step is no longer running. Idempotent.
      */
     insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertItsJob(ctx, jobId),
 
@@ -82,7 +82,7 @@ export function createStepActivities(ctx: Context) {
       if (isSuperseded(of, pipeline)) return "superseded";
       if (step.status === "running") {
         // The job's workflow was terminated before it inserted the job: insert the job here. The
-        // relay then starts another workflow for it.
+        // courier then starts another workflow for it.
         if (step.job_status === null && step.job_id) await insertItsJob(ctx, step.job_id, 0);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
@@ -125,7 +125,8 @@ async function locked(
 }
 
 /**
- * Ends the step, unless the pipeline was resumed meanwhile: a resume may replace the step's gate.
+ * Ends the step, unless the pipeline was resumed meanwhile: the resume may have replaced the gate
+ * that decided `ending`.
  */
 async function endAs(
   { pool }: Context,

@@ -63,15 +63,16 @@ export function createPipelineActivities(ctx: Context) {
       };
     },
 
-    /** Reads cancellation and approvals. */
+    /** Reads whether the pipeline was cancelled, and which steps were approved or rejected. */
     async readOrders({ pipelineId }: PipelineWorkflowInput): Promise<PipelineOrders> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
       return await ordersOf(ctx, pipeline, await listSteps(ctx.pool, [pipelineId]));
     },
 
     /**
-     * Sets a step to `waiting_approval`. Returns the decision (true: approved), or null if there is
-     * none yet. Also returns false if the run is over. Idempotent.
+     * Sets a step to `waiting_approval`. Returns true if it was approved, false if it was rejected,
+     * null if there is no decision yet. Also returns false if the run is over or is not the current
+     * one, because then the step must not begin. Idempotent.
      */
     async askApproval(of: StepInput): Promise<boolean | null> {
       const { pipelineId, step: name } = of;
@@ -134,7 +135,8 @@ export function createPipelineActivities(ctx: Context) {
 }
 
 /**
- * Also cancels the jobs of a cancelled pipeline, in case the process that accepted the cancel died
+ * The orders of a pipeline: whether it was cancelled, and the decisions about its steps. Also
+ * cancels the jobs of a cancelled pipeline, in case the process that accepted the cancel died
  * before it cancelled them.
  */
 async function ordersOf(

@@ -62,7 +62,7 @@ export async function prepare(
   return { ...beginning, jobId: newId("job"), reused: false, expectedCostUsd };
 }
 
-/** Throws an error that Temporal retries if the tenant's queue is full. */
+/** @throws notYet if the tenant's queue is full, so that Temporal tries the activity again. */
 function admit(ctx: Context, userId: string, requirementGroup: string): void {
   try {
     ctx.queueQuota.admit(userId, requirementGroup);
@@ -83,7 +83,10 @@ async function expectCost(
   return expectedUsd.toNumber();
 }
 
-/** The tenant's monthly budget applies to steps as to jobs. */
+/**
+ * Checks that the tenant's monthly budget allows a step's job, as for any other job.
+ * @throws StepFault if it does not.
+ */
 export async function requireTenantBudget(
   ctx: Context,
   db: Queryable,
@@ -111,7 +114,11 @@ async function checkedNames(
   }
 }
 
-/** Money spent, and the expected cost of running steps and this step, must fit the budget. */
+/**
+ * Checks that the pipeline's budget covers what its jobs have cost so far, and the expected cost of
+ * its running steps and of the step `name`.
+ * @throws StepFault if it does not.
+ */
 export async function requirePipelineBudget(
   db: Queryable,
   { pipeline_id: pipelineId, user_id: userId, budget_usd: budget }: PipelineRow,

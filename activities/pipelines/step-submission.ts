@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { findNamed } from "../../core/artifacts/artifacts";
-import { sourceIdsOf } from "../../core/artifacts/references";
+import { sourceIdsOf } from "../../core/artifacts/source-references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";

@@ -13,7 +13,13 @@ from hostile_support import Received, run_hostile
 
 from forge_agent import container as module
 from forge_agent.config import AgentConfig, HandlerConfig
-from forge_agent.container import Container, container_command, require_runtime
+from forge_agent.container import (
+    Container,
+    container_command,
+    container_name,
+    remove_containers,
+    require_runtime,
+)
 from forge_agent.control_plane import ControlPlane
 from forge_agent.deployment import Deployment
 from forge_agent.handler_failed import HandlerFailed
@@ -133,7 +139,7 @@ def test_a_container_has_only_its_slots_gpu(
     assert _values(_command(folder), "--gpus") == ["all"]
     command = _command(folder, CUDA_VISIBLE_DEVICES="2")
     assert _values(command, "--gpus") == ['"device=2"']
-    # Inside the container, the GPU has number 0. The host's number would hide it.
+    # Inside the container, this GPU has number 0. With the host's number, no GPU would be found.
     assert "CUDA_VISIBLE_DEVICES" not in command
     assert "--gpus" not in _command(folder, CUDA_VISIBLE_DEVICES="")
 
@@ -142,6 +148,24 @@ def test_an_image_needs_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigError, match=r"handlers\.train\.image needs docker or podman"):
         require_runtime({"train": CONFIG})
+
+
+def test_a_new_agent_removes_only_its_own_workers_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = tmp_path / "removed"
+    program = tmp_path / "docker"
+    program.write_text(
+        f"""#!{sys.executable}
+import sys
+if sys.argv[1] == "ps": print("forge-gpu-job_1-1 forge-gpu-2-job_1-1 my-forge-gpu-job_1-1")
+else: open({str(removed)!r}, "a").write(sys.argv[-1] + "\\n")
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    remove_containers({"audit": CONFIG}, "gpu")
+    assert removed.read_text().split() == [container_name("gpu", "job_1", 1)]
 
 
 def test_a_container_does_not_get_the_agents_environment_or_log(

@@ -15,7 +15,7 @@ from forge_agent.handler_folder import HandlerFolder
 from forge_agent.job_report import Reports
 from forge_agent.lease import Lease
 from forge_agent.sendable import require_sendable, sendable_text
-from forge_agent.supervised_process import Ending
+from forge_agent.supervisor_client import Ending
 
 DONE = Ending(0, None, None)
 

@@ -63,7 +63,7 @@ def test_an_output_folder_that_is_a_link_fails_the_job(
 def test_a_file_that_is_replaced_after_the_listing_is_refused(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, put: str
 ) -> None:
-    """Replaces the file during the first upload, as a process of the job could."""
+    """Replaces `deep/a` while the agent uploads `0`, as a process of the job could."""
 
     def swap(name: str) -> None:
         if name != "artifacts/0":

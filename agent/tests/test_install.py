@@ -56,7 +56,8 @@ def test_values_are_escaped_for_systemd() -> None:
 def test_systemd_reads_back_the_original_values(tmp_path: Path) -> None:
     """Reads the debug output of systemd-analyze.
 
-    A backslash at the end of a line would join it with the next line, `User=`.
+    The path of the environment file ends with a backslash, which must not join its line with the
+    next one, `User=`.
     """
     odd = '100% "a"\\x $A ${B} [1]*?'
     service = Service("w", "jobs", Path(f"/etc/{odd}\\"), Path(f"/srv/{odd}"))
@@ -99,7 +100,10 @@ def test_refuses_values_that_a_unit_cannot_represent(
 
 
 def test_a_program_with_a_dollar_in_its_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """systemd expands variables in the program's argv[0], but not in its path."""
+    """systemd expands variables in the program's argv[0], but not in its path.
+
+    So no way to write the `$` is right for both.
+    """
     monkeypatch.setattr(sys, "executable", "/opt/$HOME/bin/python")
     with pytest.raises(ConfigError, match="can't be written to a unit file"):
         render_unit({}, Service())

@@ -33,6 +33,11 @@ def test_masks_secrets_of_the_environment_even_across_split_lines(tmp_path: Path
         written = _pump(tmp_path / "b", b"x" * before + b"sk-1234567890" + b"y" * 200_000)
         assert b"sk-1234567890" not in written.replace(b"\n", b"")
         (tmp_path / "b").unlink()
+    # The first read is 64 KiB, and a cut is made before the bytes of the longest secret.
+    for after in range(60):
+        written = _pump(tmp_path / "c", b"x" * 70_000 + b"sk-1234567890" + b"y" * after)
+        assert written.replace(b"\n", b"") == b"x" * 70_000 + b"***" + b"y" * after
+        (tmp_path / "c").unlink()
 
 
 def test_keeps_beginning_and_end_of_a_log_over_its_limit(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is about the deployment that runs now, which the job replaces anyway."""
+    """The command is about the earlier deployment with this id, which the job itself stops."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(

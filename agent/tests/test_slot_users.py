@@ -26,7 +26,7 @@ from forge_agent.lease import Lease
 from forge_agent.masking import Mask
 from forge_agent.remove_tree import remove_tree
 from forge_agent.slot_user import RunAs, SlotUser
-from forge_agent.supervised_process import Ending, SupervisedProcess
+from forge_agent.supervisor_client import Ending, SupervisedProcess
 from forge_agent.user_processes import processes_of
 
 __all__ = ["open_path"]
@@ -169,7 +169,10 @@ def test_a_job_that_uses_up_all_processes_is_reported_and_its_folder_removed(
     open_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The agent can't start a process either. The test simulates that after the handler's start."""
+    """If a job uses up all processes, the agent can't start one to end the job's processes.
+
+    It must end them nevertheless. The test simulates this once the handler has ended.
+    """
 
     def use_up_all(name: str) -> None:
         def fails(*_: object, **__: object) -> None:
@@ -237,7 +240,7 @@ def test_a_command_ends_with_its_supervisor_even_without_the_agent(open_path: Pa
 
 
 def test_the_owner_of_files_with_several_hard_links_is_not_changed(tmp_path: Path) -> None:
-    """Another name of the file may be outside of the folder, and belong to the agent."""
+    """Such a file may also have a name outside of the folder, and be one of the agent's files."""
     (tmp_path / "agents").write_text(SECRET)
     (tmp_path / "jobs").mkdir()
     os.link(tmp_path / "agents", tmp_path / "jobs" / "link")

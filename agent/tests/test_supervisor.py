@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forge_agent import supervisor
-from forge_agent.supervised_process import Ending, SupervisedProcess
+from forge_agent.supervisor_client import Ending, SupervisedProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and subreapers are Linux's")
 
@@ -107,7 +107,10 @@ def test_shared_memory_counts_once_and_children_of_threads_count(
 
 
 def test_a_long_chain_of_processes_does_not_break_the_supervisor() -> None:
-    """Each process has one child. A low recursion limit keeps the test's chain short."""
+    """Each process of the chain is the parent of the next one.
+
+    The test lowers the recursion limit, so that a recursive search would fail on a chain of 60.
+    """
     code = """
     import os, time
     for _ in range(60):
@@ -134,7 +137,7 @@ def test_no_process_survives_a_kill_of(victim: str, tmp_path: Path) -> None:
     code = f"""
     import os, sys, time
     from pathlib import Path
-    from forge_agent.supervised_process import SupervisedProcess
+    from forge_agent.supervisor_client import SupervisedProcess
     tree = {TREE!r} + "time.sleep(600)"
     env = {{**os.environ, "FORGE_JOB_FILE": {str(tmp_path)!r}}}
     supervised = SupervisedProcess([sys.executable, "-c", tree], Path("."), env)

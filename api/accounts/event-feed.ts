@@ -12,8 +12,8 @@ import { EventGaps } from "./event-gaps";
 const POLL_MS = 250;
 const BATCH = 5_000;
 /**
- * When the feed starts, transactions that are still open may yet commit events whose ids are up to
- * this far below the newest id.
+ * When the feed starts, it notes which of this many newest ids are missing: transactions that are
+ * still open may commit events with these ids later.
  */
 const START_IDS = 1_000;
 /** The most events buffered for a slow reader. */
@@ -49,8 +49,8 @@ export class EventFeed {
   }
 
   /**
-   * The id of the newest event that was read. A client that resumes its stream from this id misses
-   * no event.
+   * The highest id of the events that were read. A client can resume its stream from this id: the
+   * resumed stream also has events with lower ids that were committed later (listEventsSince).
    */
   get lastId(): number {
     return this.gaps?.lastId ?? 0;
@@ -67,7 +67,8 @@ export class EventFeed {
   }
 
   private async poll(): Promise<void> {
-    // The last reader may have closed while the feed was starting.
+    // If the last reader closes while the feed is starting, `begin` sets `gaps` afterwards. Stop
+    // reading in this case, too.
     if (this.readers.size === 0) this.gaps = undefined;
     const { gaps } = this;
     if (!gaps) return;

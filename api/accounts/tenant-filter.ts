@@ -9,7 +9,7 @@ import { NotFound } from "../../core/errors";
 import { isUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
 
-/** The query parameter of lists in which an admin sees all tenants. */
+/** The query parameter with which an admin selects one tenant. */
 export const tenantQuery = {
   user_id: z.string().min(1).max(64).optional().describe("for admin keys: only this tenant"),
 };

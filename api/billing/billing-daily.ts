@@ -49,7 +49,8 @@ export function billingDailyRoute(ctx: Context): Route {
     refusals: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
-      // A bill that is closed between two reads must not count twice.
+      // Read one snapshot, so that the current day, the jobs' costs and the deployments' costs are
+      // all of the same time.
       return await readSnapshot(ctx.pool, (db) => readDays(db, userId, query.period));
     },
   });
@@ -88,8 +89,8 @@ async function readDays(
     });
     for (const { day, usd } of shares) add(day, DEPLOYMENT_TYPE, usd);
   }
-  // Include the days in `sums`: with a wrong clock, lines of a month that has not started may have
-  // been written.
+  // `daysOf` ends with today. Include later days that have costs, too: billing lines may have been
+  // written while the database's clock was ahead.
   const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
   const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
   const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));

@@ -90,7 +90,10 @@ function presentLine(line: LineRow) {
   };
 }
 
-/** How a line's cost is computed. Records have a formula; deployment months and storage don't. */
+/**
+ * How a line's cost is computed. `line.formula` is that of the whole billing record. A deployment
+ * has a line for each month, and storage has no record, so their formulas are built here.
+ */
 function formulaOf(line: LineRow): string | null {
   const { rate_card: card, job_type: type, period, gb_months: gb } = line;
   if (type === null) {

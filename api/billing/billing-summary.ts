@@ -83,7 +83,8 @@ export function billingSummaryRoute(ctx: Context): Route {
     refusals: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
-      // A bill that is closed between two reads must not count twice.
+      // Read one snapshot. Otherwise a deployment's bill that is closed between two reads would
+      // count twice: as an open bill, and in the month's totals.
       return await readSnapshot(ctx.pool, (db) => summarise(ctx, db, userId, query.period));
     },
   });

@@ -55,8 +55,10 @@ export function paymentCustomerRoute(ctx: Context): Route {
         }
         return user;
       });
-      // Wake the user's waiting lines outside the transaction, because there may be many. If this
-      // process crashes here, the exporter retries the remaining lines within a day.
+      // Let the exporter retry the user's failed billing lines at once, for example those that
+      // failed because there was no customer id. There may be many, so this is not part of the
+      // transaction. If this process crashes here, the exporter retries the remaining lines within
+      // a day.
       while ((await wakeLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
       return presentUser(changed);
     },

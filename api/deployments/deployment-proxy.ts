@@ -14,8 +14,8 @@ import { type AnyCall, type Route, route } from "../../platform/http/route";
 import { EVENT_STREAM } from "../../platform/http/sse";
 import type { Context } from "../../services/context";
 import { findDeployments, type ShownDeploymentRow } from "../../services/deployments/deployments";
-import { listTargets } from "../../services/deployments/placements";
 import { deploymentStopped } from "../../services/deployments/scale-deployment";
+import { listTargets } from "../../services/deployments/serving-targets";
 import { requireOne } from "../require-one";
 import type { DeploymentRequests } from "./deployment-requests";
 
@@ -165,8 +165,8 @@ async function forwardToServers(
 
 /**
  * Finds the deployment in the path. An admin can't select a tenant with `user_id` here, because the
- * query string is forwarded to the model. If several tenants have a deployment with this id, takes
- * the deployment whose storage id it is.
+ * query string is forwarded to the model. If deployments of several tenants have this id, prefers
+ * the deployment whose storage id is `id`, because storage ids are unique.
  */
 async function findTarget(
   ctx: Context,

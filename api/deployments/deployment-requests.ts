@@ -57,7 +57,10 @@ export class DeploymentRequests implements Component {
     };
   }
 
-  /** Writes this process's counts of a deployment, so that callers see their own requests. */
+  /**
+   * Writes this process's counts of a deployment now, so that a caller who then reads the
+   * statistics sees the requests that it has just sent.
+   */
   async writeCountsOf(deploymentId: string): Promise<void> {
     if (this.counted.has(deploymentId)) await this.write();
   }

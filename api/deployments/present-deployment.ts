@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { priceJob } from "../../core/billing/bill";
+import { priceJob } from "../../core/billing/price-job";
 import { portionsOf } from "../../core/billing/record";
 import {
   DEPLOYMENT_STATUSES,

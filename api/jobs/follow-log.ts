@@ -36,7 +36,10 @@ interface FollowedLog {
   only: number | undefined;
 }
 
-/** Streams a log from a position until its attempt, and all that follow it, have ended. */
+/**
+ * Streams a job's log from a position until the attempt of this position has ended. If `only` is
+ * undefined, continues with the later attempts until the job has ended.
+ */
 export async function* followLog(
   ctx: Context,
   watch: JobWatch,
@@ -49,9 +52,9 @@ export async function* followLog(
   let job: JobSnapshot | undefined;
   try {
     while (!signal.aborted) {
-      // Read the job before the log. If the attempt had ended by then, nothing is written to the
-      // log after this read. While the watcher reports no change, the job that was read earlier is
-      // still current.
+      // Read the job before the log. If the attempt has ended according to the job, its log no
+      // longer grows, so the log that is read next is complete. The job is read again only after
+      // the watcher has reported a change.
       job ??= await findJobSnapshot(ctx.pool, jobId, tenantScope);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;

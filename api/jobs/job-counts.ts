@@ -105,9 +105,9 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // `rows` may count more waiting jobs than the queue has. If some groups were not read (MAX_GROUPS),
-  // they are in these. Otherwise they are between two attempts, but for a few that were assigned
-  // before the queue was read, which is later than `rows`.
+  // `rows` may have waiting jobs that are not in `fronts`: jobs between two attempts, jobs of
+  // groups beyond the first MAX_GROUPS, and a few that were assigned after `rows` was read. All of
+  // them are counted under one code.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

@@ -61,7 +61,8 @@ export class JobWatcher {
   /** Wakes the follower if the job differs from what was last seen. */
   compare(now: Seen): void {
     const { seen } = this;
-    // Not `!==`: a client may send a Last-Event-ID beyond the job's last event.
+    // Not `!==`: a client may send a Last-Event-ID beyond the job's last event, and would be woken
+    // by each poll.
     const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
     if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
     this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };

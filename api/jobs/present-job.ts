@@ -75,7 +75,7 @@ export const jobSchema = z
     pending_reason: pendingReason
       .nullable()
       .describe(
-        "why the job waits, at most a second old; null if it does not wait or was just submitted",
+        "why the job waits, at most five seconds old; null if it does not wait or was just submitted",
       ),
     cancel_requested_at: timestamp.nullable(),
     cancelled_by: nullableText.describe(

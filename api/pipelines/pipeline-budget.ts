@@ -62,7 +62,7 @@ export function pipelineBudgetRoute(ctx: Context): Route {
   });
 }
 
-/** Call this in the transaction that changes the budget. */
+/** Writes a budget change to the audit log. Call it in the transaction that changes the budget. */
 export async function recordPipelineBudget(
   db: Queryable,
   before: PipelineRow,

@@ -106,7 +106,8 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
       const { answer, isNew } = await createOnce(ctx, call, {
         content: body,
         create: async (db) => {
-          // Each step is checked again, with its expected cost, when it starts.
+          // Refuse the pipeline only if the tenant's budget is already exhausted. Each step is
+          // checked with its expected cost when it starts.
           await requireBudget(ctx, db, userId, rateCard, 0);
           const row = await insertPipeline(db, {
             ...body,

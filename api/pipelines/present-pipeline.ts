@@ -202,7 +202,8 @@ function presentStep(step: StepView): Step {
     name: step.name,
     job_type: step.job_type,
     status: step.status,
-    // The id is assigned shortly before the job exists.
+    // The step has its job's id shortly before the job is inserted. Until then, a client could not
+    // find the job.
     job_id: step.job_status === null ? null : step.job_id,
     job_status: step.job_status,
     progress: step.job_progress,

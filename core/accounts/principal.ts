@@ -7,11 +7,14 @@ export type Scope = (typeof SCOPES)[number];
 export interface Principal {
   userId: string;
   keyId: string;
-  /** Owner of keys and machines that the caller creates: `keyId`, or a session's original key. */
+  /**
+   * The key that owns the keys and machines that the caller creates: `keyId` or, in a session of
+   * the dashboard, the key that was used to sign in.
+   */
   ownerKeyId: string;
   keyName: string;
   scope: Scope;
-  /** Workers registered with this key serve every tenant. */
+  /** Workers that register with this key may also serve other tenants. */
   sharesWorkers: boolean;
   /** Number of workers that may use this key; null: all workers of the tenant. */
   workerLimit: number | null;
@@ -36,8 +39,8 @@ export const insufficientScope = (message: string, param?: string): ForgeError =
   new ForgeError(403, "insufficient_scope", message, param);
 
 /**
- * Null: the caller may act for every worker of its tenant. Otherwise only for workers that are
- * bound to this key.
+ * The key to which a worker must be bound, so that the caller may act for it. Null: the caller may
+ * act for all workers of its tenant.
  */
 export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;

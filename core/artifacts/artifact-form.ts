@@ -10,7 +10,7 @@ export interface ArtifactForm {
   idField: string;
   /** Prefix of generated ids. */
   idPrefix: string;
-  /** Directory below the store's root. The artifact's id is the next path segment. */
+  /** Directory below the store's root. It has a folder for each artifact. */
   directory: string;
 }
 

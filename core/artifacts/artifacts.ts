@@ -11,7 +11,7 @@ export interface ArtifactIds {
   storage_id: string;
 }
 
-/** Finds an artifact by either id: payloads have `artifact_id`, URIs in our store `storage_id`. */
+/** Finds an artifact by either id: payloads contain `artifact_id`, our own URIs `storage_id`. */
 export const findNamed = <T extends ArtifactIds>(artifacts: T[], id: unknown): T | undefined =>
   artifacts.find(({ artifact_id, storage_id }) => artifact_id === id || storage_id === id);
 
@@ -21,7 +21,7 @@ export const storeUri = (key: string): string => `forge://${key}`;
 export const artifactPrefix = (type: JobType, storageId: string): string =>
   `${ARTIFACT_FORMS[type].directory}/${storageId}/`;
 
-/** The folder of a registered artifact. The location that its worker reported has no effect. */
+/** The folder of a registered artifact. It does not depend on the URI that a worker reported. */
 export function prefixOfKind(kind: string, storageId: string): string {
   const form = Object.values(ARTIFACT_FORMS).find((known) => known.kind === kind);
   if (!form) throw new Error(`no artifact is of kind ${kind}`);
@@ -36,7 +36,10 @@ export const billingRecordKey = (userId: string, jobId: string): string =>
 
 export const MANIFEST_FILE = "manifest.json";
 
-/** Format of generated ids. Such an id belongs to the attempt that it was generated for. */
+/**
+ * Format of ids that Forge generates. If Forge generated the id for an attempt, no other attempt
+ * may use it for its artifact, because the id names the folder of that attempt's uploads.
+ */
 export const MINTED_ID = new RegExp(
   `^(?:${[...new Set(Object.values(ARTIFACT_FORMS).map(({ idPrefix }) => idPrefix))].join("|")})_[0-9a-hjkmnp-tv-z]{26}$`,
 );

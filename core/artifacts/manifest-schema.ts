@@ -100,7 +100,10 @@ const checkpoint = z
   })
   .meta({ id: "CheckpointManifest" });
 
-/** Copied from the evaluated or served checkpoint, like `base_model` and `dataset_used`. */
+/**
+ * The field `training_steps` in the manifest of an evaluation or a deployment. Its value is copied
+ * from the checkpoint that is evaluated or served, as are `base_model` and `dataset_used`.
+ */
 const ofItsCheckpoint = z
   .int()
   .min(0)

@@ -40,7 +40,7 @@ export interface MeasuredOutput {
 export interface SourceArtifact {
   artifactId: string;
   isDataset: boolean;
-  /** Only for checkpoints. */
+  /** Null, unless the input is a checkpoint. */
   manifest: Extract<Manifest, { artifact_type: "checkpoint" }> | null;
 }
 
@@ -284,8 +284,8 @@ const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "r
 function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   const { jobType, artifactId, storageId, result, files } = facts;
   const own = storeUri(artifactPrefix(jobType, storageId));
-  // For the tenant, a URI with the artifact id, which the worker may have chosen, names the same
-  // folder.
+  // The storage id, which names the folder, differs from the artifact id if another tenant has an
+  // artifact with the same id. Forge resolves URIs with either id, so both are correct.
   const byItsId = storeUri(artifactPrefix(jobType, artifactId));
   for (const field of URI_FIELDS) {
     const uri = result[field];

@@ -6,7 +6,7 @@ const MAX_SEGMENT_BYTES = 255;
 /** A path segment other than `.` and `..`, without backslashes and control characters. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern rejects them
 const SEGMENT = /^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]+$/;
-/** Names of unfinished files in the local store. */
+/** Names that the local store itself gives to unfinished files. */
 const UNFINISHED = /(^|\/)\.[0-9a-f-]{36}\.part$/;
 
 /** Suffix of the folder that holds a growing file's pieces, in stores that can't append. */

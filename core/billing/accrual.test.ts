@@ -1,8 +1,8 @@
 import { Decimal } from "decimal.js";
 import fc from "fast-check";
 import { type MonthShare, splitByMonth, withDays } from "./accrual";
-import { priceJob } from "./bill";
 import { type Accruing, accruedIn, projectJobs, stillToAccrue } from "./month";
+import { priceJob } from "./price-job";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD, type RateCard } from "./rate-card";
 import { NO_USAGE } from "./usage";
 

@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
 import type { JobType } from "../jobs/job-types";
-import { type Portion, priceJob } from "./bill";
+import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
 /** A deployment's age at the end of a month; in its last month, its age at the stop, or now. */
@@ -16,7 +16,10 @@ export interface MonthShare {
   costUsd: string;
 }
 
-/** Sets the deployment's lifetime in the usage of the first portion; workers don't report it. */
+/**
+ * Adds a deployment's lifetime, which workers don't report, to the first portion, the usage of the
+ * first billed attempt. The other portions get 0, so that the lifetime is billed once.
+ */
 export const withDays = (portions: readonly Portion[], days: number): Portion[] =>
   portions.map(({ usage, ...rest }, at) => ({
     ...rest,
@@ -26,9 +29,10 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
 /**
  * Splits a deployment's bill into the months whose billing line is not written yet. A month's share
  * is the bill at the month's end minus all earlier and all written shares, so the shares add up to
- * the bill exactly. If a wrong clock closed a month early, the next month takes what still accrues.
+ * the bill exactly. If a month's line was written before the month ended, because of a wrong clock,
+ * the rest of the month's cost goes to the next month that has no line yet.
  * @param lived in order, without gaps. The last entry is the deployment's end, or now.
- * @param written shares that are written already. Their sum is at most the bill.
+ * @param written shares whose billing line is written. Their sum must be at most the bill.
  */
 export function splitByMonth(
   type: JobType,

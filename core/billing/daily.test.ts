@@ -1,8 +1,8 @@
 import { Decimal } from "decimal.js";
 import fc from "fast-check";
 import { withDays } from "./accrual";
-import { priceJob } from "./bill";
 import { splitByDay } from "./daily";
+import { priceJob } from "./price-job";
 import { DEFAULT_RATE_CARD } from "./rate-card";
 import { NO_USAGE } from "./usage";
 

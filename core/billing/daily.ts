@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { splitByMonth } from "./accrual";
-import type { Portion } from "./bill";
+import type { Portion } from "./price-job";
 import type { RateCard } from "./rate-card";
 
 /** One month of a deployment's bill. */
@@ -10,7 +10,7 @@ export interface DeploymentMonth {
   month: string;
   portions: Portion[];
   card: RateCard;
-  /** The month's share of the bill, also if its line is not in the database yet. */
+  /** The month's share of the bill. Its billing line need not be in the database yet. */
   share: Decimal;
   /** The deployment's age in days at the start of the month; null if it started later. */
   daysBefore: number | null;
@@ -27,9 +27,9 @@ export interface DayShare {
 }
 
 /**
- * Splits a month's share of a deployment's bill into days. The days add up to the share exactly,
- * because the last day takes the difference. The difference is larger if the database's clock was
- * set during the month.
+ * Splits a month's share of a deployment's bill into days. The last day gets what the other days
+ * leave, so the days add up to the share exactly. If the database's clock was set during the month,
+ * the last day may get more or less than one day costs.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;
@@ -40,7 +40,8 @@ export function splitByDay(deployment: DeploymentMonth): DayShare[] {
     .map(({ month: day, costUsd }) => ({ day, usd: new Decimal(costUsd) }));
   const last = shares.at(-1);
   let rest = ofMonth;
-  // According to the current clock, the deployment did not live in this month.
+  // According to the current clock, the deployment did not live in this month. So the first day of
+  // the month gets the whole share.
   if (!last) return rest.isZero() ? [] : [{ day: month, usd: rest }];
   for (const share of shares) {
     share.usd = share === last ? rest : Decimal.min(share.usd, rest);

@@ -63,7 +63,10 @@ const READERS: { [Name in DetailName]: Reader<Name> } = {
     reported(amount, "dataset_size") ?? rowsRead ?? undefined,
 };
 
-/** Details are never priced: a reported value that does not fit its schema is ignored. */
+/**
+ * Details are never priced. So a reported value that does not fit its schema is ignored, and the
+ * report is accepted.
+ */
 export function detailsOf(facts: WorkFacts): WorkDetails {
   const { metrics, result } = facts;
   const reported: Reported = (schema, ...fields) =>

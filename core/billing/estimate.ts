@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { declarationOf, type JobType } from "../jobs/job-types";
-import { MAX_BILL_USD, type Portion, priceJob } from "./bill";
 import { costOfDeployment } from "./month";
+import { MAX_BILL_USD, type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 import { NO_USAGE, type Usage } from "./usage";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { JOB_TYPES } from "../jobs/job-types";
 import { OUTCOMES } from "../jobs/states";
-import { priceJob } from "./bill";
 import { type AttemptFacts, meterAttempt } from "./metering";
+import { priceJob } from "./price-job";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD, type RateCard } from "./rate-card";
 import { compareRecord } from "./recompute";
 import { metricsOf, portionsOf } from "./record";

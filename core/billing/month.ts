@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { DEPLOYMENT_TYPE } from "../deployments/workflow";
 import { type LivedUntil, type MonthShare, monthAfter, splitByMonth } from "./accrual";
-import { type Portion, priceJob } from "./bill";
+import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
 /** The bill of a live deployment. */
@@ -12,7 +12,7 @@ export interface Accruing {
    * The deployment's age at the end of each of its months so far. The last entry is its age now.
    */
   lived: LivedUntil[];
-  /** Monthly shares that are written already. */
+  /** Shares of the months whose billing line is written already. */
   written: MonthShare[];
 }
 
@@ -26,7 +26,11 @@ export interface MonthBounds {
   now: Date;
 }
 
-/** By default the current month. @param now ISO 8601, from the database's clock. */
+/**
+ * The bounds of the given month, by default of the current one.
+ * @param period YYYY-MM.
+ * @param now ISO 8601, from the database's clock.
+ */
 export function monthBounds(period: string | undefined, now: string): MonthBounds {
   const name = period ?? now.slice(0, 7);
   const start = new Date(`${name}-01T00:00:00.000Z`);
@@ -47,9 +51,9 @@ export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The cost of a live deployment in all months after the given one, as far as no billing line is
- * written. Not 0 if a wrong clock closed the current month early: later months then take what still
- * accrues.
+ * The cost of a live deployment in all months after the given one whose billing line is not written
+ * yet. After the current month, this is 0, unless the month's line was written before the month
+ * ended, because of a wrong clock: a later month then takes the rest of its cost (`splitByMonth`).
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { JOB_TYPES } from "../jobs/job-types";
-import { MAX_BILL_USD, priceJob } from "./bill";
 import { boundsOf, type Evidence, withinBounds } from "./plausible";
+import { MAX_BILL_USD, priceJob } from "./price-job";
 import { DEFAULT_RATE_CARD } from "./rate-card";
 import { NO_USAGE } from "./usage";
 

@@ -21,12 +21,15 @@ export interface Evidence {
 /** Faster than any current machine, so that a bound never cuts real usage. */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/** The bound from the duration is at least this, however short the job was. */
+/**
+ * Usage is bounded by the attempt's duration. However short the attempt was, the bound is at least
+ * this.
+ */
 const ALWAYS = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
 /**
- * The bound from the job's size is at least this, however small the job is. At the default prices
- * this much usage costs at most 30 USD.
+ * Usage is also bounded by the job's size. However small the job is, the bound is at least this. At
+ * the default prices this much usage costs at most 30 USD.
  */
 const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
 
@@ -36,7 +39,10 @@ const TOKENS_PER_ROW = 1_000_000;
 /** Whether the bill or record of a job of this type depends on the rows that the job reads. */
 export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
-/** Bounds from the duration, and from the job's size if its payload or dataset gives it. */
+/**
+ * Each bound is the lower one of two: a bound from the duration, and a bound from the job's size if
+ * the payload or the dataset shows the size.
+ */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {
   const byTime = (unit: keyof UsageBounds): number =>
     Math.max(ALWAYS[unit], seconds * PER_SECOND[unit]);

@@ -43,12 +43,12 @@ type GpuHourPrices = { default: string } & Record<string, string>;
 
 interface CardName {
   name: string;
-  /** Absent on old pinned cards, which are version 1. */
+  /** Absent on the cards of old jobs. These cards are version 1. */
   version?: number;
 }
 
 export interface WorkCard extends CardName, Omit<z.infer<typeof workPrices>, "basis" | "gpuHour"> {
-  /** Absent on old pinned cards. */
+  /** Absent on the cards of old jobs. */
   basis?: "work";
   gpuHour: GpuHourPrices;
 }

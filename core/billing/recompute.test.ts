@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { JOB_TYPES } from "../jobs/job-types";
-import { priceJob } from "./bill";
 import { meterAttempt } from "./metering";
 import { boundsOf } from "./plausible";
+import { priceJob } from "./price-job";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD } from "./rate-card";
 import { compareRecord } from "./recompute";
 import { metricsOf, portionsOf } from "./record";

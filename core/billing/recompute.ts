@@ -1,5 +1,5 @@
 import { Decimal } from "decimal.js";
-import { priceJob } from "./bill";
+import { priceJob } from "./price-job";
 import { metricsOf, portionsOf, type StoredBillingRecord } from "./record";
 
 type Compared = Omit<

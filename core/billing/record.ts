@@ -1,8 +1,8 @@
 import type { JobType } from "../jobs/job-types";
 import { withDays } from "./accrual";
-import { type Bill, type Portion, priceJob } from "./bill";
 import type { WorkDetails } from "./details";
 import type { MeteredAttempt } from "./metering";
+import { type Bill, type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 import type { BillingRecord } from "./record-schema";
 import { NO_USAGE, type Usage } from "./usage";

@@ -27,7 +27,7 @@ export type PlacementOutcome = (typeof PLACEMENT_OUTCOMES)[number];
 /** Maximum servers of one deployment. */
 export const MAX_REPLICAS = 16;
 
-/** The job that makes a placement, as the deployment's workflow starts it. */
+/** What the deployment's workflow needs to start the workflow of a placement's job. */
 export interface PlacementJob extends JobWorkflowInput {
   placement: number;
   userId: string;
@@ -37,7 +37,7 @@ export interface PlacementJob extends JobWorkflowInput {
 export interface DeploymentAction {
   /** The deployment has stopped; nothing is left to do. */
   isOver: boolean;
-  /** A placement in progress. Its job must run. */
+  /** The placement that is being made. The deployment's workflow must run its job until it ends. */
   placing?: PlacementJob;
   /** Check again after this time, even without a wake signal. */
   againInMs?: number;

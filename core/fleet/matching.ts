@@ -12,11 +12,11 @@ export interface FleetWorker extends Capabilities {
   userId: string;
   /** The worker may serve other tenants than its owner: those in `tenants`, or all. */
   shared: boolean;
-  /** Tenants that the owner allows; null: all that the worker serves. */
+  /** If set, the worker runs jobs of these tenants only. Null: the owner has set no such limit. */
   tenants: string[] | null;
 }
 
-/** A shared worker that runs a job of this tenant. */
+/** A shared worker that runs a job of the tenant `userId`. */
 export interface Holding extends Pick<Capabilities, "gpuCount" | "memoryGb"> {
   userId: string;
 }
@@ -30,7 +30,10 @@ export const rankOf = (
   ranked: RankedTenants,
 ): number => (ranked.includes(userId) || ranked.includes("*") ? priority : 0);
 
-/** True if the worker serves the job's tenant and meets the job's requirements. */
+/**
+ * True if the worker serves the job's tenant and meets the job's requirements. The scheduler applies
+ * this rule in SQL (MAY_RUN in services/fleet/eligibility-sql.ts): change both.
+ */
 export const mayRun = (job: Requirements & { userId: string }, worker: FleetWorker): boolean =>
   serves(worker, job.userId) && fits(job, worker);
 
@@ -66,7 +69,7 @@ export const compareOwn = (
   b: Aged & Pick<QueuedJob, "priority">,
 ): number => b.priority - a.priority || compareAge(a, b);
 
-/** By code point, like Postgres with collation "C". */
+/** For ASCII text, such as ids, the same order as Postgres's collation "C". */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

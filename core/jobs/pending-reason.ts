@@ -35,7 +35,7 @@ export const PENDING_CODES = [
 export interface PendingReason {
   code: (typeof PENDING_CODES)[number];
   message: string;
-  /** With `no_worker_fits`: the unmet requirement of the worker that comes nearest. */
+  /** With `no_worker_fits`: an unmet requirement of the worker that has the fewest unmet ones. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
   /** 1 is next; null if the job is in no queue, or beyond the part of the queue that was read. */
   queue_position: number | null;
@@ -103,7 +103,10 @@ export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
   return { reason: undefined, working };
 }
 
-/** Why this job is not running yet. The message may be shown to the job's owner. */
+/**
+ * Why this job is not running yet. The job's owner reads the message, so it names no worker of
+ * another tenant.
+ */
 export function explainPending(
   job: QueuedJob,
   fleet: FleetMember[],
@@ -202,8 +205,11 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 
 /**
  * The job's position among the jobs that compete for the same workers, if tenants are served in
- * turn from now on. `overtaken` is 0 unless younger jobs of other tenants go first, because the
- * job's tenant holds more shared workers. Then it is the number that the tenant holds.
+ * turn from now on.
+ *
+ * `overtaken` is not 0 if a younger job of another tenant goes first, because that tenant holds
+ * fewer shared workers than the job's tenant. It is then the number of shared workers that the
+ * job's tenant holds.
  */
 function queuePosition(
   job: QueuedJob,

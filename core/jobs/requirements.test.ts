@@ -37,7 +37,7 @@ test.each([
   [{ gpu_type: "A10" }, false],
   [{ gpu_type: "H100" }, false],
   [{ memory_gb: 80 }, true],
-  [{ memory_gb: 85 }, false],
+  [{ memory_gb: 87 }, false],
   [{ gpu: 1, tags: ["eu"] }, true],
   [{ gpu: 1, tags: ["eu", "us"] }, false],
 ])("resources %j on one A100 of 80 GB: %s", (resources, expected) => {
@@ -47,8 +47,17 @@ test.each([
 
 test("a card that reports GiB satisfies a request for its nominal GB", () => {
   const needs = requirementsOf("audit", { memory_gb: 80 }, {});
-  for (const memoryGb of [79.6, 76.2]) expect(fits(needs, { ...a100, memoryGb })).toBe(true);
-  expect(fits(needs, { ...a100, memoryGb: 75 })).toBe(false);
+  for (const memoryGb of [79.6, 74.5]) expect(fits(needs, { ...a100, memoryGb })).toBe(true);
+  expect(fits(needs, { ...a100, memoryGb: 74 })).toBe(false);
+  // What nvidia-smi reports for T4, L4 and L40S, which correct errors.
+  for (const [sold, reportedMib] of [
+    [16, 15_360],
+    [24, 23_034],
+    [48, 46_068],
+  ] as const) {
+    const card = { ...a100, memoryGb: reportedMib / 1024 };
+    expect(fits(requirementsOf("audit", { memory_gb: sold }, {}), card)).toBe(true);
+  }
 });
 
 test("memory_gb implies no GPU if the job asks for 0 GPUs", () => {

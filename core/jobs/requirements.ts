@@ -65,10 +65,11 @@ export function requirementsOf(
 }
 
 /**
- * A worker meets `memory_gb` with this share of it. An 80 GB card reports 79.6 GB or less, because
- * the card counts in GiB and the driver reserves a part.
+ * A worker meets `memory_gb` if its GPU reports at least this share of it. A card that is sold as
+ * 80 GB may report only 79.6, because the driver reserves a part of the memory. Cards with GDDR
+ * memory and error correction (T4, A10, L4, L40S) report a sixteenth less: 22.5 of 24 GB.
  */
-export const MEMORY_SHARE = 0.95;
+export const MEMORY_SHARE = 0.93;
 
 type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
 
@@ -94,6 +95,10 @@ function isAmong(few: string[], many: string[]): boolean {
   return true;
 }
 
+/**
+ * Whether the worker meets the requirements. The scheduler applies this rule in SQL
+ * (MEETS_REQUIREMENTS in services/fleet/eligibility-sql.ts): change both.
+ */
 export function fits(needs: Requirements, worker: Capabilities): boolean {
   for (const name of NAMES) if (!NEEDS[name](worker, needs)) return false;
   return true;

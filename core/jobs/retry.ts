@@ -5,7 +5,10 @@ export const MAX_ATTEMPTS = 3;
 
 type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
 
-/** True if this outcome allows another attempt, regardless of how many are left. */
+/**
+ * True if this outcome allows another attempt, regardless of how many are left. `queueAttempt` in
+ * services/jobs/attempts.ts has the same rule in SQL.
+ */
 export function isRetryable(end: RetryableEnd): boolean {
   switch (end.outcome) {
     case "worker_lost":

@@ -13,7 +13,7 @@ const FINAL_STATUSES: readonly JobStatus[] = ["completed", "failed"];
 
 export const isFinal = (status: JobStatus): boolean => FINAL_STATUSES.includes(status);
 
-/** True while no attempt is assigned or running. */
+/** True if the job has not ended and no attempt of it is assigned or running. */
 export const waitsForWorker = (status: JobStatus): boolean =>
   status === "pending" || status === "provisioning_worker";
 
@@ -21,9 +21,9 @@ export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 /**
- * Why a worker is in `error`. A poll ends `unresponsive`. The other codes end when the worker
- * registers again; an admin can reset them, except `bootstrap_failed`, which another bootstrap
- * ends.
+ * Why a worker has the status `error`. Every error ends when the worker registers again.
+ * `unresponsive` also ends with the worker's next poll. An admin can reset all errors except
+ * `bootstrap_failed`, which needs another bootstrap.
  */
 export const WORKER_ERROR_CODES = [
   "reported",
@@ -33,13 +33,13 @@ export const WORKER_ERROR_CODES = [
 ] as const;
 export type WorkerErrorCode = (typeof WORKER_ERROR_CODES)[number];
 
-/** How an attempt ended. An attempt without an outcome is live. */
+/** How an attempt ended. An attempt without an outcome has not ended. */
 export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /**
- * Why a job ended `failed`. The server never writes `bootstrap_failed`: jobs wait for another
- * worker instead. The code remains because it is part of the contract with clients.
+ * Why a job ended `failed`. The server never writes `bootstrap_failed`: if a bootstrap fails, the
+ * job waits for another worker. The code remains because it is part of the contract with clients.
  */
 export const ERROR_CODES = [
   "job_error",
@@ -56,7 +56,7 @@ export interface AttemptEnd {
   outcome: Outcome;
   /** Only with `failed`: the worker asked for another attempt. */
   retryable?: boolean;
-  /** Only with `failed`: the error code, if it is not the worker's own failure (`job_error`). */
+  /** Only with `failed`: the error code, if Forge refused the result. Default: `job_error`. */
   errorCode?: ErrorCode;
 }
 

@@ -24,7 +24,10 @@ const isDecided = ({ needs }: Step, ends: Map<string, StepEnd>): boolean =>
 const isAllowed = (step: Step, ends: Map<string, StepEnd>): boolean =>
   isDecided(step, ends) && mayBegin(step, (name) => ends.get(name) ?? "skipped");
 
-/** True if all needed steps have ended, so that the step may begin. */
+/**
+ * True if the step may begin: all steps that it needs have completed. Steps that it chooses from
+ * need only have ended.
+ */
 export function isReady(steps: Step[], name: string): boolean {
   const step = steps.find((each) => each.name === name);
   return step !== undefined && isAllowed(step, endsOf(steps));

@@ -8,8 +8,9 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
 
 /**
  * The names of the steps that a resume repeats. With `from`: that step and all steps that depend on
- * it. Also all steps that have not completed, except optional candidates of a choice that can be
- * made from completed candidates, and optional steps that only lead to such candidates.
+ * it. In addition, all other steps that have not completed, except optional ones that the run no
+ * longer needs: a candidate of a choice, if a completed candidate can be chosen instead; and a step
+ * on which only such unneeded steps depend.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

@@ -1,5 +1,5 @@
 import type { OwnStore } from "../artifacts/dataset-uri";
-import { referencesOf } from "../artifacts/references";
+import { referencesOf } from "../artifacts/source-references";
 import { canonicalJson } from "../canonical-json";
 import { declarationOf, type JobType } from "../jobs/job-types";
 
@@ -19,7 +19,11 @@ export const isReusable = (type: JobType): boolean =>
 /** Fields that name a model or a checkpoint. */
 const MODELS = ["model", "student_model"];
 
-/** Fields that always refer to files. Other names, such as a teacher's, are compared as text. */
+/**
+ * Fields whose value is always an artifact's id. If no manifest has that id, `workOf` returns null.
+ * In another field, a value without a manifest may be a name, such as a teacher's: `workOf` keeps
+ * the name as it is.
+ */
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
 /**

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Plugin } from "vite";
 
-/** Fonts are compressed already. */
+/** The files to compress. Fonts are left out: they are compressed already. */
 const TEXT = /\.(js|css|html|svg|json)$/;
 
-/** Writes a .br and a .gz file for each text file, so that the server compresses nothing. */
+/**
+ * Writes a .br and a .gz file next to each text file, so that the server does not have to compress
+ * each response.
+ */
 export function compressed(): Plugin {
   let folder = "";
   return {

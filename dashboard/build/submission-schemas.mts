@@ -22,8 +22,8 @@ interface Document {
 
 /**
  * The job submission schemas, cut out of the OpenAPI document at build time: fetching its 650 kB
- * for 20 fields would be slow. They can't go stale: page and server are one release, and a test
- * compares document and server.
+ * for 20 fields would be slow. The schemas can't go stale: page and server are one release, and a
+ * test compares document and server.
  */
 export function submissionSchemas(openapiFile: string): Plugin {
   return {
@@ -42,7 +42,11 @@ export function submissionSchemas(openapiFile: string): Plugin {
   };
 }
 
-/** The payload forms of each type, and the options: the fields that every form has. */
+/**
+ * Splits the fields of submissions. `options` has those that all job types share. `submissions` has
+ * the others, by type. A type whose body is an `anyOf` has several forms, for example one with
+ * `dataset_id` and one with `dataset_uri`.
+ */
 function extract(document: Document) {
   const forms = Object.entries(document.paths).flatMap(([path, { post }]) => {
     const type = PATH.exec(path)?.[1];

@@ -1,4 +1,5 @@
-// Runs before the first paint: a dark page must not flash white. src/app/theme.ts changes it later.
+// Runs before the first paint: a dark page must not flash white. src/app/theme.ts
+// applies later changes of the theme.
 (() => {
   let choice = null;
   try {

@@ -8,7 +8,7 @@ import { waitFor } from "../stack/wait";
 
 const JOBS_PER_S = 20;
 
-/** Measures the time from submission to assignment, in ms per job, while this many workers poll. */
+/** Measures the time from submission to assignment, in ms per job, while `workers` workers poll. */
 export async function measureAssignmentLatency(
   stack: Stack,
   pool: pg.Pool,

@@ -49,7 +49,7 @@ export async function measureSdkOverhead(
   };
 }
 
-/** Runs a program that prints the times of each way to call. */
+/** Runs a program that prints, as JSON, the times of each way to call the API. */
 async function measured<Way extends string>(
   program: string,
   args: string[],

@@ -24,7 +24,9 @@ export interface Loads {
 
 export interface FleetScale {
   workers: number;
-  /** Number of measured windows: before the fleet starts, and with the fleet. */
+  /**
+   * Number of measured windows before the fleet starts (`idleWindows`), and with it (`windows`).
+   */
   idleWindows: number;
   windows: number;
   heartbeatS: number;

@@ -38,7 +38,7 @@ const TICKS_PER_S = 100;
  */
 export function totalCpuSeconds(pid: number): number {
   try {
-    // utime, stime, cutime and cstime: fields 14 to 17.
+    // utime, stime, cutime and cstime: fields 14 to 17 of the file. `fieldsOf` begins at field 3.
     const times = fieldsOf(pid).slice(11, 15);
     return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_S;
   } catch {

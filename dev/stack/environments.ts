@@ -5,8 +5,8 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
   const { FORGE_PUBLIC_URL, FORGE_DEFAULT_TEACHER, FORGE_DEPLOYMENT_ALLOW, FORGE_SSH_ALLOW } =
     process.env;
   return {
-    // For workers set up over SSH. In the stack that is this machine, which reaches the server by
-    // this URL.
+    // Workers set up over SSH reach the server at this URL. In the stack, such a worker runs on
+    // this machine.
     FORGE_PUBLIC_URL: FORGE_PUBLIC_URL ?? publicUrl,
     // The teacher of a generate job that names only a domain. This teacher works offline.
     FORGE_DEFAULT_TEACHER: FORGE_DEFAULT_TEACHER ?? "builtin:mixed",

@@ -65,7 +65,8 @@ const VOLATILE = [
   ...["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
     setting(name, "off"),
   ),
-  // Shared memory is in the data directory. A killed server would leave POSIX segments for good.
+  // Put shared memory into the data directory, which is removed after the tests. A killed server
+  // would never remove its POSIX shared memory.
   ...setting("dynamic_shared_memory_type", "mmap"),
 ];
 

@@ -14,7 +14,7 @@ const STACK = "stack";
 
 const fileOf = (home: string): string => join(home, "processes.json");
 
-/** Records the processes of a stack, so that the next start can end those of a killed stack. */
+/** Records the processes of a stack. If the stack is killed, the next start ends them. */
 export function recordProcesses(home: string, processes: { name: string; pid: number }[]): void {
   const withOurselves = [{ name: STACK, pid: process.pid }, ...processes];
   const recorded = withOurselves.map(({ name, pid }) => ({ name, pid, startedAt: startTime(pid) }));

@@ -14,7 +14,7 @@ export interface Secrets {
   workerKey: string;
 }
 
-/** The regular user of a stack. stack.json has the keys. */
+/** The id of a stack's regular user, whose keys are in stack.json. */
 export const LOCAL_USER = "local";
 
 export function loadSecrets(home: string): Secrets {

@@ -118,8 +118,8 @@ export class Stack {
   }
 
   /**
-   * Starts all components in order. If `stop` is called meanwhile, it waits for the component that
-   * is starting, and no further component starts.
+   * Starts Postgres and Temporal together, then the other components in order. If `stop` is called
+   * meanwhile, it waits for the components that are starting, and no further one starts.
    */
   async start(): Promise<void> {
     this.starting = this.startComponents();
@@ -260,7 +260,7 @@ export class Stack {
     };
   }
 
-  /** Starts an agent. Starting the same name again restarts the same worker. */
+  /** Starts an agent. `name` is its worker id: a second start with it is the same worker again. */
   async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
     const python = await pythonEnvironment(this.say);
     const own = this.options.env ?? {};

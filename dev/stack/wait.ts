@@ -51,9 +51,9 @@ export async function waitFor<T>(
  */
 const FIRST_PORT = 19_000;
 /**
- * Each concurrent process chooses its ports from one lane, so that two processes seldom choose the
- * same port. Jest numbers its processes from 1: they share the first JEST_LANES lanes. Other
- * processes share the rest.
+ * The ports are divided into lanes: a lane has every LANES-th port. Each process chooses its ports
+ * from one lane, so that concurrent processes seldom choose the same port. Jest numbers its
+ * processes from 1: they share the first JEST_LANES lanes. Other processes share the rest.
  */
 const LANES = 16;
 const JEST_LANES = 8;

@@ -74,7 +74,7 @@ export function pythonPackages(): Licensed[] {
   const path = join(checkoutRoot(), "requirements", "licences.json");
   const licences = JSON.parse(readFileSync(path, "utf8")) as Record<string, string>;
   const packages = RUNTIME_LOCKS.flatMap((name) => parseLock(readLock(name)))
-    // Packages for Python in a browser, where no worker runs.
+    // Leave out packages for Python in a browser: no worker runs there.
     .filter(({ marker }) => !marker.includes("sys_platform == 'emscripten'"))
     .map(({ name, version }) => ({ name, version, licence: licences[name] }));
   return [...new Map(packages.map((each) => [`${each.name} ${each.version}`, each])).values()];

@@ -19,7 +19,9 @@ interface FileResult {
 
 const SHOWN_LINES = 20;
 
-/** A tally of the files below some folders. A suite in which no test passed has failed. */
+/**
+ * The tally of a suite, whose files are below `folders`. A suite in which no test ran has failed.
+ */
 export function tallySuite(
   suite: string,
   folders: string[],

@@ -61,7 +61,7 @@ function evidenceFolder(): string {
   const root = join(cacheDir(), "test-evidence");
   mkdirSync(root, { recursive: true });
   const old = readdirSync(root).sort().slice(0, -KEPT_RUNS);
-  // A run that still goes on writes its report there.
+  // Keep the folder of a run that has not ended: it still writes its report there.
   const ended = old.filter((name) => {
     const pid = Number(/-(\d+)$/.exec(name)?.[1]);
     return pid === process.pid || startTime(pid) === "";

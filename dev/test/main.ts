@@ -19,16 +19,19 @@ import { failedTally, type Tally } from "./tally";
 import { readTimes } from "./times";
 
 const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
-/** Not part of `npm test`. */
+/** The suites of `npm run test:slow`, which are not part of `npm test`. */
 const MORE = ["slow", "doubled"];
 
 /**
- * The number of test files that jest runs at a time. pytest runs one more. The files wait more than
- * half of their time, so five keep two cores busy.
+ * The number of test files that jest runs at a time, while pytest runs, too. The files wait more
+ * than half of their time, so five of them keep two cores busy.
  */
 const LANES = 5;
 
-/** The same for the long forms: they start servers of their own and run without pytest. */
+/**
+ * The number of test files that jest runs at a time in the slow suites. These files start servers
+ * of their own, and pytest does not run meanwhile.
+ */
 const SLOW_LANES = 3;
 
 /** A run that takes longer hangs, for example in a test that blocks its process. */
@@ -65,7 +68,8 @@ async function main(): Promise<void> {
   const chosen = named.length > 0 ? named : ALL;
   await install(chosen);
   const onDisk = await RunFolder.make();
-  // The slow suites write large files, and some of them measure times that depend on a disk.
+  // The slow suites have their files on disk, not in memory: they write large files, and some
+  // measure times that depend on a disk.
   const isSlow = MORE.some((name) => chosen.includes(name));
   const folder = isSlow ? onDisk : await RunFolder.make(fastFolder());
   process.env.TMPDIR = `${folder.path}/`;

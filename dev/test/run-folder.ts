@@ -41,8 +41,8 @@ export class RunFolder {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
     const families = new Set([familyOf(process.pid).session]);
-    // The number of consecutive probes that found no process. Two are needed, because during the
-    // first one a process may have been starting whose session is not known yet.
+    // The number of consecutive probes that found no process. Two are needed: at the first one, a
+    // process of the run may be starting in a session that is not in `families` yet.
     let quiet = 0;
     await waitFor("the processes of the run to end", () => {
       const left = processesNaming(`${this.path}/`);
@@ -57,7 +57,8 @@ export class RunFolder {
         const { parent, session } = familyOf(pid);
         return families.has(session) || killed.has(parent) || parent === process.pid;
       });
-      // A killed process loses its environment first, and takes a while to free its memory.
+      // A killed process loses its environment first, and takes a while to free its memory. Wait
+      // for it by its process id.
       const ending = [...killed].filter(([pid, at]) => at !== "" && startTime(pid) === at);
       quiet = starting.length + left.length + ending.length === 0 ? quiet + 1 : 0;
       return quiet === 2;

@@ -8,7 +8,7 @@ import { createLogger } from "../../platform/logger";
 import type { Service } from "../../platform/service";
 import { createContext } from "../../services/context";
 
-/** A request of test/support/server-host.ts. */
+/** The body of a POST request from test/support/server-host.ts. */
 export interface HostRequest {
   env: NodeJS.ProcessEnv;
   logFile: string;

@@ -21,7 +21,7 @@ test("every test file belongs to a suite", () => {
   expect(files.filter((file) => !prefixes.some((prefix) => file.startsWith(prefix)))).toEqual([]);
 });
 
-/** Matches every way in which a test file can have a long form. */
+/** Matches each way in which a test file can have a long form, for `npm run test:slow`. */
 const HAS_LONG_FORM = /TEST_SLOW|support\/slow"|\bFORMS\b|\bDIFFERENT_CLIENTS\b/;
 
 test("every test file with a long form is in npm run test:slow", () => {

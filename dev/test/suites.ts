@@ -63,7 +63,9 @@ export const SLOW = [
   "platform/tables/hostile-files",
 ];
 
-/** Run with two API processes and two Temporal workers per file. */
+/**
+ * Path prefixes of the suite `doubled`: each file has two API processes and two Temporal workers.
+ */
 export const DOUBLED = ["test/faults/", "test/slow/clock"];
 
 /**

@@ -11,7 +11,7 @@ export interface Tally {
   failures: string[];
   /** The time of each file. */
   files: { path: string; seconds: number }[];
-  /** Sum over its files. */
+  /** The total time of its files or commands. */
   seconds: number;
 }
 

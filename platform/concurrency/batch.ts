@@ -6,8 +6,8 @@ export interface Waiting<Item, Result> {
 }
 
 /**
- * Runs `work` on the items of a batch, and resolves each call with its result. If `work` throws, no
- * call is resolved.
+ * Runs `work` on the items of a batch, and resolves each call with its result. If `work` throws,
+ * throws its error and resolves no call: the caller must reject them (`rejectAll`).
  */
 export async function answer<Item, Result>(
   batch: Waiting<Item, Result>[],

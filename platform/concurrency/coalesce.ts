@@ -2,8 +2,8 @@ import { answer, rejectAll, type Waiting } from "./batch";
 
 /**
  * Batches calls. One batch runs at a time: a call runs at once if no batch is running; otherwise it
- * waits for the next batch. A batch never answers a call that arrived after the batch began. If a
- * batch fails, the calls that wait for the next batch fail too.
+ * waits for the next batch. It never joins a batch that has begun, so its result is never older
+ * than the call. If a batch fails, the calls that wait for the next batch fail too.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];

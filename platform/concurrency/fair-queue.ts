@@ -13,8 +13,8 @@ export class FairQueue {
 
   /**
    * @param atOnce how many items run at the same time.
-   * @param perGroup how many of them may be of one group. Less than `atOnce`, so that slow items of
-   *   one group don't use all slots.
+   * @param perGroup how many of them may be of one group. If this is less than `atOnce`, slow items
+   *   of one group never use all slots.
    */
   constructor(
     private readonly atOnce = 1,

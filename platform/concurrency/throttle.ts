@@ -14,8 +14,9 @@ interface Rate {
 
 /**
  * Limits the rate of calls per group by delaying them. A client that waits for each response, as a
- * well-behaved client does, is slowed down to the rate. If a client sends calls concurrently, at
- * most `maxWaiting` of them pass per `maxWaitMs`.
+ * well-behaved client does, is slowed down to the rate. A client that sends many calls concurrently
+ * may exceed the rate, because no call waits longer than `maxWaitMs`: up to `maxWaiting` of its
+ * calls pass in each such period, and further ones are refused.
  */
 export class Throttle {
   /**

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { OUTCOMES, type Outcome } from "../../core/jobs/states";
 
 /**
- * The address of Stripe's API or of a proxy. It has no path, because the Stripe library accepts only
- * a protocol, a host and a port. No other part is allowed: the library sends the Stripe key to it.
+ * The address of Stripe's API or of a proxy: a protocol, a host and a port, because the Stripe
+ * library accepts nothing else. The library sends the Stripe key to this host, so the address must
+ * not contain an `@`, behind which another host could be hidden.
  */
 const baseUrl = z
   .url({ protocol: /^https?$/ })

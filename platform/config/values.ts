@@ -32,7 +32,10 @@ const json = z
     }
   });
 export const policyJson = json.pipe(jobPolicySchema);
-/** Environment variables with names and values that are safe in a shell. */
+/**
+ * Environment variables that are written to a file, one per line, which a shell reads. So values
+ * may not contain line breaks.
+ */
 export const environmentJson = json.pipe(
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
   z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),

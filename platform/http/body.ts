@@ -5,7 +5,10 @@ import { ForgeError, InvalidRequest } from "../../core/errors";
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
-/** This many values in lists are parsed in about 10 ms, the fields of a whole body in about 40 ms. */
+/**
+ * Limits the time for which the parsing of one body blocks the process. This many values in arrays
+ * take about 10 ms; a body of the largest size that has only short fields takes about 40 ms.
+ */
 const MAX_VALUES = 150_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -43,7 +43,8 @@ export function sendError(
 
 /** Responds to bytes that are not an HTTP request, or to a request that did not arrive in time. */
 export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
-  // Node reports an error for every chunk that arrives after the first error.
+  // Respond only once: after a chunk that is not HTTP, Node reports an error for each further chunk
+  // of the connection.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();

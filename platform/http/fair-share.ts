@@ -3,10 +3,10 @@ const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
 const TICK_MS = 10;
 /**
- * The most requests of the largest tenant that pass per tick while the process is not busy. The
- * current number, `atOnce`, starts at one. Every LOOK_MS it is doubled if the process was not busy
- * and requests waited for the limit; otherwise it is halved. The maximum is low, because the next
- * requests may be much more work than the last ones.
+ * The most requests of the largest tenant (`isLargest`) that pass per tick while the process is not
+ * busy. The current number, `atOnce`, starts at one. Every LOOK_MS it is doubled if the process was
+ * not busy and requests waited for the limit; otherwise it is halved. The maximum is low, because
+ * the next requests may be much more work than the last ones.
  */
 const MAX_AT_ONCE = 8;
 /**
@@ -48,7 +48,7 @@ interface Waiting {
 interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** How many requests may pass before their maximum wait. A fraction is kept for the next tick. */
+  /** How many requests may pass before they are overdue. A fraction is kept for the next tick. */
   early: number;
   tickedMs: number;
 }
@@ -76,7 +76,8 @@ export class FairShare {
   private passedMs = 0;
 
   /**
-   * @param busyShare returns for which share of the time since its last call the process was busy.
+   * @param busyShare returns the share of the time since its last call in which the process was
+   *   busy (0 to 1).
    */
   constructor(
     private readonly options: Options,
@@ -108,8 +109,8 @@ export class FairShare {
 
   /** Records work of a tenant. The unit is one minimal request. */
   spend(tenant: string, cost: number): void {
-    // Use one time for both: otherwise the total of a single tenant would differ from its own
-    // account.
+    // Use the same time for the account and the total. If only one tenant sends requests, they must
+    // be equal: their difference is the work of the other tenants.
     const now = this.nowMs();
     const account = plus(this.accounts.get(tenant), cost, now);
     this.accounts.delete(tenant);
@@ -127,9 +128,8 @@ export class FairShare {
   }
 
   /**
-   * Lets overdue requests pass and, if the tenant need not wait, a share of its queue. If the whole
-   * queue passed, it would make the process busy at once. The share drains a long queue faster than
-   * requests join it.
+   * Lets overdue requests pass. If the tenant need not wait, also lets more of its queue pass, but
+   * not the whole queue, which would make the process busy at once.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {
@@ -148,9 +148,9 @@ export class FairShare {
   }
 
   /**
-   * How many requests of a queue pass even if the process is busy: the overdue ones or, if more, as
-   * many as spread the queue evenly over the time until all are overdue. Without the spread,
-   * requests that arrive as a burst would wait together and then pass as a burst.
+   * How many requests of a queue pass in this tick even if the process is busy: at least the
+   * overdue ones. The rest of the queue is spread evenly over the time until its last request is
+   * overdue. Otherwise, requests that arrive as a burst would wait together and then pass as one.
    */
   private due(queue: Queue): number {
     const { waiting } = queue;
@@ -190,8 +190,8 @@ export class FairShare {
     const now = this.nowMs();
     const own = left(this.accounts.get(tenant), now);
     const others = this.othersOf(tenant);
-    // If unauthenticated requests cause much work, a tenant waits only if its own work is more than
-    // half of theirs.
+    // If requests without a valid key cause most of the work, the tenant does not make the process
+    // busy. So it waits only if its own work is more than half of theirs.
     const unauthenticated = left(this.unauthenticated, now);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }
@@ -227,9 +227,9 @@ const left = (account: Account | undefined, nowMs: number): number =>
   account === undefined ? 0 : account.cost * 0.5 ** ((nowMs - account.atMs) / HALF_LIFE_MS);
 
 /**
- * Returns a function that measures for which share of the time since its last call the event loop
- * was busy. If other processes use the CPUs, the loop looks busy although it does little. So the
- * result is at most twice the share of a CPU that this process used.
+ * Returns a function that measures the share of the time since its last call in which the event
+ * loop was busy. If other processes use the CPUs, the loop looks busy although it does little. So
+ * the result is at most twice the share of a CPU that this process used.
  */
 export function busyShare(): () => number {
   let last = usage();

@@ -36,8 +36,8 @@ export interface Forwarding {
 
 /**
  * Forwards a request and returns the response when its headers have arrived. Both bodies are
- * streamed. Each request uses a new connection: if the server closes a reused one, it is unknown
- * whether it served the request, and a model must not serve it twice.
+ * streamed. Each request uses a new connection. If the model's server closed a reused connection,
+ * it would be unknown whether it has served the request, so the request could not be sent again.
  *
  * @throws NotReached if the caller may try another server.
  */
@@ -123,7 +123,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       return;
     }
     const limit = limited(given.maxBodyBytes);
-    // Keep the client's connection open, so that the client gets the error response.
+    // Don't destroy the body: that would close the client's connection before the error response.
     limit.once("error", (error) => {
       body.unpipe(limit);
       fail(error);

@@ -66,13 +66,13 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
   };
 }
 
-/** Stops reading, and drops requests that are already parsed. */
+/** Stops reading from the socket, and drops the requests of the chunk that Node is parsing. */
 function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): void {
-  // Node parses all requests of a chunk, up to about 2,000, and has no public way to stop.
+  // A chunk may have about 2,000 requests. Node parses all of them, and has no public way to stop.
   if (socket.parser) socket.parser.onIncoming = drop;
   // The client may reset the connection while it is held.
   socket.on("error", () => undefined);
-  // Node resumes the socket after each request.
+  // Node resumes the socket after each request, so pause it again.
   socket.on("resume", () => socket.pause());
   socket.pause();
 }
@@ -87,8 +87,8 @@ function drop(request: IncomingMessage & { upgrade?: boolean }): number {
 }
 
 /**
- * Closes a connection. Turns stack traces off meanwhile, because Node creates an error for each
- * open request.
+ * Closes a connection. Node then creates an error for each open request. Turns stack traces off
+ * meanwhile, because they make errors expensive.
  */
 function cutOff(socket: Socket): void {
   const { stackTraceLimit } = Error;

@@ -42,7 +42,7 @@ interface JsonBody<B> {
 /** A streamed body with one of the content types. */
 interface StreamedBody {
   contentTypes: readonly string[];
-  /** Accepts any content type, none, and an absent body. */
+  /** Also accepts any other content type, a request without one, and a request without a body. */
   isAnything?: true;
   description: string;
 }
@@ -69,7 +69,7 @@ interface RouteSpec<Q, B> {
   throttle?: Throttle;
   /**
    * Runs the handler outside of the queue for database connections, because the handler also waits
-   * for other things than the database. It enters the queue itself where it needs a connection.
+   * for other things than the database. The handler enters the queue itself for its statements.
    */
   waits?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */

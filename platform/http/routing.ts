@@ -26,7 +26,8 @@ export function addRoutes(app: FastifyInstance, routes: Route[], queues: Connect
   for (const route of routes) {
     for (const url of pathsOf(route)) {
       if (!takesAnything(route)) addRoute(app, route, url, queues);
-      // Two routes may use different names for the same path parameter.
+      // Routes with the same path may name a parameter differently. Without the names, their
+      // patterns are equal.
       const pattern = url.replaceAll(/:[a-z_]+/g, ":");
       const known = allowed.get(pattern) ?? { url, methods: new Set() };
       known.methods.add(route.method);

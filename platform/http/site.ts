@@ -17,7 +17,10 @@ export interface Site {
   base: string;
   /** By path below the base. */
   files: ReadonlyMap<string, SiteFile>;
-  /** Sent for every path below the base that is not a file, so that deep links work. */
+  /**
+   * Sent for each path below the base that is neither a file nor below `assets/`, so that deep
+   * links work.
+   */
   index: SiteFile;
   contentSecurityPolicy: string;
 }

@@ -29,8 +29,8 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://[fe80::1]:8000/v1", {}, false],
   ["http://[fd00::1]:8000/v1", {}, false],
   ["http://203.0.113.7:8000/v1", { from: null }, false],
-  // A worker whose source address is this machine's, or is claimed to be by a proxy, gives no
-  // access to this machine.
+  // A worker's requests may seem to come from this machine, for example if a proxy reports a wrong
+  // address. This machine is refused anyway, unless the operator allows it.
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1" }, false],
   ["http://198.51.100.1:8000/v1", { from: "198.51.100.1" }, false],
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, true],

@@ -8,14 +8,14 @@ export async function readClock(db: Queryable): Promise<string> {
 }
 
 /**
- * The database's time and the rounded sum of recorded steps, in ms. A step is a change of the
- * database's clock by more than its normal advance (services/clock/README.md). Only a step changes
- * the sum.
+ * The database's time and the sum of all recorded steps, in ms. A step is a change of the
+ * database's clock by more than its normal advance (services/clock/README.md).
  */
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
-  // clock_timestamp(), because now() is the start of the transaction and the steps are read later.
+  // Not now(), which is the start of the transaction: the clock may have been set, and the step
+  // recorded, between that time and the reading of the steps.
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",

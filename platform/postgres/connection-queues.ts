@@ -6,8 +6,8 @@ import { isUnavailable } from "./errors";
 const RESERVED = 4;
 
 /**
- * A fair queue for database connections. However long the queue is, its requests wait while the
- * database responds. They are refused when it does not.
+ * A fair queue for database connections. Requests wait in it as long as the database responds to
+ * other requests, however long the queue is. If the database stops responding, they are refused.
  */
 class ConnectionQueue {
   /** When the database last responded. */

@@ -88,7 +88,7 @@ async function applyWithRetries(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      // Retry deadlocks too: another transaction may hold one of the tables and wait for another.
+      // Retry deadlocks too: a transaction may have locked one of the tables and wait for a second.
       if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
       if (tried === MAX_TRIES) {
         throw new Error(`migration ${file}: other transactions lock its tables (${String(error)})`);

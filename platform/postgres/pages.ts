@@ -19,8 +19,8 @@ export interface Page {
 }
 
 /**
- * A row with its position in the list. `found` is set if the page may be cut by size: the number of
- * rows before the cut.
+ * A row with its position in the list. In a list with `sizedBy`, `found` is the number of rows that
+ * the page had before it was cut to MAX_PAGE_BYTES.
  */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
@@ -65,7 +65,7 @@ export class Where extends Parameters {
   }
 }
 
-/** Converts the first column of an order to a whole number and back. */
+/** Converts the first column of a list's order to the whole number of a cursor, and back. */
 const NUMBERS = {
   time: {
     of: (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`,
@@ -100,8 +100,8 @@ export async function listPage<Row extends pg.QueryResultRow>(
 }
 
 /**
- * Builds the statement of one page. Rows that are inserted later are newer than the cursor, so
- * pages neither repeat nor skip a row.
+ * Builds the statement of one page. The page begins after the cursor's position, not at a row
+ * number. So rows that are inserted between two requests don't make a page repeat or skip others.
  */
 export function pageStatement(list: List): { text: string; values: unknown[] } {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;

@@ -46,7 +46,7 @@ export class SshSession {
   }
 
   /**
-   * @param signal aborts the attempt, and later the open connection, at once.
+   * @param signal aborts connecting, and later the open connection, at once.
    * @throws ConnectionRefused when the host key or our key is refused. Any other error may be
    *   transient.
    */
@@ -95,7 +95,7 @@ export class SshSession {
 
   /** Runs a command and returns its exit code. `onOutput` gets stdout and stderr as they arrive. */
   async run(command: string, options: RunOptions): Promise<number> {
-    // ssh2 does not report a broken connection on its channels.
+    // ssh2 does not report a broken connection on its channels, so wait for `lost` too.
     return await Promise.race([this.runOpen(command, options), this.lost]);
   }
 

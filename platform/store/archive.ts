@@ -49,7 +49,7 @@ async function fill(
 
 async function copy(bytes: Readable, entry: ReturnType<Pack["entry"]>): Promise<void> {
   const ended = new AbortController();
-  // The reader closed the archive.
+  // If the archive's reader closes it, the entry closes too: then stop waiting for `drain`.
   entry.once("close", () => ended.abort());
   for await (const chunk of bytes as AsyncIterable<Buffer>) {
     if (ended.signal.aborted) throw new Error("the archive's reader has closed it");

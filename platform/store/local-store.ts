@@ -31,8 +31,8 @@ export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
   /**
-   * After a power loss, the content is kept but the file's name may be lost. Forge can write these
-   * files again.
+   * Does not sync the file's folder, so the file may be gone after a power loss. Use `put` only for
+   * files that Forge can write again.
    */
   async put(key: string, body: Buffer): Promise<void> {
     await this.write(key, (file) => file.writeFile(body));
@@ -105,7 +105,7 @@ export class LocalStore implements ObjectStore {
     const path = this.uncheckedPathOf(key);
     try {
       const found = await stat(path);
-      // A link to a file outside is not an object.
+      // A link to a file outside of the store is not an object.
       return found.isFile() && this.isInside(path) ? found.size : undefined;
     } catch (error) {
       if (NOT_FOUND.some((code) => isErrno(error, code))) return undefined;
@@ -226,7 +226,7 @@ function realPathOf(path: string): string | undefined {
   }
 }
 
-/** Error codes for a path at which no file can exist. */
+/** Error codes that mean that there is no file at a path. */
 const NOT_FOUND = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"];
 
 /** Error codes of a move whose source is gone, or whose target conflicts with a file or folder. */

@@ -19,8 +19,8 @@ interface Target {
 
 /**
  * Writes an object in parts. The object appears when it is complete. At most two parts are in
- * memory: one is sent, with its SHA-256 for S3 to verify, while the other fills. A small object
- * takes one request.
+ * memory: one is sent while the other fills. S3 verifies the SHA-256 of each part, unless the
+ * object is joined from others (`isChecked`). A small object takes one request.
  */
 export class PartedUpload {
   private uploadId: string | undefined;
@@ -68,7 +68,8 @@ export class PartedUpload {
 
   /**
    * Copies bytes of another object within S3. Returns false, without copying, if they are too few
-   * for a part of their own, or if the buffer holds bytes that come before them.
+   * for a part of their own, or if the buffer holds bytes that come before them. Then the caller
+   * must pass the bytes to `write`.
    */
   async copy(CopySource: string, { start, end }: ByteRange): Promise<boolean> {
     if (this.heldBytes > 0 || end - start + 1 < Math.max(MIN_PART_BYTES, this.partBytes))

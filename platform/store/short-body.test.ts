@@ -5,7 +5,7 @@ import { S3Store } from "./s3-store";
 const WHOLE = Buffer.from(Array.from({ length: 1000 }, (_, n) => n % 251));
 const AT_ONCE = 400;
 
-/** The answer of a proxy that announces no length, and whose body ends early and cleanly. */
+/** The answer of a proxy. It announces no length, and its body ends early, without an error. */
 function answerTo(request: string): Buffer {
   const head = (status: string, ...more: string[]): Buffer =>
     Buffer.from(

@@ -15,7 +15,7 @@ export interface TenantPlace {
 
 /**
  * The tenants' own buckets, read with credentials that the operator configured. A tenant may control
- * the name of its endpoint, so no endpoint's name may resolve to an internal address.
+ * to which address its endpoint's name resolves, so connections to internal addresses are refused.
  */
 export class TenantStores {
   private readonly opened = new Map<TenantBucket, ObjectStore>();
@@ -25,7 +25,10 @@ export class TenantStores {
     private readonly addresses: AddressPolicy,
   ) {}
 
-  /** Resolves a tenant's dataset_uri, if its bucket is configured. @throws ConnectionRefused */
+  /**
+   * Finds the object of a tenant's dataset_uri; undefined if its bucket is not configured.
+   * @throws ConnectionRefused if the bucket's endpoint is an IP address that is not allowed.
+   */
   find(userId: string, uri: string): TenantPlace | undefined {
     const place = bucketPlaceOf(uri);
     const known = (this.buckets[userId] ?? []).find(

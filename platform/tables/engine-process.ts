@@ -32,9 +32,9 @@ function main(): void {
 }
 
 /**
- * Loads DuckDB and makes Node.js create its threads. If the machine lacks memory or threads, either
- * aborts the process. This must happen before the first file is read: otherwise the file would be
- * blamed for the abort.
+ * Loads DuckDB and makes Node.js create its threads. Each of the two aborts the process if the
+ * machine lacks memory or threads. Both must happen before the first file is read: otherwise the
+ * file would be blamed for the abort.
  */
 async function startThreads(): Promise<void> {
   (await DuckDBInstance.create(":memory:")).closeSync();

@@ -9,7 +9,7 @@ import { TableEngine } from "./engine";
 import type { TableFormat } from "./table-format";
 import { Unreadable } from "./unreadable";
 
-/** The built program. */
+/** The program of the reader process, as the build has compiled it. */
 const PROGRAM = join(__dirname, "../../dist/platform/tables/engine-process.js");
 
 let folder: string;
@@ -36,7 +36,7 @@ function peakOf(pid: number | undefined): number {
   }
 }
 
-/** Reads a file as facts and as a preview. Returns results and refusals; throws any other error. */
+/** Measures and previews a file. Returns results and refusals; throws any other error. */
 async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]> {
   const path = join(folder, `table.${format}`);
   writeFileSync(path, bytes);

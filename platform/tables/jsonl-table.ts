@@ -77,7 +77,7 @@ function pointersTo(names: string[]): string {
   return `[${pointers.map(quoted).join(", ")}]`;
 }
 
-/** Names in the order of the first rows, then those of later rows. */
+/** All names: first those in the first rows, in their order there; then the others, sorted. */
 async function namesOf(session: Session, rows: string): Promise<string[]> {
   const keys = await query(
     session,

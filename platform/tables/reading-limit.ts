@@ -36,8 +36,8 @@ export class ReadingLimit {
   }
 
   /**
-   * Call every TICK_MS. "reached": the reader has used its time. "starved": the reader got too
-   * little CPU time and has to be given up before that. Undefined: it may continue.
+   * Call every TICK_MS. "reached": the reader has used up the time limit. "starved": it has not,
+   * but it got so little CPU time that it must be given up. Undefined: it may continue.
    */
   verdict(): "reached" | "starved" | undefined {
     if (this.readMs() >= this.timeoutMs) return "reached";

@@ -5,7 +5,8 @@ export const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct:
 
 /**
  * The type of a column in which these types were seen.
- * @param mixed the type of a column with several types, other than integers and decimals.
+ * @param mixed returned if several types were seen. Exception: integers and decimals together make
+ * a column of doubles.
  */
 export const seenType = (bits: number, mixed: ColumnType): ColumnType => TYPES[bits] ?? mixed;
 

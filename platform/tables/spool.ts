@@ -86,7 +86,8 @@ export class Spool {
       await this.makeRoom();
       await this.requireRoom(file);
       const target = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true });
-      // Wait for the file to be created: otherwise an early error could remove it before it exists.
+      // Wait for the file to be created. Otherwise, after an early error, `rm` below could run
+      // before the file exists, and the file would stay.
       await once(target, "open");
       await pipeline(read(), checked(file), target);
       await rename(part, path);
@@ -106,7 +107,10 @@ export class Spool {
     );
   }
 
-  /** Removes unused files until the running downloads fit into the limit. */
+  /**
+   * Removes files that are not in use, the least recently used first, until the remaining files and
+   * the running downloads fit into the limit.
+   */
   private async makeRoom(): Promise<void> {
     const found = await Promise.all(
       (await readdir(this.directory)).map(async (name) => {

@@ -21,9 +21,9 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
 }
 
 /**
- * Longest time in which processes read the files of an artifact. Files that are not read by then
- * are skipped, and their bill is never corrected. So time in which the files wait, or in which no
- * process reads, does not count.
+ * Longest reading time of an artifact's files together. After that, the other files are skipped:
+ * the job's bill may lack their rows, and it is never corrected. So only time in which a process
+ * reads one of the files counts, not time in which they wait.
  */
 const MAX_MS = 60 * 60_000;
 

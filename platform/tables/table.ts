@@ -7,12 +7,16 @@ export interface TableColumn extends ColumnType {
 }
 
 /**
- * A file as SQL reads it. Users choose the column names, so statements never contain them. SQL
- * names the columns c0, c1, … by index. This also separates two names that differ only by case.
+ * A file as SQL reads it. Users choose the column names, so statements never use them as
+ * identifiers: SQL names the columns c0, c1, … by index. This also separates two names that differ
+ * only by case.
  */
 export interface Table {
   numRows: number;
-  /** Types cover all rows; "null" if no row has a value. */
+  /**
+   * A column's type fits the values of all rows, not only of a sample. It is "null" if no row has a
+   * value.
+   */
   columns: TableColumn[];
   /** A FROM clause that provides these columns. Its parameter $1 is the file. */
   from(columns: TableColumn[]): string;

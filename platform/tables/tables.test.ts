@@ -8,7 +8,7 @@ import { LocalStore } from "../store/local-store";
 import { type ObjectStore, StoreUnavailable } from "../store/object-store";
 import { type PreviewedTable, Tables } from "./tables";
 
-/** Returns the file's content and the number of requests so far. */
+/** A reader program. It returns the file's content and the number of requests so far. */
 const PROGRAM = `
 let count = 0;
 process.on("disconnect", () => process.exit());

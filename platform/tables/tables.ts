@@ -15,10 +15,10 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How often in a row this process may be interrupted while it reads an artifact's files. A job's
- * files are read again every ten seconds, so the machine has an hour to recover. After that, the
- * file is given up as unreadable: it may be the cause, for example if reading it takes so much
- * memory that the kernel kills the reader.
+ * How often in a row the reading of an artifact's files may be interrupted. A job's files are read
+ * again every ten seconds, so the machine has an hour to recover. After that, the file that was to
+ * be read is given up as unreadable: it may be the cause, for example if reading it takes so much
+ * memory that the kernel kills the reader process.
  *
  * The count is kept in memory only, because a restart may repair the machine, and other servers try
  * the files too. It is kept by artifact, because otherwise each of the artifact's files could take
@@ -34,11 +34,14 @@ const MAX_ANSWERS = 100;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
 const MAX_WAITING_PREVIEWS = 8;
-/** Larger files are read by a separate process, so that they don't delay small ones. */
+/** Larger files, except parquet, have a reader process of their own: small ones need not wait. */
 const LARGE_BYTES = 64 * 1024 * 1024;
-/** Slowest speed at which a large file is read. A slower read counts as hanging. */
+/**
+ * The time limit grows with the size of the file, by one millisecond per this many bytes. A slower
+ * read counts as hanging.
+ */
 const MIN_BYTES_PER_MS = 10_000;
-/** Longest additional time for a large file, because other files wait for it. */
+/** The time limit grows by at most this, because other files wait until a large file is read. */
 const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */

@@ -79,8 +79,8 @@ export function reasonOf(error: unknown): string {
 const ANSWER_DEADLINE_MS = 1_000;
 
 /**
- * Whether Temporal responds. Call this after another call has failed, because its error alone does
- * not show where the fault is. A server that limits our rate responds.
+ * Whether Temporal responds. Call this after another call has failed, because that call's error
+ * alone does not show where the fault is. A refusal by Temporal's rate limit counts as a response.
  */
 export async function isTemporalThere({ connection }: Client): Promise<boolean> {
   try {

@@ -23,12 +23,18 @@ const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
 const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
-/** The unit of work is one small request. This many characters of a response, or bytes of a body, count as one more. */
+/**
+ * A tenant's use of this process is counted in small requests. This many characters of a response, or bytes of a body,
+ * count as one more request.
+ */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
-/** The same for bodies that are forwarded or stored, but not parsed. */
+/** Bodies that are forwarded or stored, but not parsed, cost less: this many bytes count as one more request. */
 const STREAMED_BYTES_OF_A_REQUEST = 400_000;
-/** A request whose body has more bytes waits for its tenant's fair share on every route, except for shared workers. */
+/**
+ * A body with more bytes is large. A request with a large body waits for its tenant's fair share on every route, also
+ * where smaller ones don't wait. Only admins and shared workers never wait.
+ */
 const LARGE_BODY = 16_384;
 /** How many large bodies of a tenant may wait in memory to be parsed. */
 const MAX_LARGE_BODIES = 100;
@@ -67,7 +73,7 @@ export class AdmissionControl {
     const length = Number(request.headers["content-length"] ?? 0);
     if (stream) this.spend(request.principal, length / STREAMED_BYTES_OF_A_REQUEST);
     if (isLimited) await this.limiter.admit(userId, reply);
-    // Requests of shared workers don't count against their owner's share: they serve all tenants.
+    // Admins and shared workers never wait for their tenant's share: shared workers may serve other tenants.
     const mayWait = isLimited || (!sharesWorkers && (fairShare || isLarge(request)));
     if (mayWait) await this.enter(request.principal, fairShare ? operationId : "");
     else this.spend(request.principal, 1);
@@ -97,13 +103,13 @@ export class AdmissionControl {
   }
 
   noteAnswer({ principal }: FastifyRequest, characters: number): void {
-    // `principal` is undefined for open paths and for requests without a valid key.
+    // `principal` is undefined for routes that need no key and for requests without a valid key.
     if (principal) this.spend(principal, characters / CHARACTERS_OF_A_REQUEST);
   }
 
   /**
-   * Delays responses to clients that exceed their rate limit or send invalid secrets, so that they can't keep this
-   * process busy. Returns false if too many responses to that client wait: the caller should close its connection.
+   * Delays responses to clients that exceed a limit (429) or send invalid secrets, so that they can't keep this process
+   * busy. Returns false if too many responses to that client wait: the caller should close its connection.
    */
   async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
     if (!(error instanceof ForgeError)) return true;

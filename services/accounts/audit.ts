@@ -1,4 +1,7 @@
-/** The audit log. A trigger writes the hash chain (migration 0015); this file reads and verifies it. */
+/**
+ * The audit log: records, reads and verifies entries. A trigger gives each new entry a hash of its content and of the
+ * entry before it (migration 0015), so that later changes are found.
+ */
 import type { TenantScope } from "../../core/accounts/principal";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 

@@ -5,7 +5,8 @@ import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool"
  * Claims an idempotency key, in the transaction that does the request's work. A concurrent claim of the same key waits
  * until that transaction ends.
  *
- * @returns undefined if the key was claimed; otherwise fingerprint and response of the first request with the key.
+ * @returns undefined if this call claimed the key; otherwise fingerprint and response of the request that claimed it
+ *   before.
  */
 export async function claimKey(
   db: Queryable,

@@ -40,8 +40,8 @@ export async function createOnce<T>(
   }
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // If the database's clock was set forward and the step is not recorded yet, the key would look expired, and the
-  // request would run twice.
+  // Fails while it is unknown whether the database's clock was set (`requireKnownClock`). After a step forward that is
+  // not recorded yet, a used key would look expired, and the request would run twice.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);

@@ -15,7 +15,7 @@ export interface AuthenticatingRow {
   digest: Buffer;
   /** `last_used_at` is more than a minute old. */
   is_touch_due: boolean;
-  /** For a session: the id of the key that it was created with. */
+  /** For a session: the id of the key from which it was created, directly or through other sessions. */
   session_of: string | null;
   /** Null: never. */
   expires_in_ms: number | null;

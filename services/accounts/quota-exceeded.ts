@@ -34,7 +34,6 @@ export function requireBelow({ name, variable, limit }: Cap, used: number): void
   throw quotaExceeded(status, what, { cap: name, variable, limit, used });
 }
 
-/** The error, with the numbers as its details. */
 export const quotaExceeded = (
   status: 409 | 413 | 429,
   what: string,

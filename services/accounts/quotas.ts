@@ -11,7 +11,7 @@ export async function lockTenant(db: Queryable, userId: string): Promise<void> {
 const count = async (db: Queryable, sql: string, userId: string): Promise<number> =>
   Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
 
-/** Excludes keys of machines that are set up over SSH: those count as workers. */
+/** Excludes sessions, which have their own cap, and keys of machines set up over SSH, which count as workers. */
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
@@ -39,8 +39,8 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
   );
 
 /**
- * The range of a tenant's requirement groups (queued jobs with equal requirements). The text of a requirement group
- * begins with the tenant's id. `before` is exclusive.
+ * The range of the values of column `shape` that belong to a tenant. Queued jobs with equal requirements are one
+ * requirement group, and `shape` is its key: a JSON array as text, with the tenant's id first. `before` is exclusive.
  */
 export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;

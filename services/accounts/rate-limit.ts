@@ -5,14 +5,14 @@ import type { Config } from "../../platform/config/config";
 import type { Queryable } from "../../platform/postgres/pool";
 import { leaseTokens } from "./rate-buckets";
 
-/** Tokens per lease: one write to the database for this many requests. */
+/** The most tokens per lease: one write to the database then serves this many requests. */
 const LEASE = 50;
 /** A lease expires after this time. The tenant loses the tokens that are left. */
 const LEASE_MS = 5_000;
 
 interface LocalLease {
   tokens: number;
-  /** Tokens left in the bucket when these were leased. */
+  /** Tokens that this lease left in the bucket. */
   left: number;
   leasedMs: number;
 }
@@ -29,7 +29,7 @@ export class RateLimiter {
 
   constructor(
     private readonly db: Queryable,
-    /** `burst`: the most requests at once, after a pause. */
+    /** `burst` is the size of the bucket: the most requests that a tenant can send at once after a pause. */
     private readonly limit: Config["limits"]["rate"],
     private readonly nowMs: () => number,
   ) {

@@ -22,8 +22,8 @@ export async function countSessions(db: Queryable, userId: string): Promise<numb
 }
 
 /**
- * Creates a session for a key; undefined if the key is not valid. If the key is itself a session, the new one expires no
- * later and is revoked with it.
+ * Creates a session with a key; undefined if the key is not valid. The session expires no later than the key and is
+ * revoked with it, also if the key is itself a session.
  */
 export async function createSession(
   db: Queryable,
@@ -45,17 +45,19 @@ export async function createSession(
   return row && { ...row, key };
 }
 
-/** Deletes a tenant's old sessions. Nothing refers to them: what a session creates belongs to its key. */
+/**
+ * Deletes a tenant's old sessions, except those that have created a session which still exists: a later call deletes
+ * them. Everything else that a session creates refers to the session's key (`ownerKeyId`), so it stays.
+ */
 export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {
   await execute(
     db,
     `delete from api_keys where key_id in (
-       select key_id from api_keys
+       select key_id from api_keys session
        where user_id = $1 and session_of is not null
          and expires_at < now() - make_interval(days => ${KEPT_DAYS})
-       order by expires_at limit ${DELETED_AT_ONCE})
-     and not exists (select from api_keys made where made.made_by_key_id = api_keys.key_id
-                     and made.expires_at >= now() - make_interval(days => ${KEPT_DAYS}))`,
+         and not exists (select from api_keys made where made.made_by_key_id = session.key_id)
+       order by expires_at limit ${DELETED_AT_ONCE})`,
     [userId],
   );
 }

@@ -42,7 +42,10 @@ export async function findLastEventId(db: Queryable): Promise<number> {
   return row?.id ?? 0;
 }
 
-/** All tenants' events after an id, and those with the given ids, ordered by id. */
+/**
+ * All tenants' events after an id, ordered by id. Also those with the given `ids`: lower ids that the caller has not
+ * seen yet, because their transactions had not committed when it read.
+ */
 export async function readEvents(
   db: Queryable,
   afterId: number,
@@ -57,7 +60,10 @@ export async function readEvents(
   ]);
 }
 
-/** A resumed stream starts this long before its last event. It may miss events of transactions that took longer. */
+/**
+ * A resumed stream starts this long before the last event that its client has received. If a transaction took longer
+ * than this, the client may miss the transaction's events.
+ */
 const OVERLAP_S = 15;
 /** An upper bound of the number of ids assigned in OVERLAP_S. */
 const OVERLAP_IDS = 100_000;

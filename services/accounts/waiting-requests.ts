@@ -48,7 +48,7 @@ export class WaitingRequests implements Component {
     private readonly caps: Record<WaitingCap, Cap>,
     watchers: LoopReporting,
   ) {
-    // Finds keys that have expired, and revocations whose notification was lost.
+    // The loop finds expired keys, and revocations whose notification was lost.
     this.loop = new Loop("waiting-requests", SWEEP_MS, () => this.sweep(), watchers);
   }
 
@@ -77,7 +77,7 @@ export class WaitingRequests implements Component {
     const ofKey = this.waiting.get(keyId) ?? new Set();
     const controller = new AbortController();
     const { socket } = request.raw;
-    // The client has disconnected already, so no close event will follow.
+    // If the client has disconnected already, no close event will follow: end the request here.
     if (socket.destroyed || reply.raw.closed) {
       end(controller, "hung-up");
       return { signal: controller.signal };

@@ -4,7 +4,10 @@ import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 
 const MAX_DEPENDENTS = 20;
 
-/** SQL: the forms in which JSON text can refer to artifact `a`: either id, as a value or as a folder of a URI. */
+/**
+ * SQL: the forms in which JSON text can refer to artifact `a`: its artifact id or its storage id, as a value or as a
+ * folder of a URI.
+ */
 const NAMES = `array['"' || a.artifact_id || '"', '/' || a.artifact_id || '/', '/' || a.artifact_id || '"',
                      '"' || a.storage_id || '"', '/' || a.storage_id || '/', '/' || a.storage_id || '"']`;
 
@@ -47,7 +50,10 @@ export async function listDependents(db: Queryable, storageId: string) {
   );
 }
 
-/** Marks an artifact deleted. Idempotent: keeps the first time and name. Returns the time. */
+/**
+ * Marks an artifact deleted and returns the time of the deletion. Idempotent: if the artifact is deleted already, its
+ * `deleted_at` and `deleted_by` don't change.
+ */
 export async function markDeleted(
   db: Queryable,
   storageId: string,
@@ -80,13 +86,13 @@ export async function listTenantRules(db: Queryable) {
 /** An artifact older than its retention rule allows. */
 export interface Expired {
   storage_id: string;
-  /** False if something depends on the artifact. */
+  /** False if something depends on the artifact, or if it is a deployment that is not stopped. */
   is_deleted: boolean;
 }
 
 /**
- * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks those deleted that
- * nothing depends on.
+ * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks them deleted,
+ * except those that something depends on and deployments that are not stopped.
  *
  * @param after the last artifact of the previous page.
  */

@@ -92,7 +92,7 @@ export async function releaseArtifactId(db: Queryable, jobId: string): Promise<v
 /** The most artifacts that an admin gets for an id that several tenants use. */
 export const MAX_OWNERS = 10;
 
-/** Finds registered artifacts by either id: at most one per tenant. */
+/** Finds registered artifacts by artifact id or storage id: at most one per tenant. */
 export async function findArtifacts(db: Queryable, id: string, tenantScope: TenantScope) {
   return await all<ArtifactRow>(
     db,
@@ -179,8 +179,8 @@ export async function findDeploymentManifest(
 }
 
 /**
- * Replaces the manifest of a stopped deployment that is not deleted. Does nothing if the deployment's bill differs from
- * the one in the manifest, or if the deployment is not stopped in the database, because the database lost the stop.
+ * Replaces the manifest of a stopped deployment, unless its artifact is deleted. Does nothing if the database lost the
+ * stop that the manifest describes: then the deployment is not `stopped`, or was stopped again with another bill.
  */
 export async function replaceStoppedManifest(
   db: Queryable,

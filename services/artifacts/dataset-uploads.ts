@@ -46,8 +46,8 @@ export async function listAbandonedUploads(
 }
 
 /**
- * Whether an upload is not registered. If the transaction that registers it may still be running, because its commit
- * got no response, waits for the end of that transaction. Also true if the database has lost the upload's row.
+ * Whether an upload is not registered. Also true if the database has lost the upload's row. Locks the row, because the
+ * transaction that registers the upload may still be running if its commit got no response: the lock waits for its end.
  */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(

@@ -14,7 +14,7 @@ export type LineageArtifact = Pick<
   | "source_artifacts"
   | "source_jobs"
 > & {
-  /** The sources named in its manifest, of any kind. */
+  /** The sources that its manifest names. Some are not artifacts, for example a `builtin:` teacher. */
   named: string[];
 };
 

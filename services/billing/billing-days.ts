@@ -19,7 +19,7 @@ export interface DeploymentMonthRow
   days_before: number | null;
   /** Lifetime at the end of each of the month's days. */
   lived: { day: string; days: number }[];
-  /** Lifetime at the end of each month since it began. */
+  /** Lifetime at the end of each month since the deployment began. */
   lived_by_month: LivedUntil[];
   written: MonthShare[];
 }
@@ -53,7 +53,7 @@ export async function listDeploymentMonths(db: Queryable, userId: string, month:
   );
 }
 
-/** SQL: the amount of each day, summed from the billing lines. */
+/** SQL: what `billing_days` must contain, summed from the billing lines of all jobs except deployments. */
 const EXPECTED = `
   select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
   from billing_lines l join billing_records b using (job_id)
@@ -64,19 +64,19 @@ export interface WrongDay {
   user_id: string;
   day: string;
   job_type: string;
-  kept: string | null;
-  plain: string | null;
+  stored: string | null;
+  recomputed: string | null;
 }
 
 /** Days whose stored amount differs from the sum of their lines. */
 export async function listWrongDays(db: Queryable, limit: number) {
   return await all<WrongDay>(
     db,
-    `with plain as (${EXPECTED})
-     select user_id, to_char(day, 'YYYY-MM-DD') as day, job_type, d.cost_usd::text as kept,
-            plain.cost_usd::text as plain
-     from plain full join billing_days d using (user_id, day, job_type)
-     where plain.cost_usd is distinct from d.cost_usd order by 1, 2, 3 limit $1`,
+    `with recomputed as (${EXPECTED})
+     select user_id, to_char(day, 'YYYY-MM-DD') as day, job_type, d.cost_usd::text as stored,
+            recomputed.cost_usd::text as recomputed
+     from recomputed full join billing_days d using (user_id, day, job_type)
+     where recomputed.cost_usd is distinct from d.cost_usd order by 1, 2, 3 limit $1`,
     [limit],
   );
 }

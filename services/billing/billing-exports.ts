@@ -4,9 +4,12 @@ import type { DueLine } from "./usage-exporter";
 
 /**
  * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
- * `export_tries`. Later updates carry that number, so updates by an earlier claimer have no effect. Until the claimer
- * records the result, it is unknown whether the receiver has the line. Call only while it is known whether the clock
- * was set, because the exporter does not send lines that are too old by the ages returned here.
+ * `export_tries`. `postponeLine` and `releaseLines` change a line only if it still has the caller's number, so they do
+ * nothing if the line was claimed again. `export_asked_at` is the time of the first claim whose result is unknown:
+ * until the result is recorded, the receiver may have the line.
+ *
+ * Call it in a transaction with `requireKnownClock` (ClockWatch): a step of the clock that is not recorded yet would
+ * make the returned ages wrong, and the exporter does not send lines that are too old.
  */
 export async function claimLines(
   db: Queryable,
@@ -35,8 +38,8 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that an earlier release gave up as too old (`export_due_at` is infinity). That release counted
- * forward steps of the clock as age.
+ * Makes lines due again that an earlier version of Forge gave up as too old (`export_due_at` is infinity). That version
+ * counted forward steps of the clock as age, so some of these lines may not be too old.
  */
 export async function reopenLines(db: Queryable, limit: number) {
   return await execute(

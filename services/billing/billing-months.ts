@@ -15,7 +15,7 @@ export interface MonthTotal {
   unbilled_gpu_hours: number;
 }
 
-/** The totals of all job types. @param month its first day. */
+/** A month's totals, one row per job type. @param month its first day. */
 export async function readTotals(db: Queryable, userId: string, month: string) {
   return await all<MonthTotal>(
     db,
@@ -25,7 +25,7 @@ export async function readTotals(db: Queryable, userId: string, month: string) {
   );
 }
 
-/** The storage line of a month; undefined until the month is closed. */
+/** The storage line of a month; undefined if it is not written yet, or if storage had no price. */
 export async function findStorageLine(db: Queryable, userId: string, month: string) {
   return await maybeOne<{ cost_usd: number; gb_months: number; rate_card: RateCard }>(
     db,
@@ -35,8 +35,8 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
 }
 
 /**
- * Writes a tenant's storage line of a month once, after the month is closed. Call in a transaction with
- * `requireKnownClock` (ClockWatch), because a clock that was set could close a month too early.
+ * Writes a tenant's storage line of a closed month, unless it is already written. Call in a transaction with
+ * `requireKnownClock` (ClockWatch): if the clock was set forward, a month could count as closed before its end.
  *
  * @param month its first day.
  * @param card the rate card in force at the month's end.
@@ -116,8 +116,8 @@ export interface UnwrittenStorage {
 }
 
 /**
- * Closed months without their storage line, ordered by tenant. Reads at most `limit` tenants, and only those whose
- * `open_month` in `storage_months` is a closed month.
+ * Closed months without their storage line, ordered by tenant. `open_month` in `storage_months` is a tenant's first
+ * month that may lack its line. Reads at most `limit` tenants, and only those for whom this month is closed.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */
@@ -163,7 +163,7 @@ export interface AccruingRow extends BillingRow {
   pipeline_id: string | null;
 }
 
-/** A tenant's open bills that began before the month ended. */
+/** The open bills of a tenant's deployments that began before the month ended. */
 export async function listAccruing(db: Queryable, userId: string, month: string) {
   return await all<AccruingRow>(
     db,

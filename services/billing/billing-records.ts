@@ -1,10 +1,10 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import type { MonthShare } from "../../core/billing/accrual";
-import type { Bill } from "../../core/billing/bill";
 import type { WorkDetails } from "../../core/billing/details";
-import type { LineUsage } from "../../core/billing/line";
+import type { LineUsage } from "../../core/billing/line-usage";
 import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
+import type { Bill } from "../../core/billing/price-job";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
@@ -42,7 +42,7 @@ export interface BillableRow {
   rate_card: RateCard;
   /** Attempts that a worker started, up to the one that ended the job. */
   attempts: BillableAttempt[];
-  /** The job places an existing deployment again. That deployment has a bill of its own. */
+  /** The job places an existing deployment again. Its bill is 0 USD, because the deployment has a bill of its own. */
   is_placement: boolean;
   /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
@@ -52,7 +52,7 @@ export interface BillableRow {
    * A digest of how and when these attempts ended. A bill is written only if the digest is still the same, because a
    * restored database may lack some of these ends.
    */
-  basis: string | null;
+  ends_digest: string | null;
 }
 
 /**
@@ -63,10 +63,10 @@ const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.start
      and had.state = 'ended'`;
 
 /**
- * SQL: computes `basis`. If the database loses an attempt's end and the attempt ends again, the time of the end
+ * SQL: computes `ends_digest`. If the database loses an attempt's end and the attempt ends again, the time of the end
  * differs.
  */
-const BASIS = `(
+const ENDS_DIGEST = `(
   select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
                                   extract(epoch from had.ended_at)), ', ' order by had.attempt))
   from attempts had where ${BILLED})`;
@@ -76,7 +76,7 @@ export const BILLABLE = `
   j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
   j.job_type = '${DEPLOYMENT_TYPE}' and j.deployment_id is null and a.outcome = 'completed' as accrues,
   exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as has_unbilled_line,
-  ${BASIS} as basis,
+  ${ENDS_DIGEST} as ends_digest,
   (select coalesce(jsonb_agg(jsonb_build_object(
      'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,
      'gpu_tokens', coalesce(had.gpu_tokens, w.gpu_tokens), 'usage', had.usage,
@@ -111,7 +111,7 @@ export async function findFailedBillable(db: Queryable, jobId: string) {
 }
 
 /**
- * SQL: locks the job's row against an operator who ends the job at the same time, which deletes its bill (end-job.ts).
+ * SQL: locks the job's row against an operator who ends the job at the same time, which deletes its bill (end-job-by-operator.ts).
  * If the operator's transaction came first, this statement waits, and then Postgres checks the row's conditions again.
  * Otherwise the operator's transaction waits and sees the bill.
  */
@@ -126,10 +126,10 @@ export interface NewRecord {
   gpuTokens: string[];
   attempts: MeteredAttempt[];
   details: WorkDetails;
-  /** The `basis` of the `BillableRow` that this record was computed from. */
-  basis: string | null;
+  /** The `ends_digest` of the `BillableRow` that this record was computed from. */
+  endsDigest: string | null;
   accrues: boolean;
-  /** The measurement of the output that the bill was made from. The manifest needs it, too. */
+  /** The measurement of the job's output from which the bill was made. Stored, because the manifest needs it, too. */
   measured: MeasuredOutput | null;
 }
 
@@ -163,7 +163,7 @@ export async function insertBillingRecord(
     attempts: JSON.stringify(record.attempts),
     details: record.details,
   };
-  const basis = parameters.add(record.basis);
+  const endsDigest = parameters.add(record.endsDigest);
   const given = parameters.addAll(Object.values(columns));
   const measured = parameters.add(record.measured);
   const line = parameters.addAll([used.gpuHours, used.tokens, used.unbilledGpuHours]);
@@ -175,7 +175,7 @@ export async function insertBillingRecord(
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
          -- A restored database may have lost the ends of attempts that this record bills.
-         and ${BASIS} is not distinct from ${basis}
+         and ${ENDS_DIGEST} is not distinct from ${endsDigest}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}
@@ -223,16 +223,16 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
 /**
  * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
  *
- * @param basis of the `BillableRow` that the hours are from: nothing is written if the attempts' ends differ from it
- *   now. Null if the caller holds the attempts' locks, so that they can't change.
- * @returns false if the ends differ, because a restored database lacks an end that was read before.
+ * @param endsDigest the `ends_digest` of the `BillableRow` from which the hours were computed: nothing is written if the
+ *   attempts' ends have changed since. Null if the caller holds the attempts' locks, so that they can't change.
+ * @returns false if the ends have changed: a restored database lacks an end that was read before.
  */
 export async function insertUnbilledLine(
   db: Queryable,
   jobId: string,
   attempt: number,
   unbilledGpuHours: number,
-  basis: string | null = null,
+  endsDigest: string | null = null,
 ): Promise<boolean> {
   const inserted = await execute(
     db,
@@ -240,16 +240,16 @@ export async function insertUnbilledLine(
      select ${LINE_ID("job_id", "a.ended_at at time zone 'UTC'")}, j.user_id,
             ${MONTH_OF_LINE("a.ended_at")}, job_id, 0, $3, false
      from jobs j join attempts a using (job_id) where job_id = $1 and a.attempt = $2
-       and ($4::text is null or ${BASIS} = $4)
+       and ($4::text is null or ${ENDS_DIGEST} = $4)
      on conflict do nothing`,
-    [jobId, attempt, unbilledGpuHours, basis],
+    [jobId, attempt, unbilledGpuHours, endsDigest],
   );
   if (inserted > 0) return true;
   const known = await maybeOne(db, "select from billing_lines where job_id = $1 limit 1", [jobId]);
   return known !== undefined;
 }
 
-/** Writes the months' shares of a deployment's bill. The first line of the bill carries the job's usage. */
+/** Writes the months' shares of a deployment's bill as billing lines. The bill's first line carries the job's usage. */
 export async function insertShares(
   db: Queryable,
   jobId: string,

@@ -19,9 +19,9 @@ export interface WrongTotal {
   dimension: string;
   value: string;
   /** The stored row's numbers as text; null if there is no row. */
-  kept: string | null;
+  stored: string | null;
   /** The same numbers computed from the lines; null if there are no lines. */
-  plain: string | null;
+  recomputed: string | null;
 }
 
 /** Totals that differ from the sum of their lines. */
@@ -30,12 +30,12 @@ export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
     `(${of}.records, ${of}.cost_usd, ${of}.gpu_hours, ${of}.tokens, ${of}.unbilled_gpu_hours)`;
   return await all<WrongTotal>(
     db,
-    `with plain as (${EXPECTED})
+    `with recomputed as (${EXPECTED})
      select user_id, to_char(month, 'YYYY-MM') as month, dimension, value,
-            case when t.records is not null then ${numbers("t")}::text end as kept,
-            case when plain.records is not null then ${numbers("plain")}::text end as plain
-     from plain full join billing_totals t using (user_id, month, dimension, value)
-     where ${numbers("plain")} is distinct from ${numbers("t")}
+            case when t.records is not null then ${numbers("t")}::text end as stored,
+            case when recomputed.records is not null then ${numbers("recomputed")}::text end as recomputed
+     from recomputed full join billing_totals t using (user_id, month, dimension, value)
+     where ${numbers("recomputed")} is distinct from ${numbers("t")}
      order by 1, 2, 3, 4 limit ${MAX_DIFFERENCES}`,
   );
 }
@@ -60,10 +60,10 @@ export async function listInconsistentRecords(db: Queryable) {
      from billing_records b join jobs j using (job_id) where b.rate_card <> j.rate_card
      union all
      select b.job_id, 'attempt ' || a.attempt || ' has a different outcome or measured time'
-     from billing_records b cross join lateral jsonb_to_recordset(b.attempts) kept (
+     from billing_records b cross join lateral jsonb_to_recordset(b.attempts) stored (
        attempt int, outcome text, gpu_hours_measured numeric)
-     join attempts a on a.job_id = b.job_id and a.attempt = kept.attempt
-     where (a.outcome, coalesce(a.gpu_hours_measured, 0)) is distinct from (kept.outcome, kept.gpu_hours_measured)
+     join attempts a on a.job_id = b.job_id and a.attempt = stored.attempt
+     where (a.outcome, coalesce(a.gpu_hours_measured, 0)) is distinct from (stored.outcome, stored.gpu_hours_measured)
      union all
      select job_id, 'the job has completed, but its record is missing' from jobs j
      where status = 'completed' and not exists (select from billing_records b where b.job_id = j.job_id)
@@ -72,10 +72,10 @@ export async function listInconsistentRecords(db: Queryable) {
 }
 
 /**
- * Recomputes all totals and days from the lines. Call in a transaction: it locks the table of lines, so no other
- * transaction can write lines until it ends.
+ * Recomputes all rows of `billing_totals` and `billing_days` from the lines. Call in a transaction: it locks the table
+ * of lines, so no other transaction can write lines until it ends.
  *
- * @returns the number of totals.
+ * @returns the number of rows of `billing_totals`.
  */
 export async function rebuildTotals(db: Queryable): Promise<number> {
   await execute(db, "lock table billing_lines in share row exclusive mode");

@@ -1,10 +1,12 @@
 import { splitByMonth } from "../../core/billing/accrual";
-import { priceStorage } from "../../core/billing/bill";
-import { usageOfLine } from "../../core/billing/line";
+import { usageOfLine } from "../../core/billing/line-usage";
+import { priceStorage } from "../../core/billing/price-job";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
+import { runEach } from "../../platform/concurrency/run-each";
 import type { Context } from "../context";
 import { lockDeployment } from "../deployments/deployments";
+import { LoopComponent } from "../loop-component";
 import {
   findAccruing,
   insertStorageLine,
@@ -15,15 +17,37 @@ import {
   type UnwrittenStorage,
 } from "./billing-months";
 import { insertShares } from "./billing-records";
+import { advanceOpenMonths } from "./storage-months";
+
+/**
+ * A month counts as closed an hour after its end (CLOSED_AFTER in lifetime.ts). The next run of the loop, at most this
+ * long after that, writes the month's billing lines; a later run does if that one fails.
+ */
+const INTERVAL_MS = 600_000;
+
+/** The background loop that writes the billing lines of closed months. */
+export class MonthCloser extends LoopComponent {
+  constructor(ctx: Context) {
+    super(ctx, "month closer", INTERVAL_MS, "close months");
+  }
+
+  protected async run(): Promise<void> {
+    const close = async (): Promise<void> => {
+      while ((await closeMonths(this.ctx)) > 0);
+    };
+    await runEach([() => advanceAll(this.ctx), close]);
+  }
+}
 
 const BATCH = 100;
 
 /**
- * Closes past months: writes the shares of live deployments and the storage lines. After that, the months don't change.
- * Idempotent; may run in several processes at once. A failed write is logged and doesn't stop the others.
+ * Writes the missing billing lines of closed months: the months' shares of the bills of live deployments, and the
+ * tenants' storage. After that, these months don't change. Idempotent; may run in several processes at once. A failed
+ * write is logged and doesn't stop the others.
  *
- * @returns for how many deployments and months of storage lines were written. Unless it is 0, there may be more to
- *   write.
+ * @returns the number of deployments whose shares were written, plus the number of storage lines written. If it is not
+ *   0, call again: there may be more to write.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
   const { pool, logger } = ctx;
@@ -79,4 +103,17 @@ async function writeShares({ clockWatch }: Context, deploymentId: string): Promi
     await recordClosedDays(db, deploymentId, days);
     return (await insertShares(db, row.job_id, closed, usageOfLine(row))) > 0;
   });
+}
+
+/**
+ * Advances the `open_month` of all tenants (storage-months.ts), so that `closeMonths` reads only tenants with missing
+ * lines. Fails while it is unknown whether the clock was set.
+ */
+async function advanceAll({ clockWatch }: Context): Promise<void> {
+  const options = { requireKnownClock: true };
+  let after = "";
+  do {
+    const from = after;
+    after = await clockWatch.transaction((db) => advanceOpenMonths(db, from), options);
+  } while (after !== "");
 }

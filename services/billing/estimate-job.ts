@@ -1,4 +1,4 @@
-import { idsIn, referencesOf } from "../../core/artifacts/references";
+import { idsIn, referencesOf } from "../../core/artifacts/source-references";
 import { type Estimate, estimateJob } from "../../core/billing/estimate";
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
@@ -36,8 +36,8 @@ export async function estimateSubmission(
 }
 
 /**
- * The number of rows of the dataset or benchmark that a job reads; null if unknown or not the
- * tenant's own.
+ * The number of rows of the dataset or benchmark that a job reads. Null if the number is unknown,
+ * or if the dataset or benchmark does not belong to the tenant.
  */
 export async function findRows(
   { pool, config }: Pick<Context, "pool" | "config">,

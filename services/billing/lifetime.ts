@@ -22,7 +22,10 @@ export const LIFETIME_DAYS = DAYS(LIVED_S);
 /** SQL: billed lifetime, in days, of the deployment of billing record `b`; null if it has none. */
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 
-/** SQL: when deployment `d` began, counted back from its stop, or from now, by its lifetime. */
+/**
+ * SQL: when deployment `d` began, counted back from its stop, or from now, by its lifetime. Differs from `active_at` if
+ * the clock was set in between.
+ */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIVED_S}) * interval '1 second')`;
 
 /** SQL: lifetime of deployment `d` at a time, in days, rounded as in its bill. */

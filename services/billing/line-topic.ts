@@ -16,10 +16,13 @@ import type {
 } from "./usage-exporter";
 
 const BATCH = 100;
-/** A line is sent at most this long after its claim, so that every request ends well before the lease. */
+/** A line is sent at most this long after its claim, so that every request ends well before the lease expires. */
 const SENDING_MS = 25_000;
 const LEASE_S = 60;
-/** The receiver is down after this number of consecutive failures without an answer. */
+/**
+ * After this many deliveries in a row without an answer, the receiver counts as down, and the claimed lines that are
+ * not sent yet are released.
+ */
 const DOWN_AFTER = 3;
 const DAY_S = 86_400;
 /** Longest delay of a failed line, in export intervals. */

@@ -25,8 +25,8 @@ const CARD_AT = (userId: string, at: string): string => `
 
 /**
  * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with the next month does
- * not count. For a month before the first version of the default card took effect, in which nothing was used, it is
- * that first version.
+ * not count. If the month ended before the first version of the default card took effect, returns that first version:
+ * nothing was used in such a month.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(

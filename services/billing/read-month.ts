@@ -1,5 +1,4 @@
 import { Decimal } from "decimal.js";
-import { priceStorage, roundUsd } from "../../core/billing/bill";
 import {
   type Accruing,
   accruedAfter,
@@ -8,6 +7,7 @@ import {
   projectJobs,
   stillToAccrue,
 } from "../../core/billing/month";
+import { priceStorage, roundUsd } from "../../core/billing/price-job";
 import type { RateCard } from "../../core/billing/rate-card";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
@@ -83,8 +83,8 @@ export async function readMonth(
 }
 
 /**
- * The storage of a month and its cost. If the month is closed, they are those of its storage line. Otherwise they are
- * computed up to now: for the current month by `card`, for a month that is over by the rate card at its end.
+ * The storage of a month and its cost. If the month's storage line is written, they are those of the line. Otherwise
+ * they are computed up to now: the current month is priced by `card`, a past month by the rate card at its end.
  */
 async function readStorageCost(
   db: Queryable,

@@ -19,8 +19,8 @@ export interface Recomputed {
 
 /**
  * Verifies billing, read-only. Recomputes each record from its stored metrics and rate card, and compares it with its
- * job, its attempts and the sum of its lines. Compares all totals and days with their lines. Reports all wrong records,
- * and at most 1000 differences of each other kind.
+ * job, its attempts and the sum of its lines. Compares all monthly totals and daily amounts with the lines that they
+ * add up. Reports all wrong records, and at most 1000 differences of each other kind.
  */
 export async function recompute(db: Queryable): Promise<Recomputed> {
   const differences: string[] = [];
@@ -45,13 +45,13 @@ export async function recompute(db: Queryable): Promise<Recomputed> {
   for (const wrong of await listWrongTotals(db)) {
     differences.push(
       `total of ${wrong.user_id}, ${wrong.month}, ${wrong.dimension} "${wrong.value}": ` +
-        `${wrong.kept ?? "none"} is stored, but its lines add up to ${wrong.plain ?? "none"}`,
+        `${wrong.stored ?? "none"} is stored, but its lines add up to ${wrong.recomputed ?? "none"}`,
     );
   }
   for (const wrong of await listWrongDays(db, MAX_DIFFERENCES)) {
     differences.push(
       `day ${wrong.day} of ${wrong.user_id}, ${wrong.job_type}: ` +
-        `${wrong.kept ?? "none"} is stored, but its lines add up to ${wrong.plain ?? "none"}`,
+        `${wrong.stored ?? "none"} is stored, but its lines add up to ${wrong.recomputed ?? "none"}`,
     );
   }
   return { records, differences };

@@ -22,8 +22,8 @@ export const putRecordFile = (place: Place, record: BillingRow): Promise<void> =
 
 /**
  * Writes the file of a job's record, or removes the file if there is no record. Reads the row again after each write,
- * until both agree: this process may have been suspended before the write, and may have overwritten the file of a newer
- * bill. Even a final record can be followed by a newer one, if the database lost the final record.
+ * until file and row agree: this process may have been suspended before the write, and may have overwritten the file of
+ * a newer bill. Even a final record can be followed by a newer one, if the database lost the final record.
  */
 export async function syncRecordFile(
   place: Place,

@@ -29,9 +29,10 @@ export const UNWRITTEN = `
 const PAGE = 200;
 
 /**
- * Advances `open_month` of one page of tenants past closed months that need no more line: their rate card had no price
- * for storage, or their line was written before that of an earlier month. Does not pass months that are over only
- * because the clock was set forward.
+ * Advances `open_month` of one page of tenants past the closed months that lack no storage line. Usually a trigger
+ * (migration 0048) does this when the line of `open_month` is inserted. But that trigger does not pass a month in which
+ * storage had no price, or a month whose line was inserted before the line of an earlier month. Months that are over
+ * only because the clock was set forward are not closed (see IS_CLOSED).
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

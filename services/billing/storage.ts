@@ -9,8 +9,8 @@ export interface StoredKind {
 }
 
 /**
- * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. Artifacts whose
- * files are elsewhere don't count.
+ * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. An artifact whose
+ * files are outside Forge's store counts as an artifact with 0 bytes.
  *
  * @param end the period's end. Time after now counts as 0.
  */

@@ -29,9 +29,9 @@ import { PRECISE_MS, recordStep } from "./record-step";
 import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
- * Before a step is recorded, the process waits up to this long for open transactions, longer than the default statement
- * timeout. If a transaction takes longer, for example in a frozen process, the times that it writes are not moved by
- * the step.
+ * Before a process records a step, it waits up to this long for open transactions to end. This is more than the default
+ * timeout of a statement. If a transaction takes longer, for example in a frozen process, recording the step does not
+ * move the times that the transaction writes.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
@@ -45,7 +45,7 @@ const RECORDING_MS = 300_000;
 const RECORDING_WAIT_MS = 10_000;
 /** A process that has not checked the clock for this long has ended. */
 const ENDED_MS = 86_400_000;
-/** How often `transaction` tries to run with a known clock. */
+/** How many times `transaction` tries in all. */
 const MAX_TRIES = 3;
 
 /** The database's clock was set after this process's last check, so the transaction's time may be wrong. */
@@ -63,8 +63,8 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
 }
 
 /**
- * Detects when the database's clock is set: compares that clock with this machine's monotonic time. The first process
- * that sees a step records it.
+ * Detects when the database's clock is set forward or back (a step): compares that clock with this machine's monotonic
+ * time. The first process that sees a step records it.
  *
  * Limits:
  * - If the clock is set while all processes are down, the next process to start sees only whether the clock is behind
@@ -80,8 +80,8 @@ export class ClockWatch {
   private accounted: ClockReading | undefined;
   private lastRunningMs = 0;
   /**
-   * When (`steadyMs`) this process last found a step, or that another process had recorded one; at the start, its first
-   * check.
+   * When this process last saw a step, whether this process or another one recorded it. Until this process sees a step,
+   * the time of its first check. Measured in `steadyMs`: the database's time without the recorded steps.
    */
   private sinceMs = 0;
   private changes = 0;
@@ -127,8 +127,8 @@ export class ClockWatch {
   /**
    * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet,
    * checks the clock and starts the transaction again. The last try runs even if it is still unknown whether the clock
-   * was set, because bills must be written. Deletions by age pass `requireKnownClock`: then the last try throws, and
-   * the caller's loop retries later.
+   * was set, because most bills must not wait. Work that can wait, such as deletions by age and the lines of closed
+   * months, passes `requireKnownClock`: then the last try throws, and the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,
@@ -204,8 +204,8 @@ export class ClockWatch {
 
   private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
-    // Transactions that started before the step write times of the old clock. Wait until they end, because recordStep
-    // moves only times in committed rows.
+    // Transactions that started before the step write the time that the clock showed before it was set. Wait until they
+    // end, because recordStep moves only times in committed rows.
     await waitForOpenTransactions(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
@@ -216,7 +216,7 @@ export class ClockWatch {
   /**
    * Reads the clock again, and records the step. Takes a lock, so that no other process records at the same time.
    *
-   * @param soFarMs the last time (runningMs) without an unrecorded step.
+   * @param soFarMs when this process last knew that all steps were recorded (runningMs).
    * @param noticedMs when the step was noticed (runningMs).
    * @param findStep returns the step to record in ms, or 0 for none.
    */

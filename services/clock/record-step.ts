@@ -80,9 +80,10 @@ interface Move {
 }
 
 /**
- * What a step moves. After a step back, the old and the new clock have both shown the times of the last `gap` seconds.
- * If an attempt started at such a time, it is unknown whether that was before the step. The attempt keeps its times, so
- * its deadline may be too late and its measured time too short.
+ * The times that the recording of a step moves. After a step back, the clock shows some times twice. The step was at
+ * most `gap` ago, so the times shown twice are within the last `gap` seconds. If an attempt started at such a time, it
+ * is unknown whether that was before the step. So the attempt keeps its times: its deadline may be too late, and its
+ * measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>

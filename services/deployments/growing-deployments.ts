@@ -38,7 +38,7 @@ select (select coalesce(array_agg(deployment_id), '{}') from woken) as woken_ids
        (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
 
 /**
- * Reads one page of deployments and requests a wake of those that could grow onto an idle worker.
+ * Reads one page of deployments, and requests a wake of the workflows of those that could grow onto an idle worker.
  *
  * @param after the id after which the page begins; "" for the first page.
  * @returns the ids of the deployments to wake, and as `next` the `after` of the next page; "" after the last page.

@@ -1,7 +1,5 @@
 import type { PlacementOutcome, PlacementState } from "../../core/deployments/workflow";
-import type { Config } from "../../platform/config/config";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { backoff } from "./deployments";
 
 export interface PlacementRow {
   deployment_id: string;
@@ -90,9 +88,10 @@ const lockHeld = (condition: string): string => `
   where ${condition} order by p.deployment_id, p.placement for no key update of p`;
 
 /**
- * Ends the placements of a lost worker and requests a wake of their deployments. The caller holds the worker's lock.
+ * Ends the placements of a lost worker, and requests a wake of their deployments' workflows. The caller holds the
+ * worker's lock.
  *
- * @returns the deployments.
+ * @returns the deployments to wake.
  */
 export async function endPlacementsOfLostWorker(
   db: Queryable,
@@ -156,96 +155,10 @@ export async function failPlacement(
   return changed === 1;
 }
 
-/** What a heartbeat reports about one of its worker's live placements. */
-export interface PlacementReport {
-  deploymentId: string;
-  isListed: boolean;
-  isUnhealthy: boolean;
-}
-
 /**
- * If a placement fails within this time after it began to serve, the next placement is delayed, as after a failed
- * start.
- */
-const EARLY_END = "interval '5 minutes'";
-
-/**
- * If a heartbeat arrives this soon after a stop and does not list the server, that does not prove that the server has
- * ended: the worker may have sent the heartbeat before the server started.
- */
-const STALE_REPORT = "interval '1 second'";
-
-/**
- * Records what a heartbeat reports about its worker's placements. Ends placements whose server has been missing or
- * unhealthy for too long, and stopping placements whose server is gone. Requests a wake of the deployments of ended
- * placements.
- *
- * @returns the deployments to wake.
- */
-export async function recordPlacementReports(
-  db: Queryable,
-  workerId: string,
-  reports: PlacementReport[],
-  { missingS, unhealthyS, retryS }: Config["deployments"],
-): Promise<string[]> {
-  const rows = await all<{ deployment_id: string }>(
-    db,
-    `with given as (
-       select * from unnest($2::text[], $3::bool[], $4::bool[]) g (deployment_id, listed, sick)),
-     held as materialized (
-       select d.deployment_id from deployments d join given using (deployment_id)
-       order by d.deployment_id for no key update of d),
-     judged as materialized (
-       select p.deployment_id, p.placement, g.listed, g.sick, case
-           when p.state = 'stopping' then
-             case when not g.listed and p.stopping_at < now() - ${STALE_REPORT} then 'stopped' end
-           when not g.listed and p.missing_since < now() - make_interval(secs => $5) then 'missing'
-           when g.sick and p.unhealthy_since < now() - make_interval(secs => $6) then 'unhealthy'
-         end as outcome
-       from held join given g using (deployment_id) join placements p using (deployment_id)
-       where p.worker_id = $1 and p.state in ('serving', 'stopping')
-       order by p.deployment_id, p.placement for no key update of p),
-     changed as (
-       update placements p set
-         missing_since = case when not j.listed then coalesce(p.missing_since, now()) end,
-         healthy = not j.sick,
-         unhealthy_since = case when j.sick then coalesce(p.unhealthy_since, now()) end,
-         state = case when j.outcome is null then p.state else 'ended' end,
-         outcome = j.outcome,
-         ended_at = case when j.outcome is not null then now() end
-       from judged j
-       where p.deployment_id = j.deployment_id and p.placement = j.placement
-         and p.state in ('serving', 'stopping')
-       returning p.deployment_id, p.outcome, p.serving_at),
-     ended as (
-       select deployment_id, outcome, outcome <> 'stopped' as failed,
-              serving_at > now() - ${EARLY_END} as is_early
-       from changed where outcome is not null)
-     update deployments d set asked = asked + 1,
-       failures = case when e.failed and e.is_early then d.failures + 1
-                       when e.failed then 0 else d.failures end,
-       next_try_at = case when e.failed and e.is_early then now() + ${backoff("d.failures", "$7")}
-                          else d.next_try_at end,
-       trouble = case when e.failed then 'its server on a worker was ' || e.outcome else d.trouble end
-     from ended e where d.deployment_id = e.deployment_id
-     returning d.deployment_id`,
-    [
-      workerId,
-      reports.map(({ deploymentId }) => deploymentId),
-      reports.map(({ isListed }) => isListed),
-      reports.map(({ isUnhealthy }) => isUnhealthy),
-      missingS,
-      unhealthyS,
-      retryS,
-    ],
-  );
-  return rows.map((row) => row.deployment_id);
-}
-
-/**
- * Ends placements that should have stopped more than `graceS` seconds ago, and requests a wake of their deployments. If
- * a worker still serves such a deployment, the answer to each of its heartbeats tells it to stop the server. Skips
- * deployments that are locked.
+ * Ends placements that should have stopped more than `graceS` seconds ago, and requests a wake of their deployments'
+ * workflows. If a worker still serves such a deployment, the answer to each of its heartbeats tells it to stop the
+ * server. Skips deployments that are locked.
  *
  * @returns the deployments to wake.
  */
@@ -269,59 +182,6 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
     [graceS],
   );
   return rows.map((row) => row.deployment_id);
-}
-
-/**
- * Of the deployments that a worker reports, returns those that it should not serve. The worker should serve a
- * deployment if the deployment's placement on it is `serving`. The worker should also serve what an attempt on it has
- * started, while the attempt runs and while its result is processed.
- */
-export async function listUnexpectedDeployments(
-  db: Queryable,
-  workerId: string,
-  deploymentIds: string[],
-): Promise<string[]> {
-  const rows = await all<{ id: string }>(
-    db,
-    `select id from unnest($2::text[]) as served (id)
-     where not exists (
-       select from placements p
-       where p.worker_id = $1 and coalesce(p.served_as, p.deployment_id) = id and p.state = 'serving')
-     and not exists (
-       select from attempts a join jobs j using (job_id)
-       where a.worker_id = $1 and j.status not in ('completed', 'failed')
-         and (a.state = 'running' or a.outcome = 'completed')
-         and (a.output_ids->>'deployment_id' = id or exists (
-           select from artifacts r
-           where coalesce(r.given_id, r.artifact_id) = id and r.job_id = a.job_id and r.attempt = a.attempt)))`,
-    [workerId, deploymentIds],
-  );
-  return rows.map((row) => row.id);
-}
-
-export interface ServingTarget {
-  /** As reported by its worker. */
-  inference_url: string;
-  /** Authenticates requests to the server; null if the worker got no token. */
-  token: string | null;
-  /** The address that its worker's requests come from. */
-  worker_address: string | null;
-  /** Hosts that the worker's owner allows. */
-  hosts: string[];
-}
-
-/** The deployment's healthy servers: first those that the last heartbeat listed, otherwise in random order. */
-export async function listTargets(db: Queryable, deploymentId: string) {
-  return await all<ServingTarget>(
-    db,
-    `select p.inference_url, p.token, w.address as worker_address,
-            array_remove(coalesce(k.serving_hosts, '{}') || w.ssh_host, null) as hosts
-     from placements p join workers w using (worker_id)
-     left join api_keys k on k.key_id = w.bound_key_id
-     where p.deployment_id = $1 and p.state = 'serving' and p.healthy and p.inference_url is not null
-     order by p.missing_since is not null, random()`,
-    [deploymentId],
-  );
 }
 
 /** The number of the next placement. The caller holds the deployment's lock. */

@@ -1,7 +1,7 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import { splitByMonth } from "../../core/billing/accrual";
-import { priceJob } from "../../core/billing/bill";
-import { usageOfLine } from "../../core/billing/line";
+import { usageOfLine } from "../../core/billing/line-usage";
+import { priceJob } from "../../core/billing/price-job";
 import { portionsOf } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { Queryable } from "../../platform/postgres/pool";

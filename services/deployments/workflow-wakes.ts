@@ -25,7 +25,7 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
 /**
  * Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal.
  *
- * @param only claims the wake of this deployment only, even if another process has leased it.
+ * @param only if given, claims just the wake of this deployment, even if another process has leased it.
  */
 export async function claimDueWakes(
   db: Queryable,

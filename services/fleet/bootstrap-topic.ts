@@ -8,9 +8,9 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
- * Starts the workflows that set up workers. An entry is the row of a `bootstrapping` worker whose workflow has not
- * started the current run, or was not checked recently. A running workflow is not changed. The workflow itself records
- * in the row that it has started the run (`beginBootstrap`).
+ * Starts the workflows that set up workers. The row of each `bootstrapping` worker is an entry, and stays one until the
+ * set-up has ended (see `claimBootstraps`). A start does nothing if the workflow runs. The courier removes nothing: the
+ * workflow itself records in the row that it has started the run (`beginBootstrap`).
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),

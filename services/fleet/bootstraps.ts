@@ -33,7 +33,10 @@ export interface SshRegistration {
   hostKey: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
-  /** The key that sent the request. The worker's own key is revoked and expires together with this key. */
+  /**
+   * The key that sent the request; for a session, the key from which the session was created. Forge makes another key
+   * for the worker. The worker's key is revoked together with this one, and expires at the same time.
+   */
   keyId: string;
 }
 
@@ -120,9 +123,9 @@ export interface DueBootstrap {
 }
 
 /**
- * Claims workers whose bootstrap workflow is to be started or checked. If the workflow has not started the current run,
- * the claim lasts one second. Otherwise it lasts `afterS` seconds. The workflow is then checked again, because it may
- * have been terminated.
+ * Claims workers whose bootstrap workflow is to be started. A worker can be claimed again after one second if its
+ * workflow has not started the current run, and otherwise after `afterS` seconds: the workflow may have been terminated
+ * since, and must then be started again.
  */
 export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(
@@ -177,7 +180,7 @@ export async function startStep(
   );
 }
 
-/** How many characters of a step's log are kept: the last ones. */
+/** A step's log keeps at most this many characters, the last ones. */
 const LOG_LIMIT = 65_536;
 
 export async function appendStepLog(
@@ -241,7 +244,7 @@ export async function trustHostKey(
   return row?.ssh_host_key ?? null;
 }
 
-/** Records the worker's own key in place of an earlier one, and binds the worker to it. */
+/** Records the key that Forge made for the worker, in place of an earlier one, and binds the worker to it. */
 export async function setBootstrapKey(
   db: Queryable,
   workerId: string,

@@ -6,7 +6,10 @@ import { endPlacementsOfLostWorker } from "../deployments/placements";
 import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { markDecommissioned } from "./workers";
 
-/** Takes a worker out of the fleet at once: its attempt is lost, its placements end, and its own key is revoked. */
+/**
+ * Takes a worker out of the fleet at once: its attempt is lost, its placements end, and the key that a bootstrap made
+ * for it is revoked.
+ */
 export async function decommissionWorker(
   ctx: Context,
   workerId: string,

@@ -1,12 +1,16 @@
 import { MEMORY_SHARE } from "../../core/jobs/requirements";
 
 /**
- * The most kinds of a tenant's idle workers that one pass considers. Workers of one kind fit the same jobs. If a tenant
- * has more kinds, each pass considers a random choice of them. This slows down only that tenant.
+ * A kind is a group of idle workers that fit the same jobs. A pass considers at most this many kinds of each tenant's
+ * own workers. If a tenant has more, each pass considers a random choice of them, so its jobs may need more passes.
+ * Other tenants are not slowed down.
  */
 const KINDS = 100;
 
-/** SQL: `fits` of core/jobs/requirements.ts for a worker `w` and requirements `q`, regardless of owner. */
+/**
+ * SQL: whether worker `w` meets requirements `q`: `fits` of core/jobs/requirements.ts without `avoid`. Checks neither
+ * the owner nor the tenants of the worker.
+ */
 const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
@@ -15,7 +19,7 @@ const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
 /** SQL: `MEETS_REQUIREMENTS`, and the worker's owner admits the tenant. */
 export const ADMITS_AND_FITS = `coalesce(q.user_id = any(w.tenants), true) and ${MEETS_REQUIREMENTS}`;
 
-/** SQL: `mayRun` of core/fleet/matching.ts for one worker `w`. */
+/** SQL: `mayRun` of core/fleet/matching.ts for a worker `w` and requirements `q`. */
 export const MAY_RUN = `(w.shared or w.user_id = q.user_id) and ${ADMITS_AND_FITS}
                      and w.worker_id <> all (q.req_avoid)`;
 

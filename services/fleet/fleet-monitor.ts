@@ -26,8 +26,8 @@ class HeartbeatArrived extends Error {
 }
 
 /**
- * Marks silent workers dead and workers that stopped polling unresponsive, withdraws assignments that were not
- * fetched, and ends attempts that are overdue or that their worker does not run.
+ * Sets workers that send no heartbeats to `dead`, and idle workers that don't poll to `unresponsive`. Withdraws
+ * assignments that were not fetched. Ends attempts that are overdue or that their worker does not run.
  */
 export class FleetMonitor extends LoopComponent {
   private readonly heartbeats: UnchangedCounters;
@@ -59,7 +59,7 @@ export class FleetMonitor extends LoopComponent {
     this.recordTraffic(heartbeats, nowMs);
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
       // If there is only one worker, the monitor can't distinguish a silent worker from a broken network. It marks the
-      // worker dead anyway: a mistake costs only one attempt.
+      // worker dead anyway: a mistake costs only the worker's attempt and placements, which Forge starts again.
       if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }
@@ -85,7 +85,8 @@ export class FleetMonitor extends LoopComponent {
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.network.record(lastRequestMs);
-    // The sum may also shrink, when a worker leaves the list.
+    // Only growth of the sum shows that some process has recorded a heartbeat. The sum shrinks when a worker leaves the
+    // list.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.network.record(nowMs);
     this.heartbeatsBefore = heartbeats;
@@ -130,7 +131,10 @@ export class FleetMonitor extends LoopComponent {
     return (await clockWatch.isUnchangedSince(revision)) ? overdue : [];
   }
 
-  /** Marks the worker dead and ends its attempt in one transaction. A heartbeat in between rolls both back. */
+  /**
+   * Marks the worker dead and ends its attempt in one transaction. Rolls both back if a heartbeat arrives in the
+   * meantime.
+   */
   private async declareDead({ id: workerId, seq }: Counter): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
@@ -167,7 +171,10 @@ export class FleetMonitor extends LoopComponent {
     this.ctx.signals.queueChanged();
   }
 
-  /** Marks a dispatched attempt lost that its worker's heartbeats do not report, so that another attempt can start. */
+  /**
+   * Marks a dispatched attempt lost if its worker keeps reporting in its heartbeats that it runs no job. Another
+   * attempt can then start.
+   */
   private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const { firstLeaseS: leaseS } = this.ctx.config.outbox;
     const loss = { workerId, reason: "its heartbeats report no job", leaseS };

@@ -12,9 +12,9 @@ export interface FleetGroup {
   gpus: number;
   /** The number of idle or busy workers that report `util`. */
   reporting: number;
-  /** The mean of these workers. */
+  /** The mean `util` of these workers. */
   util: number | null;
-  /** The sum over idle and busy workers, as is `mem_total`. */
+  /** `mem_used` and `mem_total` are sums over idle and busy workers. */
   mem_used: number | null;
   mem_total: number | null;
 }

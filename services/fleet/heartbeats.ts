@@ -37,13 +37,14 @@ export interface LivePlacement {
   missing: boolean;
   healthy: boolean;
   /** The deployment has been missing or unhealthy for longer than allowed. */
-  is_due: boolean;
+  grace_over: boolean;
 }
 
 /**
  * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
- * unless it is decommissioned. Omits workers that are not registered with this owner and key, and workers whose rows are
- * locked: if this statement waited for them, the scheduler would wait for the rows that this statement holds.
+ * unless it is decommissioned. Omits workers that are not registered with the owner and key of their heartbeat, and
+ * workers whose rows are locked: if this statement waited for them, the scheduler would wait for the rows that this
+ * statement holds.
  */
 export async function recordHeartbeats(
   db: Queryable,
@@ -86,7 +87,7 @@ export async function recordHeartbeats(
                'deployment_id', p.deployment_id,
                'served_as', coalesce(p.served_as, p.deployment_id), 'stopping', p.state = 'stopping',
                'missing', p.missing_since is not null, 'healthy', p.healthy,
-               'is_due', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
+               'grace_over', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
                       or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))
              from placements p
              where p.worker_id = r.worker_id and p.state in ('serving', 'stopping')) as placements
@@ -96,7 +97,7 @@ export async function recordHeartbeats(
   );
 }
 
-/** Returns the calls whose worker is registered with this owner and key. */
+/** Returns the calls whose worker is registered with the call's owner and key. */
 export async function listRegistered<T extends WorkerCall>(
   db: Queryable,
   calls: T[],
@@ -125,8 +126,8 @@ export interface WorkerCounters {
 }
 
 /**
- * SQL: whether the fleet monitor watches a worker. Not if the worker's bootstrap failed: the worker is out of service
- * anyway, and its error must stay visible.
+ * SQL: whether the fleet monitor watches a worker. It does not watch a worker whose bootstrap failed: that worker is
+ * out of service anyway, and marking it dead would hide its error.
  */
 const IS_WATCHED = `status in ('idle', 'busy', 'error')
   and error_code is distinct from 'bootstrap_failed'`;
@@ -145,7 +146,7 @@ export async function listWorkerCounters(db: Queryable) {
 
 /**
  * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: the worker's poll may still
- * wait, and a heartbeat revives the worker.
+ * wait, and can get a job at once if a heartbeat revives the worker.
  */
 export async function markDead(
   db: Queryable,

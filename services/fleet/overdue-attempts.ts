@@ -7,7 +7,7 @@ export interface OverdueAttempt {
   worker_id: string;
 }
 
-/** Assignments that their worker has not fetched for `forS` seconds. */
+/** Assignments that are older than `forS` seconds and that the worker has not fetched. */
 export async function listUnfetched(db: Queryable, forS: number) {
   return await all<OverdueAttempt>(
     db,
@@ -45,7 +45,10 @@ export async function listDenied(db: Queryable, forS: number) {
   );
 }
 
-/** Counts consecutive heartbeats that deny an attempt. A heartbeat that names the attempt resets the count. */
+/**
+ * Counts for each running attempt the consecutive heartbeats in which its worker reports no job. A heartbeat that names
+ * the attempt's job resets the count.
+ */
 export async function recordDenials(
   db: Queryable,
   reports: { jobId: string; workerId: string; isDenied: boolean }[],

@@ -1,6 +1,7 @@
 /**
  * Measures for how long the fleet monitor of this process has checked the workers without a gap. The monitor enforces
- * deadlines only after such a period: while no server runs, no worker can deliver a result.
+ * deadlines only after it has done so for a while: workers first need time to deliver the results that they could not
+ * deliver while no server ran.
  */
 export class Presence {
   private lastMs: number | undefined;

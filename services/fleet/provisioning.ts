@@ -1,15 +1,16 @@
 import type pg from "pg";
 import { maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
+import { BEGIN, stepThrough } from "./assignment-sql";
 import { needsOf } from "./eligibility-sql";
-import { BEGIN, stepThrough } from "./matching-sql";
 import { fitting, kindsOf } from "./worker-kinds";
 
 /** The most jobs whose status one statement changes. The statement holds the matcher's lock, so it must be short. */
 const MOVED = 500;
 
 /**
- * The most requirement groups that one statement reads of marked (`provisioning_worker`) and of unmarked jobs, each.
+ * One statement reads at most this many requirement groups of jobs in `provisioning_worker` (marked), and at most this
+ * many of `pending` jobs (unmarked).
  */
 const GROUPS = 500;
 

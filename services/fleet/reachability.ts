@@ -32,7 +32,10 @@ export class Reachability {
     this.lastMs = Math.max(atMs, this.lastMs ?? atMs);
   }
 
-  /** Whether a worker that is silent since `silentSinceMs` is dead, because other requests arrived well after that. */
+  /**
+   * Whether a worker that has been silent since `silentSinceMs` counts as dead: other requests arrived well after that,
+   * or no request at all has arrived for LONGEST time-outs.
+   */
   provesSilence(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
     if (nowMs - this.lastMs >= this.longestMs) return true;

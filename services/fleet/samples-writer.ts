@@ -8,7 +8,7 @@ type Metric = "util" | "mem_used" | "mem_total";
 interface Sums {
   heartbeats: number;
   sums: Record<Metric, number>;
-  /** The number of heartbeats with a value. */
+  /** For each metric, the number of heartbeats that have a value for it. */
   counts: Record<Metric, number>;
 }
 

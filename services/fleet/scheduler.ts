@@ -1,20 +1,20 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
-import type { LongPolls } from "./long-polls";
 import {
+  assignOnce,
   FEW_GROUPS,
   hasTaker,
   isAnythingQueued,
   listAssigned,
-  matchOnce,
   type Pass,
   type Scope,
-} from "./matching";
+} from "./assignment";
+import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
-/** After submissions of more tenants, one pass over everything costs less than one for each tenant. */
+/** If more tenants have submitted jobs since the last pass, one pass over everything costs less than one per tenant. */
 const FEW_TENANTS = 5;
 /** How often a pass is tried: a row that can never be assigned must not make it repeat for ever. */
 const MAX_TRIES = 3;
@@ -68,7 +68,10 @@ export class Scheduler extends LoopComponent {
     await Promise.allSettled([this.running, this.waiting]);
   }
 
-  /** Jobs of this requirement group were queued; undefined: anything else changed. The sweep retries a failed pass. */
+  /**
+   * Called with a requirement group if jobs of that group were queued, and without one if anything else changed.
+   * Ignores the error of a failed pass, because the next sweep runs a pass again.
+   */
   private readonly onQueue = (group?: string): void => {
     if (group === undefined) this.changes.isAny = true;
     else this.changes.groups.add(group);
@@ -127,8 +130,8 @@ export class Scheduler extends LoopComponent {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
       for (const scope of await this.scopesOf(changes)) {
-        if (scope !== "" && (await this.matchPart(scope))) continue;
-        while (await this.matchRound());
+        if (scope !== "" && (await this.assignPart(scope))) continue;
+        while (await this.assignRound());
         return;
       }
     } finally {
@@ -151,29 +154,29 @@ export class Scheduler extends LoopComponent {
   }
 
   /** Returns false if passes over all requirement groups are needed instead. */
-  private async matchPart(scope: Scope): Promise<boolean> {
+  private async assignPart(scope: Scope): Promise<boolean> {
     for (;;) {
-      const { pairs, next, sawAll, isShared } = await this.matchOnce(scope);
-      if (isShared) return false;
+      const { pairs, next, sawAll, sharedWorkerFits } = await this.assignOnce(scope);
+      if (sharedWorkerFits) return false;
       if (pairs.length === 0 || sawAll) return next === undefined;
     }
   }
 
   /**
    * Runs a round of passes over all requirement groups. It begins after the group `beginAfter`. If there are too many
-   * groups for one pass, each round that assigns something sets `beginAfter` to the end of its first pass that did. If
-   * every round began at the first group, workers that become available one by one would only get jobs of the first
-   * groups.
+   * groups for one pass, and a pass of this round assigns something, the next round begins where the first such pass
+   * ended. If every round began at the first group, workers that become available one by one would only get jobs of the
+   * first groups.
    *
    * @returns whether another round may assign more.
    */
-  private async matchRound(): Promise<boolean> {
+  private async assignRound(): Promise<boolean> {
     const begin = this.beginAfter;
     let hasAssigned = false;
     let isMore = false;
     let isSecondPart = begin === "";
     for (let at = begin; ; ) {
-      const { pairs, next, sawAll } = await this.matchOnce(at);
+      const { pairs, next, sawAll } = await this.assignOnce(at);
       if (pairs.length > 0) {
         if (!hasAssigned) this.beginAfter = next ?? "";
         hasAssigned = true;
@@ -193,10 +196,10 @@ export class Scheduler extends LoopComponent {
    * Runs a pass. If other transactions, such as another process's pass, have locked or changed all pairs that it chose,
    * runs the pass again, up to MAX_TRIES times in all.
    */
-  private async matchOnce(scope: Scope): Promise<Pass> {
+  private async assignOnce(scope: Scope): Promise<Pass> {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let tried = 1; ; tried++) {
-      const pass = await matchOnce(this.ctx.pool, rankedTenants, scope);
+      const pass = await assignOnce(this.ctx.pool, rankedTenants, scope);
       const isBlockedEntirely = pass.wasBlocked && pass.pairs.length === 0;
       if (isBlockedEntirely && tried < MAX_TRIES) continue;
       if (isBlockedEntirely) this.changes.isAny = true;

@@ -1,7 +1,10 @@
 import type { WorkerStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** Consecutive failures that take a worker out of service, if other workers that could run the jobs succeed. */
+/**
+ * This many consecutive failures take a worker out of service, if another worker has succeeded since the first of them.
+ * The other worker must have the same owner, or one of the two must be shared.
+ */
 const STRIKES_OUT = 3;
 
 /**

@@ -79,8 +79,8 @@ const OFFERED_FOR = (seconds: string): string =>
 
 /**
  * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a poll. Ends the status
- * `error`, and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until the
- * last step. Returns undefined if another owner has this worker id.
+ * `error`, and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until its
+ * bootstrap has ended. Returns undefined if another owner has this worker id.
  */
 export async function upsertWorker(db: Queryable, given: Registration) {
   return await maybeOne<{ status: WorkerStatus }>(
@@ -230,7 +230,10 @@ export async function releaseWorker(
   );
 }
 
-/** Frees a worker whose assignment was withdrawn before the worker fetched it. Keeps `available_until`. */
+/**
+ * Frees a worker whose assignment was withdrawn before the worker fetched it. Keeps `available_until`, because the
+ * worker's poll may still wait: the worker can get another job at once.
+ */
 export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,

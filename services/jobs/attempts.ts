@@ -80,7 +80,10 @@ export async function findAttempt(db: Queryable, jobId: string, attempt: number)
   );
 }
 
-/** Locks the job's latest attempt that was dispatched to this worker. The caller holds the job's lock. */
+/**
+ * Locks the job's latest attempt that was dispatched to this worker; if `attempt` is given, only the attempt with that
+ * number. The caller holds the job's lock.
+ */
 export async function lockAttemptOf(
   db: Queryable,
   jobId: string,

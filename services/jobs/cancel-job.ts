@@ -8,7 +8,8 @@ import type { Context } from "../context";
 import { lockWorker, releaseUnfetched } from "../fleet/workers";
 import { attemptEndOf, lockLatestAttempt } from "./attempts";
 import { endAttempt } from "./end-attempt";
-import { failJob, lockJob, requestCancel } from "./jobs";
+import { failJob } from "./fail-job";
+import { lockJob, requestCancel } from "./jobs";
 import { insertOutcomeEntry } from "./outbox-entries";
 
 type Cancelling =

@@ -42,8 +42,8 @@ export async function dispatchJob(
 ): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const found = await tryDispatch(db, poll);
-    // While this call waited for the job's lock, another poll of this worker started the attempt, or the assignment
-    // was withdrawn. The next try finds out which.
+    // `is_running` is false if, while this call waited for the job's lock, another poll of this worker started the
+    // attempt, or the assignment was withdrawn. The next try finds out which.
     if (!found || found.is_running) return found;
   }
   return undefined;

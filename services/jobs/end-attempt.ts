@@ -2,7 +2,8 @@ import { willRetry } from "../../core/jobs/retry";
 import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { type AttemptEnding, type AttemptRow, writeAttemptEnd } from "./attempts";
-import { failJob, type JobRow, returnToPending } from "./jobs";
+import { failJob } from "./fail-job";
+import { type JobRow, returnToPending } from "./jobs";
 
 export type AttemptEndDetails = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 

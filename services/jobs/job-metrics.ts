@@ -12,7 +12,8 @@ export interface MetricsReport {
 }
 
 /**
- * The minimum time between two points of an attempt: MIN_STEP_S, or MIN_SHARE of its run time so far if that is longer.
+ * The minimum time between two stored reports (points) of an attempt: MIN_STEP_S, or MIN_SHARE of the attempt's run
+ * time so far if that is longer.
  */
 const MIN_STEP_S = 10;
 const MIN_SHARE = 1 / 1_000;

@@ -27,7 +27,10 @@ export interface TimeSpan {
  */
 const STARTED = "coalesce(started_at, completed_at)";
 
-/** Counts jobs by what happened to them in each bucket of a time span, and how many waited and ran at its end. */
+/**
+ * For each bucket of a time span: how many jobs were submitted, started, completed and failed in the bucket, and how
+ * many waited and ran when it ended.
+ */
 export async function readThroughput(
   db: Queryable,
   tenantScope: TenantScope,

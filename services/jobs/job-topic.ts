@@ -13,7 +13,7 @@ import {
   removeJobEntries,
 } from "./outbox-entries";
 
-/** The relay: starts the workflows of jobs and delivers the outcomes of attempts to them. */
+/** The courier of jobs: starts their workflows and delivers the outcomes of attempts to them. */
 export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   ...temporalReceiver(ctx),
   name: "relay",
@@ -46,8 +46,9 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);
   if (!end) return "delivered";
-  // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the reconciler skips ended
-  // jobs. So the entry is kept, and its delivery repeated, until the workflow writes the bill.
+  // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the reconciler does not look
+  // for missing workflows of ended jobs. So the entry is kept, and its delivery repeated, until the workflow writes the
+  // bill.
   const isKept = state.job_status === "failed";
   // A workflow that this call started needs no delivery: it reads the first attempt, which has ended, before it waits.
   if (started || (await deliverOutcome(ctx, jobId, attempt, end))) {

@@ -76,8 +76,8 @@ export async function startJobWorkflow(
 }
 
 /**
- * Uses the connection of this process's Temporal worker, if there is one: then the response to the start has the first
- * task for that worker (eager start).
+ * Uses the connection of this process's Temporal worker, if there is one. Temporal's response then contains the first
+ * workflow task, so that this worker runs it at once (eager start).
  */
 async function startNow(
   { temporal, workerTemporal: { client } }: Context,

@@ -112,8 +112,8 @@ export interface NewJob
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /**
-   * Seconds until the workflow starts, if the first attempt does not end earlier. Null for a pipeline's job: the
-   * pipeline's workflow inserts the job and starts the job's workflow itself.
+   * Seconds until the courier starts the job's workflow, if the first attempt does not end earlier. Null for a pipeline's
+   * job: the pipeline's workflow has already started the job's workflow, which inserts the job.
    */
   startAfterS: number | null;
 }
@@ -157,7 +157,10 @@ export async function lockJob(db: Queryable, jobId: string) {
   ]);
 }
 
-/** Sets a job whose attempt was lost to `pending`, without waiting for Temporal. */
+/**
+ * Sets a job to `pending` after its attempt was lost, without waiting for Temporal. The job's workflow later queues the
+ * next attempt.
+ */
 export async function returnToPending(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,
@@ -185,32 +188,6 @@ export async function requestCancel(
      from job where a.job_id = job.job_id and a.attempt = $2 and a.state = 'running'`,
     [jobId, attempt, graceS, cancelledBy],
   );
-}
-
-/**
- * The last write of a failed job. Without `error`, the job gets the attempt's error. Returns false if the job has
- * already ended, the attempt is still live (a job does not end before its attempt), or a later attempt exists: the job
- * then continues with that one.
- */
-export async function failJob(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-  code: ErrorCode,
-  error: string | null = null,
-): Promise<boolean> {
-  const changed = await execute(
-    db,
-    `update jobs j set status = 'failed', completed_at = now(), error_code = $3,
-            error = coalesce($4, a.error),
-            worker_id = a.worker_id, logs_uri = coalesce(a.logs_uri, j.logs_uri)
-     from attempts a
-     where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.state = 'ended'
-       and j.status = any('{pending,provisioning_worker,assigned,running}')
-       and not exists (select from attempts later where later.job_id = j.job_id and later.attempt > a.attempt)`,
-    [jobId, attempt, code, error],
-  );
-  return changed === 1;
 }
 
 /** Records the progress that workers report. Skips jobs that do not run, and rows that are locked. */

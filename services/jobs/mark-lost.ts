@@ -24,7 +24,7 @@ export function announceLoss(
   for (const id of deployments) signals.emit("deployment", id);
 }
 
-/** The worker's attempt changed while the locks were taken. This code makes `transaction` run the work again. */
+/** The worker's attempt changed while the locks were taken. The `code` makes `transaction` run the work again. */
 class HoldingChanged extends Error {
   override readonly name = "HoldingChanged";
   readonly code = "40001";

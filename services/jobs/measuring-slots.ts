@@ -1,8 +1,8 @@
 /**
  * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process. Each measurement holds
  * an activity slot, possibly for hours, and the activities of other jobs need slots, too. There are three limits: one
- * per tenant, one for all tenants together, and a higher one for all tenants that applies instead if the tenant has no
- * measurement running.
+ * per tenant, one for all tenants together, and a higher one for all tenants together. A tenant without a running
+ * measurement gets a slot up to the higher limit, so that busy tenants don't keep it waiting.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

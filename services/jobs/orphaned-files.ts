@@ -62,7 +62,10 @@ export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean>
   return row !== undefined;
 }
 
-/** Records that the job's orphaned folders were removed, and frees their ids; see `hasSameEnd`. */
+/**
+ * Records that the job's orphaned folders were removed, and frees their ids. Does nothing if `hasSameEnd` is false for
+ * the job.
+ */
 export async function markSwept(db: Queryable, job: EndedJob): Promise<void> {
   await execute(
     db,

@@ -81,8 +81,8 @@ export class Courier<Entry, Key = never> implements Component {
   }
 
   /**
-   * Called after this process has committed an entry. The same transaction has leased the entry, except for
-   * deployments.
+   * Called after this process has committed an entry. The same transaction has leased the entry, so that no sweep
+   * delivers it, too. Only the entries of deployments are leased later, by `find` of their topic.
    */
   private onCommit(key: Key | undefined): void {
     this.lastEntryMs = this.ctx.clock.nowMs();

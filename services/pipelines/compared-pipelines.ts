@@ -34,7 +34,7 @@ export const PIPELINES: ComparedRows = {
   isLive: "status in ('running', 'waiting_approval')",
   isUnchanged: NOTHING_PENDING,
   // A pipeline is due if it was cancelled, if no step is active, if a running step's job has ended or is missing, or if
-  // a pending step has all that it needs. Usually the workflow acts on this within a moment.
+  // a pending step has all that it needs. A healthy workflow acts on each of these within a moment.
   isDue: `cancel_requested_at is not null
     or not exists (select from pipeline_steps s where s.pipeline_id = pipelines.pipeline_id
                    and s.status in ('running', 'waiting_approval'))

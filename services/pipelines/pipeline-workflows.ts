@@ -50,7 +50,8 @@ export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<vo
  * - `gone`: the pipeline is active, but its workflow is not open. Starts the workflow again.
  * - `ahead`: the workflow does not wait for what its pipeline needs, because the database was restored to an earlier
  *   state. Terminates the workflow and starts it again.
- * - `orphan`: the workflow is open, but its pipeline is over or missing, for the same reason. Terminates the workflow.
+ * - `orphan`: the workflow is open, but its pipeline is over or missing, because the database was restored. Terminates
+ *   the workflow.
  */
 async function comparePipeline(ctx: Context, pipelineId: string): Promise<void> {
   const before = await findComparedPipeline(ctx.pool, pipelineId);

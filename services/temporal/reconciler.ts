@@ -25,9 +25,10 @@ const CONCURRENCY = 8;
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
- * Longest interval between two sweeps; the rest is added to it. By default, a lost workflow runs again within a minute
- * (I6): its row counts as unchanged after 25 s. Then follow at most 6 s of interval, 10 s of rest, and two sweeps of at
- * most 9 s each: the one that began too early to find the row, and the one that finds it.
+ * Longest interval between two sweeps, not counting the rest after a sweep. By default, the interval is 6 s, so that a
+ * lost workflow runs again within a minute (I6). In the worst case, this takes about 59 s: 25 s until its row counts as
+ * unchanged, a sweep of 9 s that began too early to find the row, a rest of 10 s, the interval of 6 s, and the sweep of
+ * 9 s that finds the row.
  */
 const MAX_INTERVAL_MS = 15_000;
 /**
@@ -94,7 +95,6 @@ export class Reconciler extends LoopComponent {
       async () => [open, terminated].forEach(throwIfFailed),
     ]);
     if (isDown) return;
-    // A sweep over many open workflows takes long, so the next sweep starts later.
     const restMs = (clock.nowMs() - startedMs) * (1 / BUSY_SHARE - 1);
     await sleep(Math.min(restMs, MAX_REST_MS), undefined, { signal: this.stopping.signal }).catch(
       () => undefined,

@@ -40,8 +40,8 @@ export async function deleteStuckWrites(
 }
 
 /**
- * Deletes stuck writes that were last tried two days ago. Their workflows were terminated or reset by hand, so nothing
- * else deletes them. The age is two days because an activity may read files for a day before it fails again.
+ * Deletes stuck writes whose last try is more than two days ago. Their workflows were terminated or reset by hand, so
+ * nothing else deletes them. The age is two days because an activity may read files for a day before it fails again.
  */
 export async function deleteOldStuckWrites(db: Queryable): Promise<void> {
   await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");

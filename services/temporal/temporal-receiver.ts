@@ -15,7 +15,7 @@ export const temporalReceiver = ({
 }: Context): Pick<Topic<never, never>, "concurrency" | "pauseMs" | "outageOf" | "isBack"> => ({
   concurrency: CONCURRENCY,
   pauseMs: PAUSE_MS,
-  // The error alone doesn't show whether the call was wrong or Temporal is down.
+  // The error alone doesn't show whether the call was wrong or Temporal is down, so ask Temporal.
   outageOf: async (error) =>
     (await isTemporalThere(temporal)) ? undefined : `Temporal is down: ${reasonOf(error)}`,
   isBack: () => isTemporalThere(temporal),

@@ -77,7 +77,7 @@ async function endRun(
   try {
     await temporal.workflow.getHandle(workflowId, runId).terminate(reason);
   } catch (error) {
-    // The run has already closed.
+    // WorkflowNotFoundError: the run has already closed, so there is nothing to terminate.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }

@@ -31,7 +31,7 @@ inBrowser("adding a machine", () => {
     await page.getByText(/does not allow connections/).waitFor();
     await page.getByLabel("GPU type").fill("cpu\u202e");
     await page.getByRole("button", { name: "Show the plan" }).click();
-    // The label names the field, so the message does not.
+    // The message is shown below the field's label, so it does not name the field.
     const refused = "Must not have characters that turn the direction of text.";
     await page.getByText(refused, { exact: true }).waitFor();
     await page.getByLabel("GPU type").fill("cpu");
@@ -69,7 +69,7 @@ inBrowser("adding a machine", () => {
     const steps = page.getByRole("list", { name: "Steps" }).getByRole("listitem");
     expect(await steps.count()).toBe(7);
     expect(await steps.getByLabel("completed").count()).toBe(7);
-    // The machine writes its actions to a log.
+    // Each step has a log of its actions on the machine.
     await steps.nth(3).getByRole("button", { name: "Log" }).click();
     await page.getByText("sent by the server").waitFor();
     expect(await checkPage(page, "worker-set-up-light")).toEqual([]);

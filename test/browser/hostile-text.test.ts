@@ -21,14 +21,14 @@ const CORPUS = [
 const [SCRIPT, IMAGE, SVG] = CORPUS;
 const TEXT = CORPUS.join(" ");
 /**
- * Reverses the text after it. The API refuses it in names and tags of tenants (test/contract), but
- * workers may report it.
+ * A text whose direction marks reverse the text after it. The API refuses such marks in names and
+ * tags of tenants (test/contract), but workers may report them.
  */
 const TURNED = "\u202ednuora\u2066";
 
 /**
- * Texts that could reverse other text: a direction mark in an element that also contains other
- * text.
+ * A script for the page. It lists each text that has a direction mark and shares its block with
+ * other text, which the mark could reverse.
  */
 const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
   if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;

@@ -1,4 +1,4 @@
-/** Uses only the keyboard: shortcuts, Tab, Enter and Escape. For workers, also clicks. */
+/** The dashboard by keyboard: shortcuts, Tab, Enter and Escape. Some tests also use the mouse. */
 
 import type { Locator } from "playwright-core";
 import { waitFor } from "../../dev/stack/wait";
@@ -74,7 +74,8 @@ inBrowser("keys", () => {
   test("? shows the keys of the page, Esc closes them", async () => {
     const { page } = stage.at;
     await page.getByRole("button", { name: "Cancel" }).waitFor();
-    // Shortcuts are off in a dialog, and the palette counts as one until it has faded.
+    // In a dialog, the shortcuts are off. The command palette of the test above is a dialog until
+    // it has faded out.
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Cancel the job").waitFor();

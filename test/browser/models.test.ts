@@ -20,7 +20,8 @@ inBrowser("models", () => {
     worker = await stage.forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
     for (const epochs of [1, 3]) {
       const job = await submit("train", { dataset_id: "ds_x", model: "llama-3-8b", epochs });
-      // The first curve has more points than a function call can take arguments.
+      // The first curve has more points than a function call can take arguments: the page must not
+      // pass all points to one call, as in `Math.max(...points)`.
       const steps = epochs === 1 ? 150_000 : 60 * epochs;
       const loss_curve = Array.from({ length: steps }, (_, step) => [
         step,

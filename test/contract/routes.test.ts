@@ -17,10 +17,11 @@ const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
   mkdirSync(join(keyDir, "local"));
-  // ssh2 1.17.0 generates a malformed ed25519 key in one of 400 cases.
+  // An ECDSA key, whatever the file's name: ssh2 1.17.0 generates a malformed ed25519 key in one of
+  // 400 cases.
   const { private: key } = ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 });
   writeFileSync(join(keyDir, "local", "id_ed25519"), key);
-  // Rate limits are off: the test sends every form of every row.
+  // Lift the rate limit, because the test sends every form of every row.
   forge = await startForge({
     FORGE_SSH_KEY_DIR: keyDir,
     FORGE_MAX_BOOTSTRAPS_PER_TENANT: "1000",

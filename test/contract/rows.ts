@@ -267,7 +267,7 @@ export const ROWS: Row[] = [
     paths: () => workerForms("next_job"),
     scope: "worker",
     status: 200,
-    // This worker reports that it can't work, so it never gets a job from any form.
+    // The test has set this worker to `error`, so none of the paths gives it a job.
     body: () => ({ worker_id: "out-of-order" }),
     answer: { job_id: null },
   },

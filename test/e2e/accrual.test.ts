@@ -29,7 +29,7 @@ import {
   completeDeployJob,
   completePlacementJob,
   findCompletionFacts,
-} from "../../services/jobs/completion";
+} from "../../services/jobs/complete-job";
 import { insertJob } from "../../services/jobs/jobs";
 import { newJob } from "../../services/jobs/new-job";
 import { type Database, openDatabase } from "../support/database";
@@ -85,13 +85,13 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-const heartbeatTwice = (lists: boolean, isSick: boolean): Action[] => [
+const heartbeatOf = (lists: boolean, isSick: boolean): Action[] => [
   { does: "heartbeat", worker: "w0", lists, isSick },
 ];
 /** One sequence for each outcome of a placement: random sequences sometimes miss one. */
 const TO_EACH_OUTCOME: Action[][][] = [
-  [heartbeatTwice(false, false), heartbeatTwice(false, false)],
-  [heartbeatTwice(true, true), heartbeatTwice(true, true)],
+  [heartbeatOf(false, false), heartbeatOf(false, false)],
+  [heartbeatOf(true, true), heartbeatOf(true, true)],
   [[{ does: "die", worker: "w0" }]],
   [[{ does: "stop", worker: "w0" }]],
 ];
@@ -179,7 +179,7 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
   });
 }
 
-/** Returns the version of the record. */
+/** Writes the job's billing record. @returns the record's version. */
 async function bill(jobId: string): Promise<string | null> {
   const attempt = { jobId, attempt: 1, requestId: "r" };
   const billable = await requireBillable(forge.ctx, attempt);
@@ -352,8 +352,8 @@ test("models deployed before the migration stay active if their worker is alive,
   );
   const signed = files.find((file) => file.endsWith("_signed_clock_steps.sql")) ?? "";
   for (const file of files.filter((one) => one > own && one < signed)) await apply(file);
-  // The clock was set forward twice: by an hour before both deployments began, and by a day while
-  // both were active.
+  // Pretend that the clock was set forward twice: by an hour before both deployments began, and by
+  // a day while both were active.
   await client.query(
     "insert into clock_steps (seen_at, by_s) values ('2025-12-31', 3600), ('2026-01-05', 86400)",
   );
@@ -363,7 +363,8 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // For metrics that were not reported, a migration stores 0: the deployment's stop adds to them.
+  // A migration stores 0 for metrics that were not reported, so that the deployment's stop can add
+  // to them.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

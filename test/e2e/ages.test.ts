@@ -29,7 +29,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Data is written during `lasts`. Then the clock is set, and the step is recorded later. */
+/**
+ * For `lasts` seconds, data is written. Then the clock is set by `by` seconds, and the step is
+ * recorded `recordedAfter` seconds later.
+ */
 interface Segment {
   lasts: number;
   /** When data is written, as shares of `lasts`. */

@@ -50,7 +50,7 @@ interface Bill {
   usd: string;
 }
 
-/** Inserts records and lines. The triggers that keep the totals run, as for a real bill. */
+/** Inserts records and lines. Triggers update the totals, as for a real bill. */
 async function seedBills(userId: string, bills: Bill[]): Promise<void> {
   await seedJobs(
     forge.ctx.pool,

@@ -201,7 +201,8 @@ describe("error", () => {
       error_code: "failing",
       status_reason: "4 attempts in a row failed or were lost here while other workers succeeded",
     });
-    // Polling is not enough. Registering again resets the state and the count.
+    // A poll does not end the status `error`. Registering again does, and resets the count of
+    // failures.
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await bad.next()).toBeUndefined();
     await good.complete(await good.take());

@@ -59,8 +59,8 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part has a list of keys and the response to the creation of a key after it. So they show
-  // 0 + 1, 1 + 1 and 2 + 0 keys.
+  // Each part is a list of keys and, except for the last one, the response to the next request,
+  // which shows the key that it created. So the parts show 0 + 1, 1 + 1 and 2 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 

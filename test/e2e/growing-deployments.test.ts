@@ -103,7 +103,8 @@ test("workflows are woken while the sweep of placements waits for a lock", async
   };
   const ctx = { ...forge.ctx, temporal } as unknown as Context;
   const components = [new PlacementSweep(ctx), new Courier(ctx, deploymentTopic(ctx))];
-  // Lock `workers`, so that the sweep of placements waits when it looks for idle workers.
+  // Lock `workers`, so that the sweep of placements waits when it looks for idle workers. The
+  // courier, which wakes the workflows, does not read `workers`.
   const holder = new pg.Client({ connectionString: forge.databaseUrl });
   await holder.connect();
   await holder.query("begin; lock table workers in access exclusive mode");

@@ -2,11 +2,11 @@ import { billJob, requireBillable } from "../../activities/billing/billing";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import {
+  type BudgetTenant,
+  budgetTenantOf,
   doJobs,
   readBudget,
-  type Spender,
   setCap,
-  spenderOf,
   submitAtOnce,
   uploadRows,
 } from "../support/budgets";
@@ -42,10 +42,11 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-const createSpender = (id: string): Promise<Spender> => spenderOf(forge, id, otherUrl);
+const createBudgetTenant = (id: string): Promise<BudgetTenant> =>
+  budgetTenantOf(forge, id, otherUrl);
 
 test("of 100 at once, to two servers, as many are accepted as the cap allows", async () => {
-  const { user, users, hand } = await createSpender("exact");
+  const { user, users, budgetWorker: worker } = await createBudgetTenant("exact");
   const body = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 5.1);
   const { accepted, refused } = await submitAtOnce(users, AT_ONCE, "/api/jobs/audit", body);
@@ -60,7 +61,7 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
   // Submissions warn from four fifths of the cap on: at the sums 4.20, 4.40, 4.60, 4.80 and 5.00.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
-  await doJobs(user, hand, 25, { rows_processed: ROWS });
+  await doJobs(user, worker, 25, { rows_processed: ROWS });
   expect(await readBudget(user)).toMatchObject({
     state: "warning",
     spent_usd: 5,
@@ -68,13 +69,13 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
     remaining_usd: 0.1,
   });
   expect((await user.call("POST", "/api/jobs/audit", body)).status).toBe(402);
-  hand.stopHeartbeats();
+  worker.stopHeartbeats();
 }, 120_000);
 
 const isWarning = ({ code }: { code: string }): boolean => code === "budget_warning";
 
 test("an accepted submission is answered again by its key although the cap is reached", async () => {
-  const { user, users, hand } = await createSpender("keyed");
+  const { user, users, budgetWorker: worker } = await createBudgetTenant("keyed");
   const body = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 1);
   const submit = () => submitAtOnce(users, AT_ONCE, "/api/jobs/audit", body, (n) => `once-${n}`);
@@ -85,18 +86,18 @@ test("an accepted submission is answered again by its key although the cap is re
     first.answers.map(({ status }) => status),
   );
   expect(again.accepted).toEqual(first.accepted);
-  await doJobs(user, hand, 5, { rows_processed: ROWS });
+  await doJobs(user, worker, 5, { rows_processed: ROWS });
   expect((await submit()).accepted).toEqual(first.accepted);
   // A refusal is not stored under its key: the same request is accepted once the cap is raised.
   await setCap(user, 1.2);
   const { accepted } = await submit();
   expect(accepted.length).toBe(6);
-  await doJobs(user, hand, 1, { rows_processed: ROWS });
-  hand.stopHeartbeats();
+  await doJobs(user, worker, 1, { rows_processed: ROWS });
+  worker.stopHeartbeats();
 }, 120_000);
 
 test("jobs that cost more than estimated exceed the cap by the running jobs only, and no more begin", async () => {
-  const { user, users, hand } = await createSpender("lying");
+  const { user, users, budgetWorker: worker } = await createBudgetTenant("lying");
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
   // No evaluation has run yet: the default estimate is 0.20 USD each.
@@ -104,7 +105,7 @@ test("jobs that cost more than estimated exceed the cap by the running jobs only
   expect(accepted.length).toBe(5);
   const submit = () => submitAtOnce(users, 10, "/api/jobs/evaluate", body);
   for (let done = 1; done <= 5; done++) {
-    await doJobs(user, hand, 1, { samples_evaluated: 100_000 });
+    await doJobs(user, worker, 1, { samples_evaluated: 100_000 });
     expect((await submit()).refused.map(({ status }) => status)).toEqual(Array(10).fill(402));
   }
   expect(await readBudget(user)).toMatchObject({
@@ -116,17 +117,17 @@ test("jobs that cost more than estimated exceed the cap by the running jobs only
   await setCap(user, 650);
   // The last evaluations cost 100 USD each, so the next one is estimated at 100 USD.
   expect((await submit()).accepted.length).toBe(1);
-  await doJobs(user, hand, 1, { samples_evaluated: 100 });
+  await doJobs(user, worker, 1, { samples_evaluated: 100 });
   const { entries } = await user.get<{ entries: object[] }>("/api/audit-log");
   expect(entries).toMatchObject([
     { action: "budget_set", before: { cap_usd: 1 }, after: { cap_usd: 650 }, created_by: "user" },
     { action: "budget_set", before: null, after: { cap_usd: 1 }, created_by: "user" },
   ]);
-  hand.stopHeartbeats();
+  worker.stopHeartbeats();
 }, 120_000);
 
 test("a billed job counts against the cap until it completes", async () => {
-  const { user, hand } = await createSpender("billed");
+  const { user, budgetWorker: worker } = await createBudgetTenant("billed");
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
   const { job_id: id } = await user.submit("evaluate", body);
@@ -136,7 +137,7 @@ test("a billed job counts against the cap until it completes", async () => {
     "before update on jobs",
     `new.job_id = '${id}' and new.status = 'completed'`,
   );
-  await hand.complete(await hand.take(), { metrics: { samples_evaluated: 1_000 } });
+  await worker.complete(await worker.take(), { metrics: { samples_evaluated: 1_000 } });
   await waitFor("the job to be billed", async () => {
     const billed = "select from billing_records where job_id = $1";
     return (await all(forge.ctx.pool, billed, [id])).length > 0;
@@ -146,20 +147,20 @@ test("a billed job counts against the cap until it completes", async () => {
   await allow();
   await untilEnded(user, id, 60_000);
   expect(await readBudget(user)).toMatchObject({ spent_usd: 1, committed_usd: 0 });
-  hand.stopHeartbeats();
+  worker.stopHeartbeats();
 }, 120_000);
 
 test("a cancelled job counts against the cap until it is billed", async () => {
-  const { user, hand } = await createSpender("failing");
+  const { user, budgetWorker: worker } = await createBudgetTenant("failing");
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 0.3);
   const { job_id: id } = await user.submit("evaluate", body);
-  const job = await hand.take();
+  const job = await worker.take();
   // The job ends, but its bill waits for the Temporal worker.
   forge.stack.temporalWorker?.signal("SIGSTOP");
   try {
     await user.post(`/api/jobs/${id}/cancel`, {});
-    expect((await hand.fail(job)).status).toBe(200);
+    expect((await worker.fail(job)).status).toBe(200);
     await untilEnded(user, id);
     expect(await readBudget(user)).toMatchObject({ spent_usd: 0, committed_usd: 0.2 });
     expect((await user.call("POST", "/api/jobs/evaluate", body)).status).toBe(402);
@@ -168,38 +169,38 @@ test("a cancelled job counts against the cap until it is billed", async () => {
   }
   await waitFor("its bill", async () => (await readBudget(user)).committed_usd === 0);
   expect((await user.call("GET", `/api/billing/records/${id}`)).status).toBe(200);
-  hand.stopHeartbeats();
+  worker.stopHeartbeats();
 }, 120_000);
 
 test("a step that would exceed the tenant's cap fails, and runs when the cap is raised", async () => {
-  const { user, hand } = await createSpender("piping");
+  const { user, budgetWorker: worker } = await createBudgetTenant("piping");
   const payload = { dataset_uri: await uploadRows(user, ROWS) };
   await setCap(user, 0.5);
   const step = (name: string) => ({ name, job_type: "audit", payload, optional: name !== "a" });
   const id = await startPipeline(user, { steps: ["a", "b", "c"].map(step), reuse: false });
-  await doJobs(user, hand, 2, { rows_processed: ROWS });
+  await doJobs(user, worker, 2, { rows_processed: ROWS });
   const over = await untilPipeline(user, id);
   const failed = over.steps.filter(({ status }) => status === "failed");
   expect(failed).toMatchObject([{ error_code: "budget_exhausted", job_id: null }]);
   expect((await readBudget(user)).spent_usd).toBe(0.4);
   await setCap(user, 1);
   const more = await startPipeline(user, { steps: [step("a")], reuse: false });
-  await doJobs(user, hand, 1, { rows_processed: ROWS });
+  await doJobs(user, worker, 1, { rows_processed: ROWS });
   expect(await untilPipeline(user, more)).toMatchObject({ status: "completed", cost_usd: 0.2 });
-  hand.stopHeartbeats();
+  worker.stopHeartbeats();
 }, 120_000);
 
 slowTest(
   "a deployment counts against the cap at every moment between its submission and its stop",
   async () => {
-    const { user, hand } = await createSpender("deploying");
+    const { user, budgetWorker: worker } = await createBudgetTenant("deploying");
     await setCap(user, 100);
     const { job_id: jobId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
     const { committed_usd: expected } = await readBudget(user);
     expect(expected).toBeGreaterThan(0);
-    const job = await hand.take();
+    const job = await worker.take();
     await forge.stack.temporalWorker?.kill();
-    await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
+    await worker.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
     // Bill the deployment without activating it, as if the Temporal worker had been killed in
     // between.
     const attempt = { jobId, attempt: 1, requestId: "r" };
@@ -215,7 +216,7 @@ slowTest(
       const left = await all(forge.ctx.pool, "select from deployments where status <> 'stopped'");
       return left.length === 0;
     });
-    hand.stopHeartbeats();
+    worker.stopHeartbeats();
   },
   120_000,
 );

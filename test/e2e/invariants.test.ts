@@ -110,7 +110,8 @@ test("a billing file without a record", async () => {
   const { store } = forge.ctx;
   const { job_id: cancelled } = await forge.user.submit("audit", AUDIT);
   await forge.user.post(`/api/jobs/${cancelled}/cancel`, {});
-  // When the job's workflow ends, it removes a file of a bill that the database has lost.
+  // Wait until the job's workflow has ended: at its end, it would remove the file that this test
+  // writes, as it does with the file of a bill that the database has lost.
   await forge.proveInvariants();
   const key = billingRecordKey(userId, cancelled);
   await store.put(key, Buffer.from("{}"));

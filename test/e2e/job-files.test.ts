@@ -275,7 +275,8 @@ describe("an upload", () => {
         range.includes("*") ? "bytes */12" : "bytes 0-5/12",
         range.includes("*") ? "" : "twelve",
       );
-      // Set the state that a server leaves if it ends while it reads the file once more.
+      // Set the state that a server leaves if it ends after all bytes have arrived, while it reads
+      // the file for its checksum.
       const name = `artifact-${sha256(range.includes("*") ? "asked" : "again")}-12`;
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, name), "twelve bytes");

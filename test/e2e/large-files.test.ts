@@ -39,7 +39,10 @@ async function bucket(): Promise<Record<string, string>> {
   };
 }
 
-/** A different block each time, so that no two places of the file are equal. */
+/**
+ * Blocks that differ in their first four bytes, so that a block at the wrong place of the file is
+ * noticed.
+ */
 function* blocks(mebibytes: number): Generator<Buffer> {
   const block = randomBytes(MEBIBYTE);
   for (let at = 0; at < mebibytes; at++) {

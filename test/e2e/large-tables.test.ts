@@ -95,8 +95,9 @@ test("of very many open jobs, only those without a workflow cause requests, well
   // time of Postgres, which is only a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // With 100,000 jobs, the next sweep must end within a minute. Before it, the reconciler rests for
-  // at most four times the duration of this sweep, and waits for an interval of 15 s.
+  // With 100,000 jobs, a sweep must end within a minute after the end of the sweep before it. In
+  // that minute, the reconciler rests for at most four times the duration of a sweep, waits for its
+  // interval of 15 s, and sweeps.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));

@@ -6,10 +6,10 @@
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { releaseLines } from "../../services/billing/billing-exports";
+import { recordPlacementReports } from "../../services/deployments/placement-reports";
 import {
   endOverdueStops,
   endPlacementsOfLostWorker,
-  recordPlacementReports,
   stopPlacements,
 } from "../../services/deployments/placements";
 import { type JobEntry, removeJobEntries } from "../../services/jobs/outbox-entries";
@@ -70,9 +70,12 @@ const ENTRY: JobEntry = {
 };
 
 interface Case {
-  /** SQL that selects a row that `work` locks: the table, and a condition up to the last value. */
+  /**
+   * The table and the condition in a statement `select from … = $1`, which finds one of the rows
+   * that `work` locks.
+   */
   rows: string;
-  /** The values that complete the condition: for the row to lock first, and for the other row. */
+  /** The values of $1: for the row that `work` must lock first, and for the other row. */
   keys: [string | number, string | number];
   work: (db: Queryable) => Promise<unknown>;
 }

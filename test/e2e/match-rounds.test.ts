@@ -1,7 +1,7 @@
 import { all, execute } from "../../platform/postgres/pool";
 import { ensureUser } from "../../services/accounts/users";
+import { assignOnce, findOfferAndFit, type Pass } from "../../services/fleet/assignment";
 import { LongPolls } from "../../services/fleet/long-polls";
-import { findOfferAndFit, matchOnce, type Pass } from "../../services/fleet/matching";
 import { Scheduler } from "../../services/fleet/scheduler";
 import { type Database, openDatabase } from "../support/database";
 import { NO_NEEDS } from "../support/match-queue";
@@ -50,7 +50,7 @@ afterAll(async () => {
 test("a pass reads a limited number of groups, and the next one goes on after them", async () => {
   const seen: (string | undefined)[] = [];
   for (let after: string | undefined = ""; after !== undefined && seen.length < 5; ) {
-    const { pairs, next }: Pass = await matchOnce(forge.ctx.pool, [], after);
+    const { pairs, next }: Pass = await assignOnce(forge.ctx.pool, [], after);
     expect(pairs).toEqual([]);
     seen.push(next);
     after = next;
@@ -75,7 +75,8 @@ test("workers that become available one by one get jobs of all groups in turn, n
     ctx.pool,
     "select job_id from attempts where state = 'assigned' order by worker_id",
   );
-  // Zed holds fewer workers than Ann, so Zed's job is the first of the last part of the groups.
+  // For the third worker, the scheduler reads the last part of the groups. There, Zed's job comes
+  // first, because Zed holds fewer workers than Ann.
   expect(given[2]).toEqual({ job_id: "zed" });
   const parts = given.map(({ job_id: id }) =>
     id === "zed" ? 2 : Math.floor(Number(id.slice("ann_".length)) / READ),

@@ -9,11 +9,11 @@ import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
 import {
+  assignOnce,
   findOfferAndFit,
   hasTaker,
   type MatchedPair,
-  matchOnce,
-} from "../../services/fleet/matching";
+} from "../../services/fleet/assignment";
 import { blocksRead } from "../support/blocks-read";
 import { matchQueue, NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
@@ -69,7 +69,7 @@ test("on random fleets and queues, passes assign the same as the model", async (
       const pairs = [];
       let isLast = false;
       for (;;) {
-        const { pairs: pass, sawAll } = await matchOnce(forge.ctx.pool, ranked);
+        const { pairs: pass, sawAll } = await assignOnce(forge.ctx.pool, ranked);
         // The scheduler makes no further pass after a pass with `sawAll`, so a further pass must
         // assign nothing.
         expect(isLast && pass.length > 0).toBe(false);
@@ -105,7 +105,7 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
         const groups = new Set(fitting.map((job) => requirementGroupOf(job.userId, job)));
         const wanted = (await findOfferAndFit(pool, workerId, userId))?.wanted ?? [];
         expect(new Set(wanted)).toEqual(groups);
-        const { pairs } = await matchOnce(pool, ranked, { workers: [workerId], groups: wanted });
+        const { pairs } = await assignOnce(pool, ranked, { workers: [workerId], groups: wanted });
         const [expected] = matchQueue([...waiting.values()], [each], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
           expected ? [[expected.jobId, expected.workerId]] : [],
@@ -115,7 +115,7 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
         waiting.delete(expected.jobId);
         if (each.shared && job) held.push({ ...each, userId: job.userId });
       }
-      expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
+      expect((await assignOnce(pool, ranked)).pairs).toEqual([]);
     }),
     { numRuns: process.env.TEST_SLOW ? 500 : 60 },
   );
@@ -135,11 +135,11 @@ test("on random fleets and queues, passes after submissions assign the same as t
         const fitting = [...idle.values()].filter((each) => mayRun(job, each));
         const groups = [requirementGroupOf(job.userId, job)];
         expect(await hasTaker(pool, groups)).toBe(fitting.length > 0);
-        const own = await matchOnce(pool, ranked, { tenant: job.userId, groups });
-        expect(own.isShared).toBe(fitting.some((each) => each.shared));
+        const own = await assignOnce(pool, ranked, { tenant: job.userId, groups });
+        expect(own.sharedWorkerFits).toBe(fitting.some((each) => each.shared));
         // Like the scheduler: if a shared worker fits, run a pass over all tenants instead of the
         // pass over one tenant.
-        const { pairs } = own.isShared ? await matchOnce(pool, ranked) : own;
+        const { pairs } = own.sharedWorkerFits ? await assignOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
           expected.map((pair) => [pair.jobId, pair.workerId]),
@@ -150,7 +150,7 @@ test("on random fleets and queues, passes after submissions assign the same as t
           if (worker?.shared) held.push({ ...worker, userId: job.userId });
         }
       }
-      expect((await matchOnce(pool, ranked)).pairs).toEqual([]);
+      expect((await assignOnce(pool, ranked)).pairs).toEqual([]);
     }),
     { numRuns: process.env.TEST_SLOW ? 500 : 60 },
   );
@@ -185,7 +185,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   ];
   for (const { scope, most } of scopes) {
     await fillAgain();
-    expect(await blocks((one) => matchOnce(one, [], scope))).toBeLessThan(most);
+    expect(await blocks((one) => assignOnce(one, [], scope))).toBeLessThan(most);
     expect(await all(pool, "select job_id from jobs where status = 'assigned'")).toEqual([
       { job_id: "own" },
     ]);
@@ -203,12 +203,12 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   await fill([none], fleet);
   // A full pass considers only some of the 300 kinds of workers, so `sawAll` is false. `wasBlocked`
   // is false, so the scheduler does not repeat the pass.
-  expect(await matchOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
+  expect(await assignOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
   for (const n of [0, 7, 150, 298, 299]) {
     const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };
     await submit([job]);
     const scope = { tenant: "ann", groups: [requirementGroupOf("ann", job)] };
-    expect((await matchOnce(pool, [], scope)).pairs).toMatchObject([{ worker_id: `w${n}` }]);
+    expect((await assignOnce(pool, [], scope)).pairs).toMatchObject([{ worker_id: `w${n}` }]);
   }
 });
 
@@ -223,9 +223,9 @@ test("a worker that has an attempt gets no other, whatever its status", async ()
     tenants: null,
   }));
   await fill(queue, fleet.slice(0, 1));
-  expect((await matchOnce(forge.ctx.pool, [])).pairs).toHaveLength(1);
+  expect((await assignOnce(forge.ctx.pool, [])).pairs).toHaveLength(1);
   await execute(forge.ctx.pool, "update workers set status = 'idle'");
-  expect((await matchOnce(forge.ctx.pool, [])).pairs).toEqual([]);
+  expect((await assignOnce(forge.ctx.pool, [])).pairs).toEqual([]);
   await execute(
     forge.ctx.pool,
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
@@ -233,7 +233,7 @@ test("a worker that has an attempt gets no other, whatever its status", async ()
      select 'b', user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, 'idle', available_until
      from workers where worker_id = 'a'`,
   );
-  expect((await matchOnce(forge.ctx.pool, [])).pairs).toMatchObject([
+  expect((await assignOnce(forge.ctx.pool, [])).pairs).toMatchObject([
     { job_id: "job_2", worker_id: "b" },
   ]);
 });
@@ -268,7 +268,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   const options = { connectionString: forge.databaseUrl, max: 50, timeoutMs: 20_000 };
   const pool = createPool(options, forge.ctx.logger);
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
-  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool, [])));
+  const passes = await Promise.all(Array.from({ length: 50 }, () => assignOnce(pool, [])));
   await pool.end();
   const pairs = passes.flatMap((pass) => pass.pairs);
   expect(pairs.length).toBeGreaterThan(50);
@@ -279,7 +279,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     const worker = fleet.find((each) => each.workerId === worker_id);
     expect(job && worker && mayRun(job, worker)).toBe(true);
   }
-  expect((await matchOnce(forge.ctx.pool, [])).pairs).toEqual([]);
+  expect((await assignOnce(forge.ctx.pool, [])).pairs).toEqual([]);
   // No job is left waiting while a suitable worker is idle.
   const waiting = queue.filter((job) => !pairs.some((pair) => pair.job_id === job.jobId));
   const idle = fleet.filter((worker) => !pairs.some((pair) => pair.worker_id === worker.workerId));
@@ -327,16 +327,16 @@ slowTest(
     await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
     const pairs: MatchedPair[] = [];
     let slowestMs = 0;
-    // `patient` has one connection. Measure the CPU time of its Postgres process, because other
-    // tests run at the same time.
+    // `longStatements` has one connection. Measure the CPU time of its Postgres process, because
+    // other tests run at the same time.
     const backend = await maybeOne<{ pid: number }>(
-      forge.patient,
+      forge.longStatements,
       "select pg_backend_pid() as pid",
     );
     const pid = backend?.pid ?? 0;
     for (;;) {
       const spent = cpuSeconds(pid);
-      const { pairs: more } = await matchOnce(forge.patient, []);
+      const { pairs: more } = await assignOnce(forge.longStatements, []);
       slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
       if (more.length === 0) break;
       pairs.push(...more);

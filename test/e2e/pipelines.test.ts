@@ -516,7 +516,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
     body: '{"q": "why?"}\n',
   });
   const { dataset_uri: uri } = (await upload.json()) as { dataset_uri: string };
-  // Artifacts are identified by their files, so these workers upload some.
+  // Reuse compares input artifacts by their files, so these workers upload some.
   const filed = await new Crew(forge, usualWork, true).start(1, "filer");
   await crew.stop();
   const body = {

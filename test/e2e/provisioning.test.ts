@@ -1,10 +1,13 @@
-/** Jobs that wait for a worker that is being set up: their status, and the cost of keeping it right. */
+/**
+ * Jobs that wait for a worker that is being set up: their status, and the cost of keeping it up to
+ * date.
+ */
 
 import fc from "fast-check";
 import pg from "pg";
 import { mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { all, execute } from "../../platform/postgres/pool";
-import { matchOnce } from "../../services/fleet/matching";
+import { assignOnce } from "../../services/fleet/assignment";
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { NO_NEEDS } from "../support/match-queue";
@@ -139,7 +142,7 @@ test("a revoked assignment no longer waits for a worker being set up", async () 
   // Set only the job's status, as a server of the previous release would: it does not know the
   // attempt's column `is_provisioning`.
   await execute(pool, "update jobs set status = 'provisioning_worker'");
-  expect((await matchOnce(pool, [])).pairs).toHaveLength(1);
+  expect((await assignOnce(pool, [])).pairs).toHaveLength(1);
   await execute(pool, "update attempts set state = 'queued', worker_id = null");
   await execute(pool, "update jobs set status = 'pending', worker_id = null");
   expect(await all(pool, "select is_provisioning from attempts")).toEqual([

@@ -102,7 +102,7 @@ test("while it is unknown whether the clock was set, nothing is deleted by age",
   });
   expect(await turn({ ...ctx, clockWatch: doubtful })).toEqual(["sweep", "retention"]);
   expect((await listLeft()).sort()).toEqual(["event", "key", "registered", "unfinished"]);
-  // A bill is still written.
+  // A transaction that does not require a known clock, such as that of a bill, still commits.
   expect(await doubtful.transaction(async () => "written")).toBe("written");
   expect(await turn(ctx)).toEqual([]);
   expect(await listLeft()).toEqual([]);

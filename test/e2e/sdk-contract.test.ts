@@ -112,7 +112,10 @@ const NOT_FOR_USERS = [
   "downloadJobInput",
 ];
 
-/** For a path of today, the older path that the clients send: servers of 0.1.0 know it, too. */
+/**
+ * Paths of the document for which the clients send an older path, so that they work with servers of
+ * release 0.1.0, too.
+ */
 const OLDER_PATHS: Record<string, string> = { "/api/audit-log": "/api/audit" };
 
 test.each(Object.keys(RUNNERS))("%s: has every operation of the OpenAPI document", (client) => {

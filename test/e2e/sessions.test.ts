@@ -152,22 +152,32 @@ test("using a session counts as a use of its key", async () => {
   );
 });
 
-test("expired sessions are deleted at a later sign-in", async () => {
+test("expired sessions are deleted at later sign-ins, created ones before their creator", async () => {
   const { user } = await createTenant(forge, "sweeping");
-  const [old, child] = [await signIn(user), await signIn(user)];
+  const old = await signIn(user);
+  // Insert 120 sessions as if the session `old` had created them. One sign-in deletes fewer than
+  // that. All of them expire at the same time as `old`.
   await execute(
     forge.ctx.pool,
-    `update api_keys set expires_at = now() - interval '25 h', made_by_key_id = case
-       when key_id = $2 then $1 else made_by_key_id end
-     where key_id = any($3)`,
-    [old.key_id, child.key_id, [old.key_id, child.key_id]],
+    `insert into api_keys (key_id, user_id, scope, name, digest, last4, expires_at,
+                           made_by_key_id, session_of)
+     select key_id || n, user_id, scope, name, sha256(n::text::bytea), last4, expires_at,
+            key_id, session_of
+     from api_keys, generate_series(1, 120) n where key_id = $1`,
+    [old.key_id],
   );
-  const kept = await signIn(user);
+  await execute(
+    forge.ctx.pool,
+    `update api_keys set expires_at = now() - interval '25 h'
+     where user_id = 'sweeping' and session_of is not null`,
+  );
+  const kept = [await signIn(user), await signIn(user), await signIn(user)];
   const rows = await all<{ key_id: string }>(
     forge.ctx.pool,
-    "select key_id from api_keys where user_id = 'sweeping' and session_of is not null",
+    `select key_id from api_keys where user_id = 'sweeping' and session_of is not null
+     order by created_at`,
   );
-  expect(rows.map(({ key_id }) => key_id)).toEqual([kept.key_id]);
+  expect(rows.map(({ key_id }) => key_id)).toEqual(kept.map(({ key_id }) => key_id));
 });
 
 test("a repeated Idempotency-Key returns the same session, without its text", async () => {

@@ -79,7 +79,8 @@ test.each(["error", "dead"])(
     await untilEnded(forge.user, job_id);
     await worker.heartbeat();
     expect(await status()).toBe("idle");
-    // The worker has two of its three strikes left, so one more sets it to error.
+    // Only the strike of that job was removed. The worker still has two, so a third one sets it to
+    // error.
     await fail([worker]);
     expect(await status()).toBe("error");
     await forge.endTest();

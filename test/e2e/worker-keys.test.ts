@@ -188,7 +188,7 @@ test("a key for any number of workers acts for all workers of its tenant", async
   const any = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "bound");
   expect((await any.heartbeat()).status).toBe("idle");
   expect((await any.register()).status).toBe(201);
-  // The worker's own key still acts for it, and no other key for one worker does.
+  // The worker's own key still acts for it. Another key that is for only one worker doesn't.
   expect((await bound.heartbeat()).status).toBe("idle");
   expect((await bound.register()).status).toBe(201);
   const other = await makeKey();

@@ -9,7 +9,10 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
-/** Much longer than the freeze, because a slow machine delays heartbeats, too. */
+/**
+ * The heartbeat time-out. Much longer than BLIP_S, for which a test freezes the agent, because a
+ * slow machine delays heartbeats, too.
+ */
 const TIMEOUT_S = 20;
 const BLIP_S = 4;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));

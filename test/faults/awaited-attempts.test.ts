@@ -43,7 +43,7 @@ const ITS_READ = `select from pg_stat_activity where datname = current_database(
 /** Starts a job, and kills the Temporal workers in the middle of its activity. */
 async function killedInActivity() {
   const temporalWorkers = forge.servers().filter(({ name }) => name.startsWith("temporal-worker"));
-  // Freeze the Temporal workers until the test holds the lock: the relay must have delivered the
+  // Freeze the Temporal workers until the test holds the lock: the courier must have delivered the
   // workflow's start before, and the workflow must read the attempt only afterwards.
   for (const each of temporalWorkers) each.signal("SIGSTOP");
   const { job_id: id } = await forge.user.submit("audit", AUDIT);

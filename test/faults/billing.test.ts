@@ -1,17 +1,16 @@
-import { billDuringKills, HASTY } from "../support/bills-during-kills";
+import { billDuringKills, SHORT_TIMEOUTS } from "../support/bills-during-kills";
 import { type Forge, startForge } from "../support/forge";
 import { recomputeBills } from "../support/forge-server";
 import { provePrices, proveSums } from "../support/prove-bills";
 import { spreadOverMonths } from "../support/spread-over-months";
 
-/** 5,000 jobs in `npm run test:slow`. */
 const JOBS = process.env.TEST_SLOW ? 5_000 : 40;
 const KILLS = process.env.TEST_SLOW ? 24 : 4;
 
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge(HASTY, { split: true, own: ["postgres", "temporal"] });
+  forge = await startForge(SHORT_TIMEOUTS, { split: true, own: ["postgres", "temporal"] });
   await spreadOverMonths(forge);
 });
 

@@ -10,7 +10,10 @@ import { useSettableClock } from "../support/settable-clock";
 
 const DAY_S = 86_400;
 const KEEP_DAYS = 10;
-/** Longer than each retention period. The test's old data is even older. */
+/**
+ * How far the clock is set forward. Longer than each retention period: by this clock, even new data
+ * seems old enough to be deleted.
+ */
 const STEP_DAYS = 60;
 
 let forge: Forge;

@@ -52,8 +52,8 @@ afterAll(async () => {
 });
 
 /**
- * The transaction is retried if it meets a deadlock with a server that records a step, which locks
- * the same workers in another order.
+ * Makes all workers unavailable. A server that records a clock step locks the same rows, maybe in
+ * another order. `transaction` tries again after a deadlock with it.
  */
 const forgetOffers = (): Promise<void> =>
   transaction(forge.ctx.pool, (db) =>

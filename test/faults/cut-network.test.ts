@@ -5,7 +5,11 @@ import { AUDIT, untilEnded } from "../support/jobs";
 
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
-/** Longer than the grace period of a deadline, shorter than ten heartbeat timeouts. */
+/**
+ * How long no request comes in. Longer than GRACE_S, because the test proves that a deadline's
+ * grace period begins only after the cut. Shorter than ten heartbeat time-outs: after these, the
+ * fleet monitor enforces deadlines even if no request comes in.
+ */
 const CUT_S = 3 * GRACE_S;
 
 let forge: Forge;

@@ -41,7 +41,8 @@ test("a deadline that passes while the server is down leaves the grace period to
       return (await overdue(late.jobId)) && (await overdue(never.jobId));
     }),
   );
-  // The monitor runs more than once before the result arrives.
+  // Give the fleet monitor time to run more than once before the result arrives. It must not end
+  // the attempt within the grace period.
   for (let beat = 0; beat < 20; beat++) await late.worker.heartbeat({ job_id: late.jobId });
   expect((await late.worker.complete(late.job)).status).toBe(200);
   expect((await untilEnded(forge.user, late.jobId)).status).toBe("completed");

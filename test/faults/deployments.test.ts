@@ -4,7 +4,7 @@
  */
 
 import { json, text } from "node:stream/consumers";
-import { createFinalActivities } from "../../activities/jobs/finish";
+import { createFinalActivities } from "../../activities/jobs/finish-job";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
@@ -106,9 +106,9 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // With this lock, the server and our late activity both wait right before they write the bill. So
-  // both have found an unfinished job, and our bill is written before the server's last write locks
-  // the job.
+  // With this lock, the server and the test's own `finishJob` both wait right before they write the
+  // bill. So both have found an unfinished job, and the test's `finishJob` writes the bill before
+  // the server's last write locks the job.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

@@ -52,7 +52,8 @@ test("50 at once, to two processes, create one job and get 50 equal responses", 
 });
 
 /**
- * When the server is killed after the first submission, in ms: before, during and after its commit.
+ * How many ms after the first submission the server is killed: before, during or after the commit
+ * of the job.
  */
 const KILLED_AFTER_MS = process.env.TEST_SLOW ? [0, 2, 5, 10, 20, 40] : [5];
 

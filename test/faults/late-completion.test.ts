@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createFinalActivities } from "../../activities/jobs/finish";
+import { createFinalActivities } from "../../activities/jobs/finish-job";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";

@@ -50,7 +50,7 @@ async function stopped(workerId: string) {
   return { id, jobId, loseStop };
 }
 
-/** Starts to look after a deployment like a process that pauses before it writes the first file. */
+/** Runs `lookAfter` like a process that pauses before it writes the first file. */
 async function lateLook(id: string) {
   const late = pausingStore(forge.ctx.store);
   const looking = lookAfter(late.store, id);

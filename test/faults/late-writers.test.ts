@@ -5,7 +5,7 @@
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createAttemptActivities } from "../../activities/jobs/attempts";
-import { createFinalActivities } from "../../activities/jobs/finish";
+import { createFinalActivities } from "../../activities/jobs/finish-job";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
@@ -43,7 +43,7 @@ const TRAIN = { dataset_id: "ds", model: "m", epochs: 1, max_attempts: 2 };
 
 /**
  * A running job whose workflow waits for its attempt. The Temporal worker is killed, so no process
- * works for the job until the test starts it again.
+ * works for the job until the test starts a Temporal worker again.
  */
 async function running(workerId: string) {
   const worker = await forge.worker(workerId, { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
@@ -171,7 +171,7 @@ slowTestAlone(
     await restore();
     late.goOn();
     await late.writing;
-    // The job's workflow fails, because the database lost the end of the attempt. The next workflow
+    // The job's workflow starts over, because the database lost the end of the attempt. Its new run
     // waits for the attempt.
     await forge.stack.startTemporalWorker();
     await untilAwaited(forge, id);
@@ -186,7 +186,7 @@ slowTestAlone(
   120_000,
 );
 
-/** A process may write old content to a file and then end, so that no process knows of it. */
+/** A process may write old content to a file and then end, so that no process corrects the file. */
 slowTestAlone(
   "old files are written again from their rows",
   async () => {
@@ -213,8 +213,8 @@ slowTestAlone(
   "a workflow that knows an outcome which the database lost does not fail a completed job",
   async () => {
     const { worker, job, id, input, restore } = await running("gpu-7");
-    // The end of the attempt that the database loses. It stands for a lost worker that later comes
-    // back with its result.
+    // The attempt ends as failed, and `restore` makes the database lose this end. It stands for an
+    // end as `worker_lost`: the database lost that end, and then the worker delivered a result.
     await worker.fail(job, { metrics: { gpu_hours: 2 } });
     await restore();
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);

@@ -25,8 +25,8 @@ afterAll(async () => {
 });
 
 /**
- * From now on, a transaction with such a change takes three seconds longer to commit. @returns a
- * function that ends this.
+ * From now on, a transaction that makes the given change takes three seconds longer to commit.
+ * @returns a function that ends this.
  */
 async function slowCommits(change: string): Promise<() => Promise<void>> {
   const { pool } = forge.ctx;

@@ -1,4 +1,7 @@
-/** Files of results that take long to measure, and processes that freeze or die meanwhile. */
+/**
+ * To bill a job whose worker reports no rows, Forge measures its files: it counts their rows. Here
+ * that takes long, and processes freeze or die meanwhile.
+ */
 
 import { mkdirSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

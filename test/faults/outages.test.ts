@@ -35,7 +35,7 @@ slowTest(
     await forge.own("temporal").kill();
     const refused = await forge.user.submit("audit", AUDIT);
     await forge.stack.server?.kill();
-    // Make the start larger than Temporal's request limit.
+    // Make the request that starts the job's workflow larger than Temporal accepts.
     await execute(
       forge.ctx.pool,
       "update jobs set request_id = repeat('x', 5000000) where job_id = $1",
@@ -132,8 +132,9 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
 
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // Keep the shared `worker` from getting the job: it polled recently, so it could be assigned a
-    // job. After it registers again, it must poll first. It stays alive.
+    // Keep `worker`, which all tests use, from getting the job: it polled recently, so it could be
+    // assigned a job. After it registers again, it must poll first. Its heartbeats continue, so it
+    // can take the job's second attempt.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });

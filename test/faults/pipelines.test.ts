@@ -23,11 +23,11 @@ import { slowTest } from "../support/slow";
 
 let forge: Forge;
 
-/** Few rounds in `npm test`: each takes as long as Temporal waits for a lost worker. */
-const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
-/** Pipelines whose actions overlap. */
-const AT_ONCE = process.env.TEST_SLOW ? 6 : 2;
-const PIPELINES_DURING_KILLS = process.env.TEST_SLOW ? 8 : 2;
+/** In each round, Temporal needs some seconds to notice that the Temporal worker was killed. */
+const ROUNDS = 5;
+/** How many pipelines get concurrent resumes, cancels and approvals. */
+const AT_ONCE = 6;
+const PIPELINES_DURING_KILLS = 8;
 
 beforeAll(async () => {
   forge = await startForge(

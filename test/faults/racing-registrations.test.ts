@@ -1,7 +1,7 @@
 /**
  * Workers that register again while jobs are dispatched to them. The transaction of a registration
- * may begin before the dispatch and end the attempt after it. If each transaction
- * used its own start as the time, the attempt would end before it began.
+ * may begin before the dispatch and end the attempt after it. If each transaction used its own
+ * start as the time, the attempt would end before it began.
  */
 
 import { ApiClient } from "../../dev/api-client";

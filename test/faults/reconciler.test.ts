@@ -41,7 +41,7 @@ slowTest(
     const started = await Promise.all([start(), start(), start()]);
     expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
     const { runId } = await workflowOf(forge, job_id).describe();
-    // The relay delivers the start and the outcome later. Both deliveries must find this workflow,
+    // The courier delivers the start and the outcome later. Both deliveries must find this workflow
     // and start no other.
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
@@ -200,8 +200,8 @@ describe("the database comes back without an attempt's end, while its workflow w
     },
     {
       outcome: "failed",
-      // At this lock, the process waits before its transaction begins. Later, its transaction would
-      // lock the rows that `restore` changes.
+      // With this lock, the process waits before it begins its transaction. If it waited within the
+      // transaction, it would keep the rows locked that `restore` changes.
       lock: "lock table billing_lines in access exclusive mode",
       waiting: "has_unbilled_line",
       report: (dispatched: DispatchedJob) => worker.fail(dispatched),

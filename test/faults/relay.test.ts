@@ -4,7 +4,10 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { refuse } from "../support/refusals";
 import type { TestWorker } from "../support/test-worker";
 
-/** The process that wrote an outbox entry leases it for longer than any test here takes. */
+/**
+ * How long the process that writes an outbox entry leases it. Longer than any test here takes, so
+ * no sweep delivers an entry.
+ */
 const LEASE_S = 60;
 /**
  * All workers together complete more jobs than the 20 calls to Temporal that a process makes at

@@ -62,10 +62,10 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
   });
 
 /**
- * Ends step a, and then restores the database to before that. The workflow already runs step b, but
- * in the database step a has not ended.
+ * Ends step `a`, and then restores the database to before that. The workflow already runs step `b`,
+ * but in the database step `a` has not ended.
  *
- * @returns a's job, which is dispatched again.
+ * @returns the job of step `a`, which is dispatched again.
  */
 async function loseTheEndOfA(id: string) {
   const first = await worker.take();
@@ -195,7 +195,7 @@ async function takeSideBySide(id: string): Promise<{ a: Running; b: Running }> {
 
 const cancel = (id: string) => forge.user.post(`/api/pipelines/${id}/cancel`, {});
 
-/** Ways to stop a run whose step a is running. Step b is running, or waits for an approval. */
+/** Ways to stop a run in which step `a` runs, and step `b` runs or waits for an approval. */
 const STOPS: Record<string, [object, (id: string, b: Running | undefined) => Promise<unknown>]> = {
   "a cancel": [{}, cancel],
   "a cancel that ended the wait for an approval": [{ approvals: ["b"] }, cancel],
@@ -244,7 +244,7 @@ slowTest(
     const id = await startPipeline(forge.user, { steps: [A], approvals: ["a"] });
     await untilPipeline(forge.user, id, ["waiting_approval"]);
     const restore = await backUp(forge.stack.databaseUrl);
-    // The workflow has read the approval, but can't begin the step.
+    // Let the workflow read the approval, but keep it from beginning the step.
     const allow = await refuse(forge, "before update on pipeline_steps", "new.status = 'running'");
     await forge.user.post(`/api/pipelines/${id}/approve`, {});
     await waitFor("the step's beginning to fail", async () => {

@@ -9,8 +9,9 @@ import { countWaiting, untilServerWaits, withLock } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /**
- * Postgres ends the transaction of a frozen matcher before this time. Without the matcher's own
- * time-out, the pool's 30 s would apply.
+ * A matcher is a process that runs a pass of the scheduler. If it freezes, Postgres ends the pass's
+ * transaction before this time, because passes have a time-out of their own. Otherwise the 30 s of
+ * the connection pool would apply.
  */
 const ASSIGNED_WITHIN_S = 10;
 
@@ -29,7 +30,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The lock id of services/fleet/matching-sql.ts. */
+/** The lock id of services/fleet/assignment-sql.ts. */
 const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {
@@ -149,8 +150,8 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   try {
     const row = "select from jobs where job_id = $1 for no key update";
     await withLock(forge, row, [first.job_id], async () => {
-      // Make the matcher wait for its lock. A matcher that had to wait takes the lock in a
-      // transaction of its own.
+      // Make the matcher wait for its lock. A matcher that had to wait takes the lock in an
+      // explicit transaction, which stays open when its process is frozen.
       await withLock(forge, HOLD_MATCHER, [], async () => {
         poll = there.next(40).catch(() => undefined);
         await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);

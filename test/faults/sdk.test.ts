@@ -71,7 +71,7 @@ async function eachOnceWith(faultOf: (n: number) => Fault, client: string): Prom
   const tenant = await fleet.newTenant();
   const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) => {
     const fault = faultOf(n);
-    // A client waits for the response to an upload longer than this test may take.
+    // Don't withhold an upload's response: the client would wait longer than this test may take.
     return fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault;
   });
   let { variables } = tenant;

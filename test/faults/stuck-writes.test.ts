@@ -125,7 +125,7 @@ test("a bill written after its month was closed goes into the open month, and is
   expect(closed).toMatchObject({ total_cost_usd: 0, records: 0 });
   expect(usd).toBeGreaterThan(0);
   expect(open.total_cost_usd).toBeGreaterThanOrEqual(usd);
-  // The usage export also reports it in the open month.
+  // The usage export also reports this bill in the open month.
   const due = await claimLines(pool, { leaseS: 1, limit: 100, needsCustomer: false });
   expect(due).toContainEqual(expect.objectContaining({ job_id: jobId, month: open.period }));
   await forge.proveInvariants();

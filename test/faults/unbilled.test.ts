@@ -1,11 +1,11 @@
 /**
  * Failed jobs that their workflow has not billed. Either the workflow was terminated before it
- * billed, or the database lost the job's first end, and the workflow then found the job already
- * failed.
+ * billed. Or the database lost the job's completion, the job then ended as failed, and the
+ * workflow, which still knew the completion, found the failed job.
  */
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
-import { createFinalActivities } from "../../activities/jobs/finish";
+import { createFinalActivities } from "../../activities/jobs/finish-job";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -22,7 +22,7 @@ let forge: Forge;
 beforeAll(async () => {
   forge = await startForge(
     {
-      // Long enough that the reconciler does nothing: only the relay repairs.
+      // Long enough that the reconciler does nothing: only the courier repairs.
       FORGE_RECONCILE_AFTER_S: "600",
       FORGE_BILL_OUTCOMES: "cancelled,timeout,failed",
       FORGE_HEARTBEAT_TIMEOUT_S: "600",

@@ -10,8 +10,11 @@ import { rawPoll } from "../support/raw-poll";
 const TIMEOUT_S = 6;
 const BLIP_S = 3;
 const GRACE_S = 2;
-/** After this time, Forge assumes that the worker has received a dispatched job. */
-const ARRIVAL_S = 3;
+/**
+ * How long Forge keeps an attempt after its dispatch, even if the worker reports that it runs
+ * nothing: the worker may not have received the job yet.
+ */
+const ASSIGNMENT_TIMEOUT_S = 3;
 
 let forge: Forge;
 
@@ -20,7 +23,7 @@ beforeAll(async () => {
     {
       FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
       FORGE_CANCEL_GRACE_S: String(GRACE_S),
-      FORGE_ASSIGNMENT_TIMEOUT_S: String(ARRIVAL_S),
+      FORGE_ASSIGNMENT_TIMEOUT_S: String(ASSIGNMENT_TIMEOUT_S),
     },
     { own: ["temporal"] },
   );
@@ -222,7 +225,8 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // A heartbeat without `job_id` neither adds to the count of such reports nor resets it.
+  // Only a heartbeat with `job_id: null` reports that the worker runs nothing. One without `job_id`
+  // neither counts as such a report nor resets their count.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);
@@ -234,7 +238,7 @@ test("a worker that reports five times in a row that it runs nothing has lost th
      where job_id = $1 and attempt = 1`,
     [job_id],
   );
-  expect(ranS).toBeGreaterThanOrEqual(ARRIVAL_S);
+  expect(ranS).toBeGreaterThanOrEqual(ASSIGNMENT_TIMEOUT_S);
   expect(again).toMatchObject({ job_id, attempt: 2 });
   await other.complete(again);
   expect((await untilEnded(forge.user, job_id)).attempts).toBe(2);

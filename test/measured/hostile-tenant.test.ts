@@ -1,7 +1,7 @@
 /**
- * One tenant runs all attacks at once while another submits jobs. The quiet and the attacked period
- * are measured in one run, on the same cores as the attacker. The numbers are printed;
- * docs/threat-model.md lists the remaining gaps.
+ * One tenant runs all attacks at once while another submits jobs. The test measures first without
+ * and then with the attacks. The attacker uses the same cores as the server. The numbers are
+ * printed; docs/threat-model.md lists the remaining gaps.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";

@@ -9,7 +9,7 @@ const UNIT = "forge-agent-w.service";
 const INSTALLED = "/opt/forge-worker/w";
 const machine = new SystemdMachine();
 const repository = join(machine.directory, "repository");
-/** The default directory of a bootstrap: in its user's home. */
+/** The default directory of a bootstrap: in the home of the SSH user. */
 const inHome = join(machine.home, ".forge-worker", "w");
 /** A directory chosen by the operator. */
 const elsewhere = join(machine.directory, "data", "forge", "w");

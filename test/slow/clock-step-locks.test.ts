@@ -1,4 +1,7 @@
-/** Recording a step of the clock locks rows that workers and the scheduler also lock. */
+/**
+ * Recording a step of the clock locks rows that requests of workers and the scheduler also lock.
+ * These transactions must not deadlock.
+ */
 
 import { lockSteps } from "../../platform/postgres/clock";
 import { execute, maybeOne } from "../../platform/postgres/pool";

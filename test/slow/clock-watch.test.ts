@@ -120,7 +120,8 @@ test("a process whose own time stopped records no step while another process kep
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // `stands` can't tell for how long it was stopped, so its revision has changed.
+  // `stands` can't tell for how long it was stopped. So its check of the clock increases
+  // `revision`, as if the clock had been set.
   expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 

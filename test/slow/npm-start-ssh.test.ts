@@ -1,6 +1,6 @@
 /**
- * `npm start` without settings turns a machine that its user reaches over SSH into a worker. It
- * sends its own agent and handlers, and uses the keys in the user's `~/.ssh`.
+ * `npm start` without settings sets up a machine over SSH as a worker. For that, it uses the keys
+ * in its user's `~/.ssh`, and sends its own agent and handlers to the machine.
  */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

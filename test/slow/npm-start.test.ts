@@ -50,8 +50,8 @@ test("a job that runs when everything is killed finishes after the next start", 
   await makeDataset(home, 40_000);
   const first = start(home, { HEARTBEAT_INTERVAL: "0.5" });
   const before = await first.user();
-  // Retry like a client: on a busy machine, a database that syncs may take longer than the
-  // request's time-out.
+  // Retry like a client: on a busy machine, Postgres may need longer than the request's time-out to
+  // sync a commit to disk.
   const headers = { "idempotency-key": "killed" };
   const job_id = await waitFor("the submission to be taken", async () => {
     const body = { dataset_uri: "forge://artifacts/rows.jsonl" };

@@ -12,8 +12,8 @@ import { createTenant, type Tenant } from "./tenants";
 const TENANTS = ["ann", "bob", "cy"] as const;
 export type Tenants = Record<(typeof TENANTS)[number], Tenant>;
 
-/** Settings that make a fleet's failures happen within seconds. */
-export const HASTY = {
+/** With these settings, Forge notices lost workers within seconds, and limits no request rate. */
+export const SHORT_TIMEOUTS = {
   FORGE_HEARTBEAT_TIMEOUT_S: "6",
   FORGE_CANCEL_GRACE_S: "2",
   FORGE_ASSIGNMENT_TIMEOUT_S: "3",

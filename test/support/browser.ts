@@ -24,7 +24,7 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: FLAGS });
 }
 
-/** The themes and sizes to check pages in. `npm run test:slow` checks all of them. */
+/** The themes and sizes to check pages in: `npm test` uses two of them, `npm run test:slow` all. */
 const ALL_FORMS = [
   { name: "light", dark: false, phone: false },
   { name: "dark", dark: true, phone: false },
@@ -146,7 +146,7 @@ export async function checkPage(page: Page, picture: string): Promise<string[]> 
 }
 
 /**
- * Checks pages in one of the forms.
+ * Checks pages in one theme and size.
  *
  * @param pages by screenshot name: a path below /ui, and a text that appears when the page has
  *   loaded.

@@ -78,17 +78,22 @@ export async function doJobs(
   }
 }
 
-export interface Spender extends Tenant {
-  /** A client of the same user for each server. */
+export interface BudgetTenant extends Tenant {
+  /** For each server, a client of the tenant's user. */
   users: ApiClient[];
-  hand: TestWorker;
+  budgetWorker: TestWorker;
 }
 
-/** A tenant with its own worker that uses two servers. */
-export async function spenderOf(forge: Forge, id: string, otherUrl: string): Promise<Spender> {
+/** A tenant with its own worker, and with a client for each of two servers. */
+export async function budgetTenantOf(
+  forge: Forge,
+  id: string,
+  otherUrl: string,
+): Promise<BudgetTenant> {
   const tenant = await createTenant(forge, id);
-  const hand = tenant.worker(`hand-of-${id}`);
-  await hand.register();
-  hand.startHeartbeats();
-  return { ...tenant, users: [tenant.user, new ApiClient(otherUrl, tenant.user.key)], hand };
+  const budgetWorker = tenant.worker(`worker-of-${id}`);
+  await budgetWorker.register();
+  budgetWorker.startHeartbeats();
+  const users = [tenant.user, new ApiClient(otherUrl, tenant.user.key)];
+  return { ...tenant, users, budgetWorker };
 }

@@ -5,7 +5,7 @@ import { addressOf, listen } from "./local-server";
  * What happens to a request in the proxy.
  * - `cut before`: the connection ends, and the server gets no request.
  * - `cut after`: the server handles the request, and its response is lost.
- * - `cut in body`: the response ends after its head.
+ * - `cut in body`: the connection ends after the first byte of the response's body.
  * - `reset`: like `cut after`, with a TCP reset.
  * - `slow`: the response arrives in pieces of a few bytes.
  * - `silent`: the server handles the request, and the connection stays open without a response.
@@ -20,7 +20,10 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** A TCP proxy between a client and a server. Of HTTP it only knows where a head ends. */
+/**
+ * A TCP proxy between a client and a server. It does not parse HTTP, but for `cut in body` it finds
+ * the end of the head.
+ */
 export class FaultyProxy {
   /** Upcoming faults, each for one request. */
   readonly ahead: Fault[] = [];
@@ -92,7 +95,8 @@ export class FaultyProxy {
       isAnswering = true;
       const by = fault;
       sending = sending.then(() => answer(client, chunk, by));
-      // The other faults end the connection with the first piece.
+      // `slow` and `silent` apply to every piece of the response. Any other fault has ended the
+      // connection at the first piece.
       if (fault !== "slow" && fault !== "silent") fault = undefined;
     });
   }

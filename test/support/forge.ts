@@ -55,7 +55,10 @@ const UNDER_WAY = `
   select job_id from jobs j where status not in ('completed', 'failed') and 'ended' = (
     select state from attempts a where a.job_id = j.job_id order by attempt desc limit 1)`;
 
-/** Leases are short so that other processes soon take over the work of a killed one. */
+/**
+ * Settings of each test's server. The leases of the outbox and the time-outs of Temporal are short,
+ * so that other processes soon take over the work of a killed one.
+ */
 const DEFAULTS = {
   // Many workers of tests send no heartbeats. None of them may be marked dead while its test file
   // runs, which takes minutes on a busy machine.

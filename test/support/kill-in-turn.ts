@@ -31,20 +31,21 @@ export function processesOf(forge: Forge): Victim[] {
 }
 
 export interface KillOptions {
-  /** The longest time between two kills. */
+  /** The longest random pause before a kill. */
   betweenMs?: number;
   /** The maximum number of kills. */
   atMost?: number;
   /**
-   * Must resolve before the next kill. Otherwise a busy machine would make no progress between
-   * kills.
+   * Called before each kill. The kill waits until the returned promise resolves. A test uses this
+   * to wait for progress: on a busy machine, there might be none between two kills.
    */
   between?: () => Promise<unknown>;
 }
 
 /**
- * Kills the processes in turn at random moments, each at least once, until `isOver`. Each is
- * restarted after a moment. @returns their names, in order.
+ * Kills the processes in turn at random moments, and restarts each after a moment. Stops when each
+ * was killed at least once and `isOver`, or after `atMost` kills. @returns the names of the killed
+ * processes, in order.
  */
 export async function killInTurn(
   victims: Victim[],

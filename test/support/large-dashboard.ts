@@ -21,7 +21,7 @@ export interface Seeded {
 }
 
 export const LAST_LINE = "the last line of all";
-/** Tags one in a hundred jobs, and at least one. */
+/** The tag of one in a hundred jobs, and of at least one. */
 export const RARE_TAG = "rare";
 const seededId = (n: number): string => `job_${String(n).padStart(26, "0")}`;
 /** The newest job with the rare tag. */
@@ -104,7 +104,7 @@ async function seedWorkers({ ctx }: Forge, count: number): Promise<void> {
   );
 }
 
-/** Inserts copies of an artifact whose lineage says that they were made from it. */
+/** Inserts copies of an artifact. By their lineage, the copies were made from that artifact. */
 async function seedDescendants({ ctx }: Forge, id: string, count: number): Promise<void> {
   await execute(
     ctx.pool,

@@ -8,13 +8,13 @@ const waitsAs = (applicationName: string): string =>
    and wait_event_type = 'Lock'`;
 
 /**
- * A condition on pg_stat_activity: a statement of a forge-server waits for a lock. It includes the
- * database, because other test files use the same Postgres.
+ * A condition on pg_stat_activity: a statement of a forge-server waits for a lock. The condition
+ * names the current database, because other test files use other databases of the same Postgres.
  */
 export const WAITS = waitsAs("forge");
 
 /**
- * The number of statements that wait for a lock, by the application name of their connection.
+ * The number of statements that wait for a lock, on connections with this application name.
  *
  * @param part counts only statements that contain this text.
  */

@@ -30,12 +30,13 @@ interface Assignment {
 }
 
 /**
- * The scheduling rules as a pure function. services/fleet/matching-sql.ts has the same rules in
+ * The scheduling rules as a pure function. services/fleet/assignment-sql.ts has the same rules in
  * SQL.
  *
  * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
  * only GPU while a CPU worker is idle. Each tenant has one candidate: of its jobs that fit the
- * worker, the oldest one with the highest priority. The worker takes the candidate with:
+ * worker, the oldest one with the highest priority. The worker takes the best of the candidates.
+ * The first of these criteria decides; if candidates are equal by it, the next one does:
  *
  * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
  * 2. on a shared worker, the tenant that holds the fewest shared workers that are at least as

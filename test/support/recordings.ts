@@ -103,7 +103,7 @@ export function lacking(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now)) return [`${at} is no list any more`];
-    // Compare only the first entries: the other entries of a list depend on the day.
+    // Compare only the first entries: the number of entries may differ, for example on another day.
     return old.length > 0 && now.length > 0 ? lacking(old[0], now[0], `${at}[0]`) : [];
   }
   if (typeof old !== typeof now) return [`${at} was ${typeof old} and is ${typeof now}`];

@@ -3,7 +3,7 @@ import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 /**
- * From now on, the database refuses some changes with an error that no retry helps.
+ * From now on, the database refuses some changes with a permanent error, so a retry fails, too.
  *
  * @param change for example "before insert on jobs".
  * @param when a condition on `new` or `old`.

@@ -8,7 +8,6 @@ import { queueJobs } from "./queued-jobs";
 
 export const TENANTS = ["ann", "bob", "cyd"];
 
-/** Random queues and fleets of these tenants, small enough for many cases. */
 const needs = {
   gpuCount: fc.constantFrom(0, 0, 1, 2),
   gpuTokens: fc.subarray(["a100", "80gb"]),
@@ -35,19 +34,21 @@ const worker = fc.record({
   /** The tenant that a shared worker already works for. */
   serves: fc.option(fc.constantFrom(...TENANTS), { freq: 2 }),
 });
+/** Random queues of jobs of TENANTS. They are short, so that a test can run many of them. */
 export const QUEUES = fc
   .array(job, { maxLength: 12 })
   .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
+/** Random fleets of workers of TENANTS, as small as QUEUES. */
 export const FLEETS = fc
   .array(worker, { maxLength: 12 })
   .map((workers) => workers.map((each, n) => ({ ...each, workerId: `w${n}` })));
 
 export type Fleet = (FleetWorker & { serves?: string | null })[];
 
-/** A database for tests of the scheduler's statements, with these tenants. */
+/** A database for tests of the scheduler's statements. It contains TENANTS. */
 export interface SchedulerDatabase extends Database {
   /** One connection whose statements may take a minute. */
-  patient: pg.Pool;
+  longStatements: pg.Pool;
   /** Replaces all jobs and workers. */
   fill(queue: QueuedJob[], fleet: Fleet): Promise<void>;
 }
@@ -57,13 +58,13 @@ export async function openSchedulerDatabase(): Promise<SchedulerDatabase> {
   const { pool, logger } = database.ctx;
   for (const tenant of TENANTS) await ensureUser(pool, tenant, tenant);
   const connection = { connectionString: database.databaseUrl, max: 1, timeoutMs: 60_000 };
-  const patient = createPool(connection, logger);
+  const longStatements = createPool(connection, logger);
   return {
     ...database,
-    patient,
-    fill: (queue, fleet) => fill(pool, patient, queue, fleet),
+    longStatements,
+    fill: (queue, fleet) => fill(pool, longStatements, queue, fleet),
     async stop() {
-      await patient.end();
+      await longStatements.end();
       await database.stop();
     },
   };
@@ -71,14 +72,14 @@ export async function openSchedulerDatabase(): Promise<SchedulerDatabase> {
 
 async function fill(
   pool: pg.Pool,
-  patient: pg.Pool,
+  longStatements: pg.Pool,
   queue: QueuedJob[],
   fleet: Fleet,
 ): Promise<void> {
   // Delete rows instead of truncating the tables: this runs a thousand times, and truncating would
-  // sync files each time. Use `patient`, because deleting thousands of rows can exceed the other
-  // pool's statement timeout.
-  await patient.query(
+  // sync files each time. Use `longStatements`, because deleting thousands of rows can take longer
+  // than the statement timeout of `pool`.
+  await longStatements.query(
     "delete from outbox; delete from job_events; delete from attempts; delete from jobs; delete from workers",
   );
   await execute(

@@ -61,7 +61,7 @@ export class SdkFleet {
     };
   }
 
-  /** Call after all submitted jobs have ended. */
+  /** Waits until all jobs have ended, and then stops the workers. */
   async stop(): Promise<void> {
     await waitFor("every job to end", async () => {
       const sql = "select from jobs where status not in ('completed', 'failed') limit 1";

@@ -35,8 +35,8 @@ export const RUNNERS: Record<string, Runner> = {
 };
 
 /**
- * Clients for tests in which both Python clients behave the same: one of the two, and both in `npm
- * run test:slow`. `e2e/sdk-contract` proves that they behave the same.
+ * All clients in `npm run test:slow`. Otherwise only one of the two Python clients, and TypeScript:
+ * `e2e/sdk-contract` proves that the two Python clients behave the same.
  */
 export const DIFFERENT_CLIENTS = Object.keys(RUNNERS).filter(
   (client) => process.env.TEST_SLOW || !/awaiting/.test(client),

@@ -18,8 +18,8 @@ function hostAt(address: string): ServerHost {
 }
 
 /**
- * The host of this jest worker, which runs its files one after the other. Undefined for a file that
- * runs alone.
+ * The process in which this jest worker's test files run their servers, one file after the other.
+ * Undefined for a file that runs without the shared processes of `npm test`.
  */
 export function hostOfThisWorker(): ServerHost | undefined {
   const { TEST_SERVER_HOSTS: hosts, JEST_WORKER_ID: lane } = process.env;

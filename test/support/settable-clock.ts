@@ -6,7 +6,10 @@ const CLOCK = (name: string): string => `
   create function test_clock.${name}() returns timestamptz language sql ${name === "clock_timestamp" ? "volatile" : "stable"} as
     $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
 
-/** Columns with Postgres's own now() as their default. */
+/**
+ * Makes the columns' defaults call the test's `now()`. Otherwise a default would still call
+ * Postgres's own `now()`.
+ */
 const DEFAULTS = `do $do$ declare c record; begin
   for c in select table_name, column_name from information_schema.columns
            where table_schema = 'public' and column_default = 'now()' loop

@@ -15,11 +15,11 @@ import { ManagedProcess } from "../../dev/stack/process";
 import { freePorts, waitFor } from "../../dev/stack/wait";
 
 interface SshdOptions {
-  /** Commands of this machine that its sessions do not find. */
+  /** Commands of this machine that sessions of the SSH server don't find. */
   without?: string[];
   /** Where sessions begin; default: this user's home. */
   home?: string;
-  /** Variables of its sessions. */
+  /** Environment variables of sessions. */
   variables?: Record<string, string>;
 }
 
@@ -121,7 +121,7 @@ export class Sshd {
     return all.map(([name, value]) => `"${name}=${value}"`).join(" ");
   }
 
-  /** SetEnv can't change where a session begins. */
+  /** A forced command changes the folder in which a session begins, because SetEnv can't. */
   private homeSettings(): string[] {
     const { home } = this.options;
     if (home === undefined) return [];

@@ -39,7 +39,7 @@ export class SteadyLoad {
     });
   }
 
-  /** Ends the load when no job is left. */
+  /** Stops submitting jobs, and waits until the workers have completed all of them. */
   async stop(): Promise<void> {
     this.isOver = true;
     await this.lanes;

@@ -13,7 +13,7 @@ is_active() { [ -f "$pid_file" ] && kill -0 "$(cat "$pid_file")" 2>/dev/null; }
 start() {
   user=$(setting User)
   groups=$(setting SupplementaryGroups | tr ' ' ,)
-  # Reads the environment file as root.
+  # As in systemd, root reads the environment file. Then setpriv changes to the unit's user.
   # shellcheck disable=SC2016
   env -i PATH="$PATH" HOME="$(getent passwd "$user" | cut -d: -f6)" sh -c '
     set -a

@@ -97,7 +97,7 @@ class Agent:
             slot.leave()
 
     def _may_leave(self, slot: Slot) -> bool:
-        """Whether the process may exit before this slot has ended.
+        """Whether this slot allows the process to exit.
 
         The process does not wait for a slot that only polls for a job. After a second signal, it
         does not wait for an undelivered result either: the result is on disk, and the next agent
@@ -124,7 +124,8 @@ def assign_gpus(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
         return [
             (
                 Gpus(gpus.name, gpus.memory_gb, (index,)),
-                # NVML numbers GPUs by PCI bus id. By default, CUDA puts the fastest GPU first.
+                # NVML numbers GPUs by PCI bus id. By default, CUDA numbers the fastest GPU first,
+                # so the same number could mean another GPU.
                 {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(index)},
             )
             for index in gpus.indices

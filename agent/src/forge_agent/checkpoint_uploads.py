@@ -58,13 +58,20 @@ class CheckpointSender:
     def __init__(self, control_plane: ControlPlane, lease: Lease, root: Path) -> None:
         """`root`: the handler's folder."""
         self._control_plane = control_plane
+        self._attempt_lease = lease
         self._lease = lease.child()
         self._root = root
+        self._uploaded: Entry | None = None
+        self._last_warning = ""
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
 
+    @property
+    def _is_enabled(self) -> bool:
+        return "checkpoints_url" in self._lease.job["uploads"]
+
     def start(self) -> None:
-        if "checkpoints_url" in self._lease.job["uploads"]:
+        if self._is_enabled:
             self._thread.start()
 
     def finish(self) -> None:
@@ -77,26 +84,38 @@ class CheckpointSender:
         if self._thread.is_alive():
             self._thread.join()
 
+    def upload_last(self) -> None:
+        """Uploads the newest checkpoint, unless the thread has uploaded it.
+
+        For an attempt that another worker may continue. Call it after `finish`. Returns when the
+        upload has ended; an error is only logged. Raises JobStopped if the attempt's lease stops.
+        """
+        if self._is_enabled:
+            self._upload_new(self._attempt_lease)
+
     def _run(self) -> None:
-        seen: Entry | None = None
-        last_warning = ""
         while not self._is_over.wait(_INTERVAL_S):
-            found: Entry | None = None
             try:
-                found = newest_checkpoint(self._root)
-                if found is None or found == seen:
-                    continue
-                url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(found.name)}"
-                with open_file(self._root, f"{FOLDER}/{found.name}") as file:
-                    upload(self._control_plane, self._lease, url, file, found.name)
-                logger.info("checkpoint %s uploaded", found.name)
-                seen = found
-            except FileNotFoundError:
-                continue  # the handler replaced the checkpoint with a newer one
-            except (Refused, TransferFailed, OSError) as error:
-                message = f"checkpoint {found and found.name} not uploaded: {error}"
-                if message != last_warning:  # or a job could flood the agent's log
-                    logger.warning("%s", message)
-                last_warning = message
+                self._upload_new(self._lease)
             except JobStopped:
                 return
+
+    def _upload_new(self, lease: Lease) -> None:
+        """Uploads the newest checkpoint if it is not uploaded yet."""
+        found: Entry | None = None
+        try:
+            found = newest_checkpoint(self._root)
+            if found is None or found == self._uploaded:
+                return
+            url = f"{lease.job['uploads']['checkpoints_url']}{quote(found.name)}"
+            with open_file(self._root, f"{FOLDER}/{found.name}") as file:
+                upload(self._control_plane, lease, url, file, found.name)
+            self._uploaded = found
+            logger.info("checkpoint %s uploaded", found.name)
+        except FileNotFoundError:
+            return  # the handler replaced the checkpoint with a newer one
+        except (Refused, TransferFailed, OSError) as error:
+            message = f"checkpoint {found and found.name} not uploaded: {error}"
+            if message != self._last_warning:  # or a job could flood the agent's log
+                logger.warning("%s", message)
+            self._last_warning = message

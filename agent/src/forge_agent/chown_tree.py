@@ -10,11 +10,11 @@ from .job_files import UnsafeFile, open_below, open_folder
 def chown_tree(root: Path, uid: int, gid: int | None = None) -> None:
     """Changes the owner of a folder and its content. No process of a job may be writing there.
 
-    Does not follow links. Skips files with several hard links: another name of the file may lie
-    elsewhere and belong to another user. The group id defaults to the user id.
+    Does not follow links. Skips files with several hard links: such a file may also have a name
+    outside of the folder, and be another user's. The group id defaults to the user id.
 
-    A job may nest folders to any depth, so the call depth and the number of open descriptors are
-    constant.
+    A job may nest folders to any depth, so neither the call depth nor the number of open
+    descriptors depends on it.
     """
     group = uid if gid is None else gid
     with open_folder(root) as opened:

@@ -17,13 +17,14 @@ def run_command(
     deployments: Deployments,
     drain: Callable[[], None],
 ) -> None:
-    """Ignores unknown commands. Does not wait."""
+    """Returns immediately: stopping a deployment has its own thread. Ignores unknown commands."""
     kind = command.get("type")
     if kind == "drain":
         drain()
     elif kind == "stop_deployment":
         deployment_id = str(command.get("deployment_id"))
-        # While the slot deploys this id, the command means the earlier deployment with the same id.
+        # While a deploy job for this id runs, ignore the command: it is about the earlier
+        # deployment with the same id, and the job itself stops that one.
         if not _is_deploying(lease, deployment_id):
             threading.Thread(target=deployments.stop, args=[deployment_id], daemon=True).start()
     elif kind in ("cancel_job", "job_lost"):

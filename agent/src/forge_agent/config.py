@@ -16,7 +16,10 @@ from .settings import SETTINGS, ConfigError, parse_setting
 
 @dataclass(frozen=True)
 class HandlerConfig:
-    """The command that replaces the reference handler of a job type: `[handlers.<type>]`."""
+    """How to run the handler of a job type: from a table `[handlers.<type>]` of the settings.
+
+    A reference handler has the default settings (`reference_handler` in job_types.py).
+    """
 
     command: tuple[str, ...]
     image: str | None = None
@@ -58,7 +61,7 @@ class S3Config:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Names contain the units; settings.py documents each setting."""
+    """Names end with their units, such as `_s` for seconds. settings.py documents each setting."""
 
     api_url: str
     api_key: str = field(repr=False)
@@ -216,7 +219,7 @@ def _is_positive(value: object) -> bool:
 
 
 def _s3(values: Mapping[str, str]) -> S3Config | None:
-    """The configured bucket. Spaces takes precedence over S3, as in the specification."""
+    """The configured bucket. DigitalOcean Spaces takes precedence over S3, as in spec.md."""
     for scheme, key, secret in (
         ("spaces", "spaces_key", "spaces_secret"),
         ("s3", "s3_access_key_id", "s3_secret_access_key"),

@@ -1,6 +1,7 @@
 """Runs handlers in containers, with docker or podman."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -39,20 +40,26 @@ def remove_container(name: str) -> None:
         )
 
 
-def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> None:
-    """Removes the containers of a killed agent, which outlive it: they are not its children."""
+def container_name(worker_id: str, job_id: str, attempt: int) -> str:
+    return f"forge-{worker_id}-{job_id}-{attempt}"
+
+
+def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> None:
+    """Removes the worker's containers of a killed agent: they are not its child processes."""
     runtime = find_runtime()
     if runtime is None or not any(handler.image for handler in handlers.values()):
         return
+    own = re.compile(rf"forge-{re.escape(worker_id)}-[^-]+-\d+")
     listed = subprocess.run(
-        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name={prefix}"],
+        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name=forge-{worker_id}-"],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     for name in listed.stdout.split():
-        if name.startswith(prefix):  # the filter also matches inside a name
+        # The filter also matches the containers of another worker, such as `<worker_id>-2`.
+        if own.fullmatch(name):
             remove_container(name)
 
 
@@ -113,7 +120,8 @@ def _user_flags(user: SlotUser | None) -> tuple[str, ...]:
 def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
     """Returns the flags that select the GPUs, and the variables not to pass on.
 
-    A container numbers its GPUs from 0, so the host's CUDA_VISIBLE_DEVICES would hide them.
+    A container numbers its GPUs from 0. The host's CUDA_VISIBLE_DEVICES, such as 3, would name a
+    GPU that does not exist there, and the handler would find no GPU.
     """
     devices = env.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     if devices == "" or not _DRIVER.exists():

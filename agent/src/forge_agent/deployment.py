@@ -27,7 +27,7 @@ from .log_file import LogFile
 from .masking import Mask
 from .private_file import open_private
 from .slot_user import RunAs
-from .supervised_process import SupervisedProcess
+from .supervisor_client import SupervisedProcess
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,8 @@ _LINE_BYTES = 64 * 1024
 class _PrivateLog(logging.handlers.RotatingFileHandler):
     """A log that only the agent's user can read.
 
-    All model servers of a slot run as one other user, so one could otherwise read another's log.
+    All model servers of a slot run as the same user, which is not the agent's. If that user could
+    read this log, every server of the slot could.
     """
 
     def _open(self) -> TextIOWrapper:
@@ -121,7 +122,8 @@ class Deployment:
         is_contained = bool(self._handler.image)
         env = {
             **self._env,
-            # The container has its own address; the runtime forwards the host's port to it.
+            # The runtime forwards the host's port to the container's own address, so the server
+            # must listen on all addresses of the container.
             "FORGE_HOST": "0.0.0.0" if is_contained else host,
             "FORGE_PORT": str(port),
             "FORGE_DEPLOYMENT_ID": self.id,
@@ -152,7 +154,9 @@ class Deployment:
                 last = self.job_log.last_line if self.job_log else ""
                 read_outcome(self.run_folder, process.wait(), last, Reports(Path("/dev/null")))
                 raise HandlerFailed("the server ended before it was healthy", transient=False)
-            if time.monotonic() > deadline or self._stopping.is_set():
+            if self._stopping.is_set():
+                raise HandlerFailed("the server was stopped before it was healthy", transient=True)
+            if time.monotonic() > deadline:
                 limit_s = self._config.deploy_start_timeout_s
                 raise HandlerFailed(f"the server was not healthy in {limit_s:g} s", transient=True)
             if lease:

@@ -20,7 +20,7 @@ from .masking import Mask
 from .remove_tree import remove_tree
 from .slot_user import RunAs
 from .storage import Storage
-from .supervised_process import Ending
+from .supervisor_client import Ending
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +41,17 @@ class Deployments:
         self._mask = mask
         self._env = env
         self._run_as = run_as
-        # Ends servers that a killed agent left running. `restore` starts servers again.
+        # Ends the servers that a killed agent left running. `restore` starts them again.
         run_as.end_processes()
         run_as.prepare(folder)
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
-        # Held while a deployment stops: its folder must be gone before it is deployed again.
+        # Held while a deployment stops. A new deploy job with the same id waits for the lock (in
+        # `stop_previous`), so that it creates its folder only after the old one is gone.
         self._ending = threading.Lock()
 
     def restore(self) -> None:
-        """Restarts the deployments that ran before the agent ended."""
+        """Restarts an earlier agent's deployments. Removes those whose job has not completed."""
         for folder in sorted(self._folder.glob("*/")):
             deployment = self._deployment(folder)
             if not deployment.is_kept:

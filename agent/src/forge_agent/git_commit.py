@@ -8,7 +8,8 @@ from pathlib import Path
 from .config import HandlerConfig
 
 _TIMEOUT_S = 10
-# Prevents git from writing to the checkout, or running a program that its config names.
+# Prevents git from writing to the checkout, and from running the file system monitor that the
+# checkout's config names.
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 
 

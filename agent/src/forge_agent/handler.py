@@ -1,6 +1,6 @@
 """Builds the command of one job's handler, as a process or a container, and reads its result.
 
-supervised_process.py starts the command and ends its process group.
+supervisor_client.py starts the command and ends its process group.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from .job_files import read_small
 from .job_report import Reports
 from .sendable import require_sendable, sendable_text
 from .slot_user import SlotUser
-from .supervised_process import Ending, SupervisedProcess
+from .supervisor_client import Ending, SupervisedProcess
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that a retry may fix (EX_TEMPFAIL)."""
@@ -60,7 +60,8 @@ def start_handler(
         if config.image:
             container = Container(name, folder, user, publish)
             command = container_command(config, container, given)
-            # The runtime's client runs as the agent's user and passes the variables on by name.
+            # The runtime's client needs the agent's variables, such as PATH, for itself. It passes
+            # only the variables in `given` on to the container.
             return SupervisedProcess(
                 command, folder.path, agent_variables() | given, config.memory_gb
             )

@@ -20,10 +20,10 @@ from .slot_user import SlotUser
 from .storage import Storage, upload_all
 
 # The control plane refuses these characters: a backslash separates folders on Windows, and control
-# characters can change a terminal.
+# characters in a name can garble the terminal that shows it.
 _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 MAX_OUTPUTS = 100_000
-"""Files and folders per artifact. The agent keeps their names in memory."""
+"""Maximum number of files and folders per artifact: the agent keeps their names in memory."""
 _SHOWN = 5
 """Maximum number of names in one log line."""
 
@@ -57,14 +57,18 @@ class HandlerFolder:
 
     @property
     def readable(self) -> list[Path]:
-        """Existing paths outside of the folder that the handler may read."""
+        """The job file, the inputs and the checkpoint to resume from, if they exist.
+
+        They are outside of the folder, but the handler may read them.
+        """
         candidates = (self.job_file, self.path.with_name("inputs"), self.resume)
         return [path for path in candidates if path.exists()]
 
     def create(self, user: SlotUser | None = None) -> None:
         """Creates missing folders. Call it only while no process of a handler runs there.
 
-        The user owns the folders that it may write to, and can read the rest.
+        The user becomes the owner of the folder, the inputs and the checkpoint to resume from. It
+        can read the job file, but not change it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.output, self.checkpoints, self.temporary):

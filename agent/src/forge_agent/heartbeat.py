@@ -75,7 +75,8 @@ class HeartbeatLoop:
             return
         if payload.get("status") == "error" and self._describe().get("status") != "error":
             # The worker recovered during the request and registered. If the registration arrived
-            # before this heartbeat, the heartbeat has set the worker to `error` again.
+            # before this heartbeat, the heartbeat has set the worker to `error` again. Registering
+            # once more ends that state.
             self._register()
         for command in commands:
             self._on_command(command)
@@ -107,8 +108,8 @@ def describe_job(
 ) -> dict[str, Any]:
     """Describes the current job, running or with an undelivered result."""
     if lease is None:
-        # The explicit null says that no job runs here. If the control plane has dispatched one, the
-        # job did not arrive.
+        # The explicit null says that no job runs here. If the control plane has dispatched one to
+        # this worker, the job did not arrive: after several such heartbeats, it counts as lost.
         return (
             {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {"job_id": None}
         )

@@ -15,14 +15,15 @@ from .environment import agent_variables
 from .job_types import handler_for, job_types_of, reference_handler
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
-from .supervised_process import SupervisedProcess
+from .supervisor_client import SupervisedProcess
 from .user_processes import end_processes_of
 from .user_range import claim_user_range
 
 logger = logging.getLogger(__name__)
 
 _TRAVERSE = 0o011
-# Runs as the slot's user: checks access to the folder, the program and the files of its command.
+# A shell script that runs as the slot's user. Checks that this user can write to its home, execute
+# the handler's program ($1), and read the files in the handler's command (the other arguments).
 _PROBE = """
 cd "$HOME" && : >probe || exit 1
 program=$1; shift

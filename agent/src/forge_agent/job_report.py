@@ -44,7 +44,10 @@ class Reports:
             return self._current
 
     def _record(self, text: bytes) -> None:
-        """Accepts a number from 0 to 1, or {"progress", "metrics"}. Ignores anything else."""
+        """Accepts a number (the progress) or {"progress", "metrics"}. Ignores anything else.
+
+        Limits the progress to the range from 0 to 1.
+        """
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from .checkpoint_uploads import CheckpointSender, move_newest_checkpoint
 from .config import AgentConfig, HandlerConfig
-from .container import remove_container
+from .container import container_name, remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
 from .declared_types import DEPLOYMENT_TYPE
 from .deployments import Deployments
@@ -30,7 +30,7 @@ from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
-from .supervised_process import Ending
+from .supervisor_client import Ending
 from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ class JobRunner:
                     outcome = self._deployments.deploy(lease, inputs, log, storage, commit)
                 else:
                     here.describe(lease, inputs, resume_from, self._teachers(lease), commit)
-                    outcome = self._run_handler(config, lease, here, log)
+                    outcome = self._run_handler(config, lease, here, log, tried == tries)
                     here.upload(storage, log)
                 return outcome.with_commit(commit)
             except HandlerFailed as error:
@@ -205,11 +205,16 @@ class JobRunner:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _run_handler(
-        self, config: HandlerConfig, lease: Lease, here: HandlerFolder, log: LogFile
+        self,
+        config: HandlerConfig,
+        lease: Lease,
+        here: HandlerFolder,
+        log: LogFile,
+        is_last_try: bool,
     ) -> Outcome:
         lease.require()
         reports = self._reports = Reports(here.progress_file)
-        name = f"forge-{lease.claim.worker_id}-{lease.job_id}-{lease.attempt}"
+        name = container_name(lease.claim.worker_id, lease.job_id, lease.attempt)
         supervised = start_handler(config, here, self._env, name, self._run_as.user_for(config))
         lease.on_stop(lambda: supervised.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S
@@ -237,11 +242,17 @@ class JobRunner:
                 remove_container(name)
         lease.require()
         if config.image and (ending.code or 0) > _SIGNALLED:
-            # The runtime reports a killed container (out of memory, for example) by its exit code.
+            # If a signal ended the container (out of memory, for example), the runtime's exit code
+            # is 128 plus the signal's number.
             ending = Ending(None, (ending.code or 0) - _SIGNALLED, ending.reason)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
-        return read_outcome(here, ending, log.last_line, reports)
+        try:
+            return read_outcome(here, ending, log.last_line, reports)
+        except HandlerFailed as error:
+            if error.transient and is_last_try:  # another worker may continue the job
+                checkpoints.upload_last()
+            raise
 
     def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
         """Endpoints from the configuration, and the tenant's deployments that the job names."""

@@ -10,7 +10,7 @@ from .settings import ConfigError
 
 
 def find_control_plane(url: str, key: str, env: Mapping[str, str]) -> tuple[str, str]:
-    """Takes an empty URL or key from stack.json, the file of the local stack (`npm start`).
+    """Fills in an empty URL or key from stack.json, the file of the local stack (`npm start`).
 
     Raises ConfigError, which names the setting. Both SDKs follow the same rules.
     """

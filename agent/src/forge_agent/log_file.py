@@ -64,8 +64,10 @@ class LogFile:
             for line in lines:
                 self._write_unless_report(line + b"\n", is_report)
             if len(held) > _LINE_BYTES:
-                # A secret may span the cut, so hold back the length of the longest one.
-                cut = len(held) - self._mask.longest
+                # A secret may span the cut. Mask those that have arrived, and hold back the length
+                # of the longest one, whose rest may follow.
+                held = self._mask.apply(held)
+                cut = max(0, len(held) - self._mask.longest)
                 self.write(held[:cut])
                 held = held[cut:]
         if held:

@@ -59,7 +59,8 @@ class LogSender:
             except ControlPlaneUnavailable:
                 pause_s = min(2 * pause_s, _MAX_PAUSE_S)
             except Refused as error:
-                # If the worker has lost the job, the next heartbeat's response says so.
+                # No need to stop the job here: if the worker has lost it, the next heartbeat's
+                # response says so.
                 logger.warning("log refused: %s", error)
                 return
 

@@ -8,21 +8,23 @@ from .config import AgentConfig
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
-"""Shorter values are not secrets, and would mask unrelated text."""
+"""Shorter values are not masked, because they often occur in unrelated text."""
 
 MASK = b"***"
 
 
 class Mask:
-    """Replaces the values of variables with secret-looking names, and the given values.
+    """Replaces secrets with `***`.
 
+    Secrets are the values of those variables in `env` whose names look secret, and `more`.
     Each line of a multi-line value is replaced on its own.
     """
 
     def __init__(self, env: Mapping[str, str], *more: str) -> None:
         secrets = (*secrets_in(env), *more)
         values = {line.strip() for value in secrets for line in value.splitlines()}
-        # Longest first: a secret may start with another one.
+        # Longest first: if a secret starts with a shorter one, masking the shorter one first would
+        # leave the rest of it readable.
         self._secrets = sorted(
             (value.encode() for value in values if len(value) >= _MIN_LENGTH), key=len, reverse=True
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opens a folder without permission to read it, so that its mode can be changed. Linux only.
+# Opens even a folder that the agent may not read, so that its mode can be changed. Linux only.
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -85,7 +85,7 @@ class _Removal:
             self.first_error = self.first_error or error
 
     def _remove(self, name: str, _: int) -> None:
-        """Moves a folder's subfolders to the top folder, then removes it."""
+        """Removes a folder in the top folder. Moves its subfolders to the top folder first."""
         if name in self._kept:
             return
         self._kept.add(name)

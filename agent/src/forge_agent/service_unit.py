@@ -92,7 +92,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """The unit's name. Without `.service`, a `name` such as `a.timer` would be another unit."""
+        """The unit's name. With `.service`, a service named `a.timer` does not become a timer."""
         return f"{self.name}.service"
 
     @property

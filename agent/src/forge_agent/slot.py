@@ -70,7 +70,7 @@ class Slot:
         self._runner = JobRunner(
             config, control_plane, folder / "work", gpus, env, self._deployments, mask, jobs_as
         )
-        remove_containers(config.handlers, f"forge-{worker_id}-")
+        remove_containers(config.handlers, worker_id)
         self._spool = Spool(folder)
         self._boot_id = uuid.uuid4().hex
         self._token = secrets.token_hex(32)

@@ -14,7 +14,7 @@ _GPU_NODES = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 
 @dataclass(frozen=True)
 class SlotUser:
-    """A numeric user and group. They need no entry in /etc/passwd."""
+    """A user without a name: its id needs no entry in /etc/passwd, and is also its group's id."""
 
     uid: int
     groups: tuple[int, ...] = ()
@@ -23,7 +23,7 @@ class SlotUser:
     def variables(self, home: Path) -> dict[str, str]:
         """Variables that replace the agent's home and user name.
 
-        This user can't read the agent's home, and has no name in /etc/passwd.
+        The slot's user can't read the agent's home, and has no name in /etc/passwd.
         """
         name = f"forge-{self.uid}"
         return {"HOME": str(home), "USER": name, "LOGNAME": name}
@@ -31,7 +31,10 @@ class SlotUser:
 
 @dataclass(frozen=True)
 class RunAs:
-    """The users of handlers without and with a container. None: the agent's user."""
+    """Which user handlers run as: `bare` without a container, `contained` in a container.
+
+    None: the agent's user.
+    """
 
     bare: SlotUser | None = None
     contained: SlotUser | None = None
@@ -40,7 +43,11 @@ class RunAs:
         return self.contained if handler.image else self.bare
 
     def prepare(self, folder: Path) -> None:
-        """Creates a folder that only the agent can list and write, and only this user can enter."""
+        """Creates a folder.
+
+        If there is a separate user, it can enter the folder, but only the agent can list the folder
+        and create files in it. Other users have no access.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         if user := self.bare or self.contained:
             os.chown(folder, os.geteuid(), user.uid)

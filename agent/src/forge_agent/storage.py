@@ -134,7 +134,9 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
 
 
 def upload_all(storage: Storage, names: list[str], root: Path, folder: str) -> int:
-    """Stores files below a folder of a job's `root`. Returns their total size in bytes.
+    """Uploads the files with these names from `folder`, a subfolder of the job's folder `root`.
+
+    Returns their total size in bytes.
 
     Raises UnsafeFile if the job has replaced a file with a link or a special file.
     """
@@ -201,10 +203,12 @@ class Inputs:
         self._lease = lease
 
     def fetch(self, folder: Path) -> dict[str, Path]:
-        """Returns a path per parameter: a file, or a folder if the parameter names an artifact.
+        """Returns the path of each input, by the name of its parameter.
 
-        Skips ids that the control plane does not know: the handler may know them. Raises
-        NoSuchInput if an input is missing.
+        A parameter with an artifact's id gets a folder. One with a URI gets the file, or a folder
+        if there are several files. Skips an id for which the control plane sends neither files nor
+        a URI, because the handler may know it. Raises NoSuchInput for an input that this worker
+        can't get.
         """
         found = {}
         for entry in self._lease.job["inputs"]:

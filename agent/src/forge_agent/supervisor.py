@@ -7,8 +7,9 @@ it become signals to the whole process group. If the pipe closes, because the ag
 group is killed. When the command ends, all its remaining processes are ended. Imports nothing of
 the agent: this process must be small, and work even if the agent does not.
 
-`<user>` is who the command runs as: `-` for the agent's user, else `uid:group,group…`. The
-supervisor itself stays root, so that it can signal the command, and the command can't signal it.
+`<user>` is who the command runs as: `-` for the agent's user, else `uid:group,group…`, which
+requires root. The supervisor itself then stays root, so that it can signal the command, and the
+command can't signal it.
 
 Writes lines of JSON to the status descriptor: first {"pid"}, then {"code", "signal", "reason"}.
 """
@@ -37,7 +38,7 @@ def main() -> int:
     status_fd, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     user, command = sys.argv[3], sys.argv[4:]
     if IS_LINUX:
-        # Orphaned descendants become children of this process, not of init.
+        # Makes orphaned descendants children of this process, so that `_end_remaining` finds them.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the agent sends its requests by the pipe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -172,9 +173,12 @@ def _descendants(of: int) -> list[int]:
 
 
 def _memory_of(pids: list[int], limit: int) -> int:
-    """Memory of all processes in bytes. Above the limit, shared memory is counted once."""
+    """Memory of all processes in bytes: exact, or an upper bound that is within the limit.
+
+    The upper bound counts memory that processes share once for each of them. The exact number takes
+    long to compute, and is only needed if the upper bound exceeds the limit.
+    """
     resident = sum(_resident(pid) for pid in pids)
-    # The exact number is slow to compute, so skip it while the upper bound is within the limit.
     return resident if resident <= limit else sum(_proportional(pid) for pid in pids)
 
 

@@ -80,7 +80,8 @@ def _upload_parts(
     def query() -> dict[str, Any]:
         return lease.retry(lambda: send(b"", f"bytes */{size}"), _log_unavailable)
 
-    # The control plane verifies the whole file before it responds to the last part.
+    # The control plane hashes the whole file before it responds to the last part, so the timeout
+    # grows with the file's size.
     final_timeout_s = TRANSFER_TIMEOUT_S + size / _HASHED_BYTES_PER_S
 
     answer = query()

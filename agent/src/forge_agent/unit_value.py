@@ -22,7 +22,8 @@ def word(value: str) -> str:
 def program(path: str) -> str:
     """The first word of a command.
 
-    Refuses `$`: systemd expands variables in the program's argv[0], but not in its path.
+    Refuses `$`: systemd uses the word as the program's path and as its argv[0], and expands
+    variables only in argv[0]. So neither `$` nor the escaped `$$` is right for both.
     """
     if "$" in path:
         raise _refusal(path)
@@ -30,7 +31,7 @@ def program(path: str) -> str:
 
 
 def argument(value: str) -> str:
-    """Any other word of a command. systemd expands variables in it, so `$` is escaped."""
+    """A word of a command after the first. systemd expands variables in it, so `$` is escaped."""
     return word(value).replace("$", "$$")
 
 

@@ -77,7 +77,10 @@ def _is_of(folder: Path, uid: int) -> bool:
 
 
 def _has_ended(folder: Path) -> bool:
-    """Whether all threads have ended. The process's first thread may end before the others."""
+    """Whether all threads have ended.
+
+    The process's own state is not enough: it is that of its first thread, which may end earlier.
+    """
     states = (_status(task).get("State", "X") for task in folder.glob("task/*"))
     return all(state.startswith(("Z", "X")) for state in states)
 

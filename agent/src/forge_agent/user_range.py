@@ -15,10 +15,11 @@ _held: list[int] = []
 
 
 def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int | None:
-    """Reserves `SIZE` ids for this agent and returns the first: `base`, or the next free range.
+    """Reserves a range of `SIZE` ids for this agent. Returns its first id, or None if none is free.
 
-    Agents must not share ids, because each ends all processes of its users. Returns `base` also if
-    the lock file can't be created: otherwise jobs would run as root. None if no range is free.
+    Tries the range from `base` first. Agents must not share ids, because each ends all processes of
+    its users. Returns `base` also if the lock file can't be created: otherwise jobs would run as
+    root.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"

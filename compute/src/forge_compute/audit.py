@@ -22,9 +22,9 @@ _SPLIT = "split"
 def audit(job: Job) -> dict[str, Any]:
     """Writes a score for every row to scored.parquet. Reports counts, schema and quality.
 
-    Counts exact duplicates, empty and overlong fields over all rows, near-duplicates among the
-    first `near_duplicate_rows` that are not duplicates, and languages on a sample. The result has
-    the number of rows that each count is based on.
+    Counts exact duplicates, empty fields and overlong fields over all rows. Looks for
+    near-duplicates among the first `near_duplicate_rows` rows that are not exact duplicates, and
+    detects languages on a sample. The result has the number of rows that each count is based on.
 
     Params: near_duplicate_rows (50000), language_rows (2000), judge (a teacher's name),
     judge_rows (50).

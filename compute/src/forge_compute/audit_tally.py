@@ -15,7 +15,8 @@ from .seen_rows import SeenRows
 
 OVERLONG_CHARACTERS = 8_192
 MIN_LEAKED_CHARACTERS = 4
-"""Shorter responses occur in many instructions by chance."""
+"""A response of at least this length counts as leaked if it occurs in its own instruction. Shorter
+ones often occur there by chance."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Tally:
     def add(self, row: Row, signature: MinHash | None) -> Finding:
         """Adds a row to the totals and returns its finding.
 
-        `signature`: of the whole row's text. None if `compares` is false.
+        `signature`: of the whole row's text. May be None if `compares` is false.
         """
         scores = score(row.instruction, row.response)
         self._count_fields(row)
@@ -92,9 +93,9 @@ class Tally:
         return finding
 
     def add_split(self, split: str, signature: MinHash) -> None:
-        """Adds a row's value of the column `split`.
+        """Counts the row if its instruction is similar to an earlier one of another split.
 
-        `signature`: of the instruction alone.
+        `split`: the row's value of the column `split`. `signature`: of the instruction alone.
         """
         self.has_splits = True
         if not self._instructions.is_full:

@@ -61,8 +61,8 @@ NAMES = tuple(f"{PREFIX}{name}" for name in _MAKERS)
 def instructions(name: str, seed: int) -> Iterator[str]:
     """Yields instructions without end. The same seed gives the same instructions.
 
-    Repeats an instruction only when few new ones are left: `builtin:sums`, for example, has only
-    8,100. Raises FatalError for a name that is not in NAMES.
+    Repeats an instruction only if few new ones are left (`builtin:sums`, for example, has only
+    8,100), or after the first million. Raises FatalError for a name that is not in NAMES.
     """
     makers = _MAKERS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     if makers is None:

@@ -22,7 +22,9 @@ _SUFFIXES = (".parquet", ".jsonl", ".csv")
 class Dataset:
     """The rows of a parquet, jsonl or csv file.
 
-    A folder stands for its most processed file, the first of `_PREFERRED`, else for its only file.
+    Of a folder, reads the most processed file: the first of `_PREFERRED` that exists. If none of
+    these exists, reads the folder's only parquet file. Without parquet files, reads the only jsonl
+    file; without jsonl files too, the only csv file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,9 +87,9 @@ class Dataset:
 
 
 def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
-    """The column with the first of these names that the table has, as strings. Nulls become "".
+    """A column's values as strings. Nulls become "".
 
-    Raises FatalError if there is no such column.
+    Uses the first of `names` that is a column of the table. Raises FatalError if none is.
     """
     for name in names:
         if name in table.column_names:

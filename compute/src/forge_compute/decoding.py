@@ -24,10 +24,10 @@ class Written:
 def sample(
     model: LanguageModel, prompts: list[list[int]], max_tokens: int, temperature: float = 0.0
 ) -> Iterator[list[int]]:
-    """Yields the next token of each prompt, repeatedly. Temperature 0 takes the most likely token.
+    """Continues all prompts at once. Yields a list for each step, with one token per prompt.
 
-    All prompts must have the same length. Continues after the end token of a response, so the
-    caller must stop.
+    Temperature 0 takes the most likely token. All prompts must have the same length. Does not stop
+    at a response's end token: the caller must.
     """
     ids = torch.tensor(prompts, device=device_of(model))
     cache: Any = None

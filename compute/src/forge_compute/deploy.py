@@ -16,8 +16,8 @@ def deploy(job: Job) -> dict[str, Any]:
     """Serves an OpenAI-compatible API on FORGE_HOST:FORGE_PORT (0: any free port).
 
     If FORGE_DEPLOYMENT_TOKEN is set, requests need it as bearer token. The model's name is
-    FORGE_DEPLOYMENT_ID, else the checkpoint's id. Writes the result and config.json after loading
-    the model, before the server listens.
+    FORGE_DEPLOYMENT_ID, else the checkpoint's id. Writes the result and config.json before the
+    server listens, because the agent reads both as soon as the server responds.
     """
     started = time.monotonic()
     host = os.environ.get("FORGE_HOST", "127.0.0.1")

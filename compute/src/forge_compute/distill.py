@@ -72,7 +72,8 @@ class Selection:
                 self.read += 1
                 if mean < self._min_score:
                     self.low += 1
-                elif seen.is_repeat(Row(row.instruction, "")):  # the teacher replaces the response
+                elif seen.is_repeat(Row(row.instruction, "")):
+                    # Compares only instructions, because the teacher writes new responses.
                     self.duplicates += 1
                 elif not self._can_read(row.instruction, ""):
                     self.too_long += 1
@@ -85,9 +86,9 @@ def distill(job: Job) -> dict[str, Any]:
 
     Selects rows with a mean score of at least `min_score`. Of rows with the same instruction,
     selects only the first. If the teacher can't answer this kind of instruction (builtin teachers
-    only), the row keeps its original response, and its `teacher` is null. Skips and counts rows
-    without a usable answer, and rows that are too long for `student_model`, if given (a model name
-    as for `train`).
+    only), the row keeps its original response, and its `teacher` is null. Skips and counts rows for
+    which the teacher gave only unusable answers, and rows that are too long for `student_model`, if
+    given (a model name as for `train`).
 
     Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
     endpoints (endpoint_teacher.py).

@@ -35,7 +35,7 @@ _TRANSIENT_ERRNOS = frozenset(
 )
 
 _TRANSIENT_NAMES = {
-    # The time-out error is a subclass of APIConnectionError.
+    # APIConnectionError is also the base class of the time-out error.
     "openai": ("APIConnectionError", "RateLimitError", "InternalServerError"),
     "torch": ("OutOfMemoryError",),
 }

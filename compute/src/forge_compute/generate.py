@@ -41,7 +41,10 @@ _AVOIDED_INSTRUCTIONS = 20
 
 
 def generate(job: Job) -> dict[str, Any]:
-    """Writes exactly `size` rows. No instruction occurs twice if the teacher is an endpoint.
+    """Writes exactly `size` rows.
+
+    An instruction may occur twice if it comes from `prompts` or a builtin teacher, but not if an
+    endpoint writes it.
 
     Params: prompts, seed, max_unusable, and those of the teacher (endpoint_teacher.py).
     """
@@ -132,7 +135,7 @@ async def _answered(
 ) -> AsyncGenerator[list[Pair], None]:
     """Yields the teacher's answers to the given instructions.
 
-    Raises FatalError if there are not enough of them.
+    Raises FatalError if the instructions run out before there are `size` answers.
     """
     size = wanted = int(job.payload["size"])
     prompts = _prompts(job)

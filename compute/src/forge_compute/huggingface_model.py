@@ -110,7 +110,7 @@ def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
 
 
 def _is_network_error(error: BaseException) -> bool:
-    """Whether the cause is a network error: transformers raises OSError for everything."""
+    """Whether a network error is the cause. transformers raises OSError for this and much else."""
     cause: BaseException | None = error
     while cause:
         if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):
@@ -120,7 +120,7 @@ def _is_network_error(error: BaseException) -> bool:
 
 
 def _hub_name(name: str) -> str:
-    """Returns a name that has the form of a name on the hub.
+    """Returns the name, if it has the form of a name on the hub.
 
     Raises FatalError for any other name: it could be a path, and jobs must not read files of this
     machine.

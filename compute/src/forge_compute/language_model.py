@@ -112,7 +112,7 @@ def parameter_count(model: LanguageModel) -> int:
 
 
 def to_device(model: LanguageModel) -> LanguageModel:
-    """Moves the model to a GPU if there is one, else limits the number of cores it uses."""
+    """Moves the model to a GPU if there is one. Otherwise limits a small model to one core."""
     if torch.cuda.is_available():
         model.module.to("cuda")
     elif parameter_count(model) < _WORTH_SEVERAL_CORES:

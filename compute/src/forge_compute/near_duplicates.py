@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from datasketch import MinHash, MinHashLSH
 
 THRESHOLD = 0.8
-"""Estimated Jaccard similarity of the shingles above which two texts are near-duplicates."""
+"""Texts with at least this estimated Jaccard similarity of their shingles are near-duplicates."""
 
 _PERMUTATIONS = 64
 _BANDS = (10, 6)
-"""Bands, and rows per band. Finds 95% of the pairs at the threshold, 99.9% at similarity 0.9."""
+"""Bands of the LSH index, and hash values per band. The index finds 95% of the pairs whose
+similarity is THRESHOLD, and 99.9% of those with 0.9."""
 _WORDS_PER_SHINGLE = 3
 _WORD = re.compile(r"\w+")
 
@@ -22,7 +23,10 @@ def signatures(texts: Sequence[str]) -> list[MinHash]:
 
 
 class NearDuplicates:
-    """Finds earlier texts that are similar to a new one. Keeps at most `limit` texts."""
+    """Finds earlier texts that are similar to a new one.
+
+    Keeps all texts in memory. The caller must add none once `is_full` is true.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -117,9 +117,10 @@ def _first_stop(text: str, stops: list[str]) -> int | None:
 
 
 def _final_length(text: str, stops: list[str]) -> int:
-    """Length of the start of the text that later tokens can't change.
+    """How many characters of the text can be sent now, because later tokens don't change them.
 
-    Excludes a partial character, and the beginning of a stop text, at the end.
+    At its end, the text may have an incomplete character, or the beginning of a stop text. Those
+    are not counted.
     """
     end = len(text.rstrip("\ufffd"))
     for stop in stops:

@@ -95,7 +95,7 @@ export const TEMPLATE_NAMES = ["byo-data", "synthetic"] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
 interface PipelineDeclaration {
-  /** Templates that include it as a step. Steps follow the order of the list of types. */
+  /** Templates that include this type as a step. Their steps are in the order of DECLARATIONS. */
   templates: readonly TemplateName[];
   /** The field that a template fills in from the nearest earlier step that has such a result. */
   takes?: ReferenceField;

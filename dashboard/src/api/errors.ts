@@ -27,7 +27,8 @@ export function describeError(error: unknown): Described {
     if (error.status === undefined) {
       return plain("Forge can't be reached. The page tries again by itself.");
     }
-    // Most likely an HTML page: a proxy's sign-in or error page.
+    // The request succeeded, but the response is not Forge's JSON. It is most likely the HTML of a
+    // proxy, such as its sign-in page.
     if (error.status < 300) {
       return plain("The response did not come from Forge. The page tries again by itself.");
     }
@@ -39,21 +40,24 @@ export function describeError(error: unknown): Described {
 
 const plain = (message: string): Described => ({ message, atField: message });
 
-/** API messages start with the field: `"gpu_count": must be …`, `"gpu_type" is required`. */
+/**
+ * Removes the field from the start of a message such as `"gpu_count": must be …` or
+ * `"gpu_type" is required`.
+ */
 function withoutField(message: string, param: string): string {
   const quoted = `"${param}"`;
   if (message.startsWith(`${quoted}: `)) return apiSentence(message.slice(quoted.length + 2));
   return message === `${quoted} is required.` ? "This is required." : message;
 }
 
-/** The API's messages start in lower case and have no full stop. */
+/** Makes a sentence of an API message, which starts in lower case and has no full stop. */
 const apiSentence = (text: string): string => text.trim() && sentence(text.trim());
 
 /** The key is expired, revoked or unknown: the user must sign in with another key. */
 export const isKeyRefused = (error: unknown): boolean =>
   error instanceof ForgeAPIError && (error.status === 401 || error.code === "invalid_api_key");
 
-/** No answer, or a server error: the same call may work in a moment. */
+/** No response, or an unusable one such as HTTP 503: the same call may work in a moment. */
 export const isTransient = (error: unknown): boolean => error instanceof ForgeHTTPError;
 
 export const isNotFound = (error: unknown): boolean =>

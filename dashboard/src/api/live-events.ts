@@ -5,13 +5,14 @@ import type { Signed } from "./context";
 import type { Session } from "./session";
 
 /**
- * The name of the lock and the channel. Tabs share events only if they see the same data: an
- * admin's, or one tenant's.
+ * The name of the lock and of the channel by which tabs share one event stream. Tabs with the same
+ * name see the same data: that of all tenants (an admin's tab), or that of one tenant.
  */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;
-/** Events within this time cause one refetch per list, which limits the load of a busy tenant. */
+/** Minimum wait from an event to the refetch: one refetch of a list then serves several events. */
 const GATHER_MS = 250;
+/** Minimum time between two refetches, which limits the load of a busy tenant. */
 const PAUSE_MS = 1_500;
 const RETRY_MS = 5_000;
 
@@ -24,8 +25,8 @@ const TOUCHES: Record<string, readonly string[]> = {
 };
 
 /**
- * Refetches the affected queries on each event of the tenant, so that pages change at once. Without
- * a stream, polling still updates pages within seconds.
+ * Refetches the queries that the events of the stream affect, so that pages change soon after an
+ * event. Without a stream, polling still updates pages within seconds.
  *
  * Browsers allow six connections to a host, so one tab reads the stream and forwards the events to
  * the others. The Web Locks API elects that tab. Over plain HTTP browsers do not have this API, so
@@ -61,8 +62,8 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
 }
 
 /**
- * Calls `read` until the signal is aborted, again after each failure. It does not detect a refused
- * key; the pages' polls do.
+ * Calls `read` again whenever it ends or fails, until the signal is aborted. Ignores its errors,
+ * also a refused key: the pages' polls detect that and end the session.
  */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -8,8 +8,11 @@ export interface Session {
   /** The tenant. */
   userId: string;
   scope: "user" | "admin";
-  /** The key is a 12-hour session created for this browser. Signing out revokes it. */
-  isOwnKey: boolean;
+  /**
+   * The key was created for this browser and expires after 12 hours. Signing out revokes it. False:
+   * it is the key that the user pasted, which signing out does not revoke.
+   */
+  isExchangedKey: boolean;
 }
 
 export type SessionState =
@@ -43,7 +46,10 @@ export class SessionStore {
   private readonly listeners = new Set<() => void>();
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
-  /** Ids of keys that no longer work. Another tab may still offer their sessions. */
+  /**
+   * Ids of keys whose sessions have ended. A tab that has not received the message of the end yet
+   * may offer such a session. This tab does not accept it.
+   */
   private readonly ended = new Set<string>();
   /** Decides which sessions of other tabs to accept. */
   private accepts: (session: Session) => boolean = () => true;
@@ -85,7 +91,7 @@ export class SessionStore {
       keyId: own?.key_id ?? key_id,
       userId: user_id,
       scope: scope === "admin" ? "admin" : "user",
-      isOwnKey: own !== undefined,
+      isExchangedKey: own !== undefined,
     };
     this.enter(session);
     this.send({ type: "session", session });
@@ -95,7 +101,7 @@ export class SessionStore {
   signOut(): void {
     if (this.state.status !== "signed-in") return;
     const { session } = this.state;
-    if (session.isOwnKey) {
+    if (session.isExchangedKey) {
       // Not awaited. If the call fails, the key still expires within 12 hours.
       createClient(session.key)
         .apiKeys.revoke(session.keyId)
@@ -116,7 +122,10 @@ export class SessionStore {
     this.replace(this.state.session, EXPIRED);
   }
 
-  /** Switches to another tab's newer session of the same tenant and scope, or signs out. */
+  /**
+   * Ends the session. If another tab has a session of the same tenant and scope, switches to
+   * it. Otherwise signs out.
+   */
   private replace(session: Session, notice: string): void {
     this.end(session);
     this.ask(({ userId, scope }) => userId === session.userId && scope === session.scope, notice);

@@ -29,8 +29,8 @@ export interface PagedList<Row> {
 }
 
 /**
- * A list from the API, page by page, newest first. Refetches all shown pages. @param key names the
- * list and its filters in the cache.
+ * A list from the API, page by page, in the API's order. Refetches all shown pages. @param key
+ * names the list and its filters in the cache.
  */
 export function useList<T>(
   key: readonly unknown[],

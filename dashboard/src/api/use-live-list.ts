@@ -4,14 +4,14 @@ import { useEffect, useMemo, useRef } from "react";
 import { POLL_MS } from "./queries";
 import { PAGING, type PagedList } from "./use-list";
 
-/** The maximum number of rows that are fetched one by one: rows that left the first page. */
+/** Shown rows that the first page no longer contains are polled one by one: at most this many. */
 const MAX_SINGLE = 20;
 
 /** How to read a list and its single rows. Lists are sorted newest first. */
 export interface ListSource<Row> {
   /**
-   * The first part of the cache keys, e.g. "jobs". The page of a single row uses the same key
-   * `[thing, "one", id]` as this list.
+   * The first part of the cache keys, e.g. "jobs". A row's own page also uses the key
+   * `[thing, "one", id]`, so it shares the cached row with this list.
    */
   thing: string;
   filters: object;
@@ -41,7 +41,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // `head` then does not fetch the first page again.
+      // Saves a request: otherwise, `head` (below) would fetch the same page again.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
@@ -80,7 +80,8 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
       return { ...data, pages: [{ ...first, items: [...added, ...first.items] }, ...rest] };
     });
   };
-  // On a page that was just opened, new rows are shown at once: the user is not reading yet.
+  // If the list opens with rows from the cache, newer rows are shown at once: the user has not
+  // begun to read.
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current || !shown) return;
@@ -103,7 +104,10 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   };
 }
 
-/** Rows newer than the ones shown, newest first. */
+/**
+ * The rows of the first page that are not shown yet, newest first. Rows older than the last shown
+ * one are left out: they come with the next page.
+ */
 function addedRows<Row>(
   { idOf, createdAt }: ListSource<Row>,
   shown: Row[] | undefined,
@@ -116,7 +120,7 @@ function addedRows<Row>(
   return fresh.filter((row) => !known.has(idOf(row)) && createdAt(row) >= oldest);
 }
 
-/** Rows that may still change and that the first page does not contain. */
+/** The shown rows that may still change and that the first page does not contain. */
 function unseen<Row>(
   { idOf, isFinal }: ListSource<Row>,
   shown: Row[] | undefined,

@@ -8,7 +8,7 @@ import styles from "./admin-notice.module.css";
 
 const SEEN = "forge.admin-notice";
 
-/** Warns an admin once per session: a mistake affects all tenants. */
+/** Warns an admin once per session: with an admin key, a mistake can affect all tenants. */
 export function AdminNotice() {
   const { session } = useSigned();
   const [isSeen, setSeen] = useState(() => readFromTab(SEEN) === session.keyId);

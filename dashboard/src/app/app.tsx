@@ -27,7 +27,7 @@ export function App({ sessions }: { sessions: SessionStore }) {
   );
 }
 
-/** One cache per session, so that one key never sees data read with another. */
+/** Each session has a cache of its own: data read with one key is never shown under another. */
 function SignedIn({ session, sessions }: { session: Session; sessions: SessionStore }) {
   const { queries, freshness } = useMemo(
     () => createQueries(() => sessions.expire(session.keyId)),

@@ -9,7 +9,10 @@ const RELOADED = "forge.reloaded";
 const MIN_BETWEEN_MS = 60_000;
 const RETRY_MS = 5_000;
 
-/** Shown when a page's code is gone after an upgrade, or Forge is down. Reloads once Forge answers. */
+/**
+ * Shown when a page's code is gone after an upgrade, or Forge is down. Reloads the page as soon as
+ * Forge answers.
+ */
 export function CodeMissing() {
   const [isStuck, setStuck] = useState(false);
   useEffect(() => {

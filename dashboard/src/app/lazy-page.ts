@@ -3,8 +3,9 @@ import type { ComponentType } from "react";
 import { CodeMissing } from "./code-missing";
 
 /**
- * A page whose code is loaded on first use. Without this, the router would reload the tab while the
- * server is down, and the user would see the browser's error page.
+ * A page whose code is loaded on first use. If the code can't be loaded, `CodeMissing` is shown.
+ * Without `lazyPage`, the router would then reload the tab, and the user would see the browser's
+ * error page while the server is down.
  */
 export const lazyPage = <Name extends string>(
   load: () => Promise<Record<Name, ComponentType>>,

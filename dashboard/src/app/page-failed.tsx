@@ -4,7 +4,7 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
 
-/** Shown when a page's code can't be loaded, or when the page threw an error. */
+/** Shown when a page throws an error. If its code can't be loaded, `CodeMissing` is shown. */
 export function PageFailed({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   return (

@@ -21,7 +21,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
             hasGone.current = false;
             return true;
           }}
-          // After a navigation, focus does not return to the button.
+          // After a navigation, the focus does not return to the button that opened the dialog.
           finalFocus={() => !hasGone.current}
         >
           <Finder

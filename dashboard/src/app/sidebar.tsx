@@ -7,7 +7,7 @@ import { NAV } from "./nav";
 import styles from "./sidebar.module.css";
 
 interface Props {
-  /** On a phone, the sidebar covers the page. */
+  /** In a narrow window, the sidebar is shown only if this is set, and covers the page. */
   isOpen: boolean;
   onClose: () => void;
   onHelp: () => void;

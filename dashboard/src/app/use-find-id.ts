@@ -12,8 +12,8 @@ export interface Found {
 }
 
 /**
- * Matches a possible id. An id has a digit, `_` or `-`; the name of a page has none, so typing one
- * sends no requests.
+ * Matches a text to look up as an id: one with a digit, `_` or `-`. The names of pages have none of
+ * these, so typing a page's name sends no requests. A worker named `alpha` is not found, though.
  */
 const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
 
@@ -41,7 +41,7 @@ function kindsOf(id: string): Kind[] {
   return ["worker", "artifact"];
 }
 
-/** Looks up this id in every kind that has a page. */
+/** Looks up an id among all kinds of objects that it may name. */
 export function useFindId(text: string): { items: Found[]; isLooking: boolean; error: unknown } {
   const forge = useForge();
   const navigate = useNavigate();

@@ -68,7 +68,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
   );
 }
 
-/** The evaluation's own page shows all scores. */
+/** The table has a column for this many scores. The evaluation's own page shows all. */
 const MAX_SCORES = 4;
 
 function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {

@@ -5,7 +5,7 @@ import { saveFile } from "../ui/download";
 import { toast } from "../ui/toasts";
 import type { BillingSearch } from "./search";
 
-/** Poll interval for the current month. Bills of past months rarely change. */
+/** Poll interval for the current month. Past months are not polled: their bills rarely change. */
 const NOW_POLL_MS = 10_000;
 
 const pollOf = (isNow: boolean): number | false => (isNow ? NOW_POLL_MS : false);

@@ -80,13 +80,16 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/** Drops an incomplete last bucket, so that curves don't fall at their end. Keeps a single one. */
+/**
+ * Drops the last bucket if it is incomplete, because curves would fall at their end. Keeps it if it
+ * is the only one.
+ */
 function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;
 }
 
-/** Adds zeros for the times without requests between the first and the last bucket. */
+/** The counts as curves. A time without requests has no bucket: its counts are drawn as zeros. */
 function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];

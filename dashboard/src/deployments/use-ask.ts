@@ -32,7 +32,7 @@ export function useAsk(deploymentId: string) {
     const startMs = performance.now();
     const elapsed = (): number => performance.now() - startMs;
     setAnswers((all) => [...all, { prompt, text: "", state: "waiting" }]);
-    // The reference server accepts the deployment's id as the model.
+    // The reference handler of `deploy` serves the model under the deployment's id.
     const body = {
       model: deploymentId,
       messages: [{ role: "user", content: prompt }],

@@ -63,7 +63,8 @@ function segmentsOf(attempt: Attempt, job: JobData, isLast: boolean, nowMs: numb
   const assigned = at(attempt.assigned_at);
   const started = at(attempt.started_at);
   const ended = at(attempt.ended_at);
-  // Only the attempt that ends the job is finalised. After a lost attempt, the next one follows.
+  // Only the attempt that ends the job has the phase `finalising`. After any other attempt, the
+  // job is queued for the next one instead.
   const isFinal = attempt.outcome === "completed" || (isLast && job.completed_at !== null);
   const done = at(job.completed_at);
   const bounds: [Segment["phase"], number | undefined, number | undefined][] = [

@@ -3,7 +3,10 @@ import type { Job, JobFields } from "@forge/sdk";
 /** A command that submits a small job. */
 export const FIRST_JOB = "forge jobs submit generate --domain law --num-samples 20 --wait";
 
-/** A job's fields as plain data, which caches can compare. */
+/**
+ * A job's fields as a plain object. The query cache can compare plain objects, but not instances of
+ * the SDK's class `Job`.
+ */
 export type JobData = JobFields;
 
 export const plainJob = (job: Job): JobData => ({ ...job });

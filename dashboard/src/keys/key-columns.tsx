@@ -9,7 +9,7 @@ import styles from "./key-columns.module.css";
 import { stateOf } from "./key-state";
 
 interface Options {
-  /** The ids of the keys that this page uses. */
+  /** The ids of this sign-in's keys: the session's key and the key that the user pasted. */
   own: readonly string[];
   /** A key's name by its id; undefined if it is not in the lists. */
   nameOf: (keyId: string) => string | undefined;

@@ -1,7 +1,7 @@
 import type { NewApiKey } from "@forge/sdk";
 import type { Code } from "../ui/code-tabs";
 
-/** Commands with the new key, ready to paste. The key is shown nowhere else. */
+/** Commands with the new key, ready to paste. */
 export function keySnippets({ key, scope }: NewApiKey, origin: string): Code[] {
   const text = key ?? "";
   if (scope === "worker") {

@@ -12,7 +12,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Lists what stops working before the key is revoked. */
+/** Asks for confirmation before a key is revoked, and lists what will stop working. */
 export function RevokeKeyDialog({ apiKey, children, isOwn, onClose }: Props) {
   const revoke = useRevokeKey();
   const isSession = apiKey?.session_of != null;

@@ -4,7 +4,10 @@ import { useForge, useSigned } from "../api/context";
 import { toast } from "../ui/toasts";
 import type { Scope } from "./key-state";
 
-/** A slow poll is enough: people change keys by hand, and the last use is accurate to a minute. */
+/**
+ * A slow poll is enough: people change keys by hand, and Forge updates the time of a key's last use
+ * at most once a minute.
+ */
 const POLL_MS = 15_000;
 
 /** Reads all keys, or all sessions, at once: a tenant has a few hundred at most. */
@@ -17,7 +20,7 @@ export function useKeys(sessions: boolean) {
   });
 }
 
-/** The ids of this page's session and of the key that was exchanged for it. */
+/** The ids of this sign-in's keys: the session's key and the key that the user pasted. */
 export function useOwnKeyIds(sessions: readonly ApiKey[] | undefined): readonly string[] {
   const { session } = useSigned();
   const own = sessions?.find(({ key_id }) => key_id === session.keyId);
@@ -31,7 +34,10 @@ export interface NewKey {
   workers: number | undefined;
 }
 
-/** No retry: the key is returned once, so a lost response would leave an unknown live key. */
+/**
+ * Creates a key. Not retried if the response is lost: the key's text is returned only once, so a
+ * retry would create a second key, and the first would stay valid although nobody knows it.
+ */
 export function useCreateKey(onDone: (key: NewApiKey) => void) {
   const forge = useForge();
   const queries = useQueryClient();

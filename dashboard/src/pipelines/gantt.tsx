@@ -14,7 +14,7 @@ import { usePipelineJobs } from "./use-pipeline";
 /** When each step ran or is expected to run, with the critical path. */
 export function Gantt({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const over = isOver(pipeline);
-  // For an ended pipeline the time is fixed.
+  // For an ended pipeline, `nowMs` stays at the pipeline's end.
   const nowMs = useNow((now) => (over ? Date.parse(pipeline.completed_at ?? "") || now : now));
   const jobs = usePipelineJobs(pipeline).data;
   const workBegan = useMemo(

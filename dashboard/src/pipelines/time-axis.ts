@@ -1,6 +1,9 @@
 /** The width of an idle stretch that is shortened, as a share of the busy time. */
 const BREAK_SHARE = 0.05;
-/** Only idle stretches longer than this (in ms, and as a share of the busy time) are shortened. */
+/**
+ * An idle stretch is shortened only if it is longer than MIN_BREAK_MS and also longer than
+ * MIN_BREAK_SHARE times the busy time.
+ */
 const MIN_BREAK_MS = 20_000;
 const MIN_BREAK_SHARE = 0.3;
 const MAX_TICKS = 6;
@@ -42,7 +45,7 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // No ticks after the first break: the time since the start says little behind a gap.
+    // No ticks after the first break: after a gap, the time since the start says little.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

@@ -13,7 +13,10 @@ import { isOver } from "./pipeline-state";
 
 /** Polls a running pipeline more often than a list. */
 const RUNNING_POLL_MS = 2_000;
-/** The maximum number of steps of a pipeline, and so of jobs of one run. */
+/**
+ * The number of jobs to read, newest first. A pipeline has at most this many steps, so all jobs of
+ * its latest run are among them.
+ */
 const MAX_JOBS = 500;
 
 const keyOf = (pipelineId: string) => ["pipelines", "one", pipelineId] as const;
@@ -31,7 +34,10 @@ export function usePipeline(pipelineId: string) {
   });
 }
 
-/** The jobs of all runs. A job has the time at which a worker started it; a step does not. */
+/**
+ * The pipeline's jobs, of its latest and earlier runs. The timeline shows when a worker started
+ * each job, which the pipeline's steps do not say.
+ */
 export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);
@@ -47,7 +53,7 @@ export function usePipelineJobs(pipeline: Pipeline) {
   });
 }
 
-/** A mutation that changes a pipeline. The page shows the response at once, the dialog an error. */
+/** A mutation that changes a pipeline. The page shows its response, and the dialog its error. */
 export function usePipelineChange<Values>({
   pipelineId,
   call,

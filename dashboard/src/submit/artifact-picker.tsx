@@ -126,11 +126,12 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
   return `No ${type} of yours matches. What you typed is passed to the worker unchanged.`;
 }
 
-/** The newest artifacts, or those whose id or name contains the typed text. */
+/** The newest artifacts, or those whose id starts with the typed text or whose name contains it. */
 function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
   const forge = useForge();
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  // A chosen value or a URI is not searched for: the list shows the newest artifacts.
+  // A value that the list has offered, or a URI, is not searched for: the list then shows the
+  // newest artifacts.
   const typed = chosen.includes(value) || value.includes("://") ? "" : value.trim();
   const q = useDebounced(typed, TYPING_MS);
   const { data = [], isPending } = useQuery({

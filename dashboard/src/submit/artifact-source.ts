@@ -37,7 +37,9 @@ export interface Offer {
 
 const TABLE = /\.(jsonl|csv|parquet)$/;
 
-/** One offer for an id. For URIs, one offer for each table of the artifact. */
+/**
+ * One offer if the field takes an id. If it takes a URI, one offer for each table of the artifact.
+ */
 export function offersOf(artifact: Artifact, { takes }: ArtifactSource): Offer[] {
   const { artifact_id, name, kind, size_bytes, created_at } = artifact;
   const title = name ?? artifact_id;

@@ -50,7 +50,7 @@ export const nameIn = (form: FormSchema, name: string): string | undefined =>
     ? name
     : SAME_FIELD.find(([stored, other]) => stored === name && other in form.fields)?.[1];
 
-/** The form that has all fields of a job's payload, and the texts of its fields. */
+/** The index of the form that has all fields of the payload, otherwise 0; and the fields' texts. */
 export function valuesOf(job: JobData): { form: number; values: Values } {
   const type = job.job_type as JobType;
   const stored = Object.keys(job.payload);

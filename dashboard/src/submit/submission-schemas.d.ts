@@ -20,7 +20,10 @@ declare module "virtual:submission-schemas" {
     fields: Record<string, FieldSchema>;
   }
 
-  /** The payload forms of each job type. */
+  /**
+   * The forms of each job type: the alternative sets of fields that its payload may have, for
+   * example with `dataset_id` or `dataset_uri`.
+   */
   export const SUBMISSIONS: Record<string, FormSchema[]>;
   /** Options that every submission may have in addition to its payload. */
   export const OPTIONS: Record<string, FieldSchema>;

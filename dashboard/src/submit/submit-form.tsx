@@ -18,7 +18,10 @@ import { snippetsOf } from "./snippets";
 import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
 
-/** The options in the order in which users decide on them. New options of the schema come last. */
+/**
+ * Options in the order in which users decide on them. All options that are not listed here form a
+ * last group, in OPTION_GROUPS.
+ */
 const GROUPS: readonly { title: string; names: readonly string[] }[] = [
   {
     title: "What the worker must have",
@@ -94,7 +97,7 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
   );
 }
 
-/** Lets the user choose one of the type's two payload forms. */
+/** Lets the user choose one of the type's forms. Renders nothing if there is only one. */
 function FormChoice({ type, state }: { type: JobType; state: SubmitFormState }) {
   const id = useId();
   const forms = formsOf(type);

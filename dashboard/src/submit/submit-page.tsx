@@ -29,7 +29,8 @@ export function SubmitPage() {
       {from && !source.data ? (
         <Waiting error={source.error} onRetry={source.refetch} />
       ) : (
-        // The key resets the form for another source job. Another type keeps the typed text.
+        // The key resets the form when another job is to fill it. A change of the job type keeps
+        // the typed text.
         <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
       )}
     </Page>

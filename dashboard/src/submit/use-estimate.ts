@@ -6,7 +6,7 @@ import type { Body } from "./form-values";
 
 const TYPING_MS = 350;
 
-/** The cost estimate, shortly after the last change. Not requested while a field is invalid. */
+/** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
   const forge = useForge();
   // A string, so that equal contents compare as equal.

@@ -31,7 +31,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** The last characters of an id, enough to distinguish ids in a list. */
+/** How many characters at an id's end are never cut: enough to tell ids in a list apart. */
 const TAIL = 8;
 
 /** An id in monospace. If it does not fit, its middle is cut. */

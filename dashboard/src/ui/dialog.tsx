@@ -11,14 +11,15 @@ interface Props {
   title: string;
   /** For forms with two columns, and for code. */
   wide?: boolean;
-  /** Esc or a click outside does not close the dialog: its content is shown only once. */
+  /** Esc or a click outside does not close the dialog. For content that is shown only once. */
   stays?: boolean;
   children: ReactNode;
 }
 
 /**
  * Focuses the first field. Without fields, focuses the first button, which is the safe choice in a
- * confirmation. Tab stays inside the dialog. Esc closes it, and focus returns to where it was.
+ * confirmation. Tab stays inside the dialog. Esc closes the dialog, unless `stays` is set. When the
+ * dialog is closed, the focus returns to where it was.
  */
 export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
   const body = useRef<HTMLDivElement>(null);

@@ -7,7 +7,10 @@ interface Props {
   note?: ReactNode;
 }
 
-/** A large number with its name and a line below. If the name is a link, all of it is clickable. */
+/**
+ * A large number with its name and a note. If the name is a link, a click anywhere in the figure
+ * follows it.
+ */
 export function Figure({ name, value, note }: Props) {
   return (
     <div className={styles.figure}>

@@ -18,7 +18,7 @@ let typedAtMs = 0;
 
 /**
  * Binds keys while the component is mounted. While the user types, only keys with Ctrl or ⌘ work.
- * In an open dialog, only `mod+k` works.
+ * While a dialog or a menu is open, only `mod+k` works.
  */
 export function useHotkeys(hotkeys: readonly Hotkey[]): void {
   const layer = useRef(hotkeys);
@@ -59,7 +59,10 @@ function onKeyDown(event: KeyboardEvent): void {
   found.run();
 }
 
-/** If nothing has the focus, focuses the key's button. A closing dialog then returns the focus to it. */
+/**
+ * If nothing has the focus, focuses the button with this shortcut. If the key opens a dialog, the
+ * focus then returns to the button when the dialog closes.
+ */
 function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
   if (activeElement && activeElement !== document.body && activeElement.id !== "main") return;
@@ -80,7 +83,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type));
 
-/** A dialog that fades out does not count as open. */
+/** Whether a dialog or a menu is open. One that fades out does not count as open. */
 const isDialogOpen = (): boolean =>
   document.querySelector(
     '[role="dialog"]:not([data-closed]), [role="alertdialog"]:not([data-closed]), [role="menu"]:not([data-closed])',

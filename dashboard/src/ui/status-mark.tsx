@@ -19,7 +19,7 @@ export interface Look {
   name: string;
 }
 
-/** Shows the API's name of a state that this version does not know. */
+/** How to show a state. One that this version does not know is shown by its name in the API. */
 export const lookOf = (looks: Record<string, Look>, state: string): Look =>
   looks[state] ?? { mark: "pending", name: state };
 

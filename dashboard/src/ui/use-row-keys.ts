@@ -19,7 +19,7 @@ export function useRowKeys({ count, body, show, open }: Rows) {
     setActive(next);
     show(next);
   };
-  // The row may be rendered only after scrolling to it.
+  // Focuses the row in the next frame: it may be rendered only after the table has scrolled to it.
   useEffect(() => {
     if (active === undefined) return;
     const frame = requestAnimationFrame(() => {

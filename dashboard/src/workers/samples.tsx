@@ -20,7 +20,7 @@ export function Samples({ workerId }: { workerId: string }) {
   const util = data?.samples.flatMap((sample) => sample.util ?? []) ?? [];
   const memory = data?.samples.flatMap((sample) => sample.mem_used ?? []) ?? [];
   const isFlat = util.every((value) => value === 0) && memory.every((value) => value === 0);
-  // A CPU worker reports zeros.
+  // A worker without a GPU reports zeros: there is nothing to show.
   if (Math.max(util.length, memory.length) < 2 || isFlat) return null;
   return (
     <Section title="Last 24 h">

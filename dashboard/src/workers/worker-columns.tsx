@@ -72,7 +72,7 @@ export const WORKER_COLUMNS: readonly Column<Worker>[] = [
   },
 ];
 
-/** A number with a small bar; the absence sign if nothing was reported. */
+/** A number with a small bar, or a dash if there is nothing to show. */
 function Share({
   value,
   of,

@@ -46,7 +46,7 @@ export function HeartbeatAge({ at }: { at: number | null }) {
   return <span>{text === "0 ms" ? "now" : text}</span>;
 }
 
-/** The value of the GPU filter. */
+/** The worker's GPU, as the GPU filter names it. */
 export const gpuName = ({ gpu, gpu_count }: Pick<Worker, "gpu" | "gpu_count">): string =>
   gpu_count === 0 ? "CPU" : gpu.name;
 

@@ -6,7 +6,7 @@ import type { LoadReply, Loads } from "./load-generator";
 
 /** The parent's handle of the load generator process. */
 export class Generator {
-  /** The largest share of a core that a load has used since `takeShare`. */
+  /** The largest share of a core that a load has used since the last call of `takeShare`. */
   private share = 0;
 
   private constructor(private readonly child: ChildProcess) {}

@@ -45,7 +45,7 @@ export class HttpConnection {
   }
 
   /**
-   * Sends a request from `encode`.
+   * @param request made by `encode`.
    *
    * @throws Error if another request is waiting, or the connection breaks.
    */

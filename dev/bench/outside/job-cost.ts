@@ -11,7 +11,8 @@ import type { CountingTemporalProxy } from "./temporal-proxy";
 const WORKER = "bench-counted";
 /**
  * How long the idle server is watched, to learn the statements of its background loops. A loop with
- * a longer interval runs during few jobs, and so rarely during the cheapest job, which counts.
+ * a longer interval may not run in this time. It runs during only a few of the jobs, so it hardly
+ * affects the result, which is the cost of the cheapest job.
  */
 const IDLE_MS = 2_500;
 
@@ -19,7 +20,9 @@ export interface CountedForge {
   url: string;
   userKey: string;
   workerKey: string;
-  /** Proxies between the forge-server and its servers. */
+  /**
+   * The forge-server reaches Postgres and Temporal through these proxies, which count its calls.
+   */
   postgres: CountingPostgresProxy;
   temporal: CountingTemporalProxy;
   /** For queries of the benchmark, which bypass the proxies. */
@@ -101,7 +104,7 @@ async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): 
       "select from jobs j where job_id = $1 and status = 'completed' and not exists (select from outbox o where o.job_id = j.job_id)";
     return (await all(pool, text, [job_id])).length === 1;
   });
-  // The workflow's last call to Temporal follows the last write.
+  // Wait for the workflow's last call to Temporal, which follows its last write.
   await sleep(AFTER_MS);
   return job_id;
 }
@@ -114,10 +117,12 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * How often each label occurs in the cheapest job. Load on the machine only adds statements and
- * calls: for example, a cached key expires and is looked up again. For a label that also occurs on
- * an idle server, the minimum over all jobs counts, because background loops may have caused all
- * further occurrences.
+ * Counts the transactions or calls of the cheapest job, by label. The cheapest job is used because
+ * load on the machine only adds transactions and calls: for example, a cached key expires and is
+ * looked up again. Labels in `idle` also come from background loops. For such a label, the result
+ * is its minimum over all jobs, because the loops may have caused the rest.
+ *
+ * @param jobs the labels of each job, one for each transaction or call.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
   const countIn = (job: string[], label: string): number =>

@@ -12,7 +12,7 @@ export interface Facts {
   node: string;
   postgres: string;
   temporal: string;
-  /** Load average of the minute before. Above 0.5, other programs disturb the results. */
+  /** Load average of the minute before the benchmark. Above 0.5, other programs disturb it. */
   loadBefore: number;
 }
 

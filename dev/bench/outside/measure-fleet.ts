@@ -60,7 +60,7 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
   }
 }
 
-/** From the insertion to the assignment of the newest jobs, in ms, by Postgres's clock. */
+/** The times from insertion to assignment of the newest jobs, in ms, by Postgres's clock. */
 async function newestAssignments(db: pg.Client, count: number): Promise<number[]> {
   const { rows } = await db.query<{ ms: number }>(
     `select extract(epoch from a.assigned_at - j.created_at)::float8 * 1000 as ms
@@ -106,8 +106,8 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
     try {
       await insertWorkers(forge.databaseUrl, workers);
       const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
-      // A warm-up, which compiles the code and fills the caches: their memory does not depend on
-      // the number of polls.
+      // A warm-up compiles the code and fills the caches. Otherwise their memory would count as
+      // memory of the polls.
       await generator.run("holdPolls", { ...options, workers: Math.ceil(workers / 10) });
       const { kibPerPoll, addedCpuShare } = await generator.run("holdPolls", options);
       kib.push(kibPerPoll);

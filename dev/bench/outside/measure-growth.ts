@@ -14,7 +14,7 @@ const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
 
 /**
  * P11: CPU time of a job in Forge, Postgres and Temporal together, while many jobs of other tenants
- * are queued that no worker fits. The peer is Forge with 100 such jobs.
+ * are queued. No worker fits these jobs. The peer is Forge with only 100 of them.
  */
 export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;

@@ -65,7 +65,8 @@ export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row
   const alone = [
     { what: "ping", call: { method: "GET", path: "/api/auth/ping" }, peer: health, atMost: 1.1 },
     { what: "list of 20", call: LIST_OF_20, peer: health, atMost: 1.5 },
-    // Last, because the workflows of its jobs start later and would disturb other measurements.
+    // Must be last: the workflows of its jobs start some seconds later, and would disturb the other
+    // measurements.
     { what: "submission", call: SUBMISSION, peer: commit, atMost: 2 },
   ] as const;
   try {

@@ -1,6 +1,7 @@
 /**
- * Parses a stream of messages of Postgres's wire protocol, in chunks of any size. A message has one
- * byte for the type, four bytes for the length (including itself) and the content.
+ * Parses a stream of messages of Postgres's wire protocol, in chunks of any size. A message starts
+ * with one byte, its type. Four bytes with a length follow, and then the content. The length counts
+ * these four bytes and the content.
  *
  * @param hasStartup whether the first message is a client's startup message, which has no type.
  */

@@ -16,7 +16,10 @@ const CONTROL = /^\s*(begin|start transaction|commit|rollback)\b/i;
  * of the server. TLS connections are not counted.
  */
 export class CountingPostgresProxy {
-  /** The statements of each ended transaction, in order. A single statement is a transaction. */
+  /**
+   * The statements of each ended transaction, in order. A statement outside of BEGIN and COMMIT is
+   * a transaction of its own.
+   */
   private transactions: string[][] = [];
   private readonly sockets = new Set<Socket>();
 

@@ -18,7 +18,7 @@ export async function completeJobs(
   return jobs.map((job) => job.job_id);
 }
 
-/** Inserts the same number of rows for the express peer. */
+/** Submits jobs to the express peer, which only stores them, and returns their ids. */
 export async function insertPeerJobs(expressUrl: string, count: number): Promise<string[]> {
   const peer = new ApiClient(expressUrl, "");
   const ids: string[] = [];

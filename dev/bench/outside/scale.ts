@@ -14,8 +14,9 @@ export interface Scale {
   /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
   warmUpSeconds: number;
   fleet: number;
-  /** P6: jobs per round (20 per second), and the number of rounds, which is also that of P7. */
+  /** P6: jobs per round, 20 per second. */
   fleetJobs: number;
+  /** P6 and P7: number of rounds. */
   fleetRounds: number;
   /** P6 and P7: duration in which CPU time is measured. */
   holdSeconds: number;
@@ -28,8 +29,9 @@ export interface Scale {
   burst: number;
   burstRounds: number;
   starts: number;
-  /** P11: queued jobs, and tenants or requirement groups of queued jobs. */
+  /** P11: number of queued jobs if they are all of one tenant and have the same requirements. */
   manyQueued: number;
+  /** P11: number of queued jobs if each has a different tenant, or different requirements. */
   manyOwners: number;
   growthRounds: number;
 }

@@ -19,8 +19,8 @@ async function seed(databaseUrl: string, statement: string, values: unknown[]): 
 }
 
 /**
- * Inserts the workers of a `Fleet` with `isRegistered`, because a server limits the rate of
- * registrations.
+ * Inserts workers for a `Fleet` with `isRegistered`. To register that many would take long, because
+ * a server limits the rate of registrations.
  */
 export async function insertWorkers(databaseUrl: string, count: number): Promise<void> {
   await seed(

@@ -100,7 +100,7 @@ export class Stage {
     const forge = await this.startForgeOn(name, {
       FORGE_DATABASE_URL: postgres.url,
       TEMPORAL_ADDRESS: temporal.address,
-      // The worker sends no heartbeats.
+      // The worker sends no heartbeats, and must not be marked dead.
       FORGE_HEARTBEAT_TIMEOUT_S: "600",
     });
     const stop = async (): Promise<void> => {

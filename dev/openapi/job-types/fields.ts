@@ -14,7 +14,7 @@ export interface Field {
   isRequired: boolean;
 }
 
-/** The payload field that a client's parameter sets, by its name or an alias. */
+/** The payload field that a client's parameter sets. @param name the field's name or an alias. */
 export function fieldOf({ type, payload }: JobTypeDeclaration, name: string): Field {
   const first = payload.aliases?.[name] ?? name;
   const declared = payload.fields[first];

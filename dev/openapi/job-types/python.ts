@@ -113,8 +113,8 @@ ${names.map((name) => `            ${quoted(name)}: ${name},\n`).join("")}      
 }
 
 /**
- * Whether the positional parameter `dataset_id` also accepts a URI: the specification has both
- * calls.
+ * Whether the positional parameter `dataset_id` also accepts a URI: the specification passes an id
+ * in some calls, and a URI in others.
  */
 const isEither = ({ client }: JobTypeDeclaration): boolean =>
   client.parameters.byPlace.includes("dataset_id") &&
@@ -144,7 +144,7 @@ const pythonType = (type: string | string[] | undefined): string => {
 const pythonValue = (value: unknown): string =>
   typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 
-/** The commands below \`forge jobs submit\`. */
+/** The commands below `forge jobs submit`. */
 export const commands = (): string => `"""\`forge jobs submit\`: a command for each job type."""
 
 ${NOTE}

@@ -35,7 +35,8 @@ def operations() -> dict[str, tuple[str, str, Json]]:
 
 
 _OLDER_PATHS = {"/api/audit": "/api/audit-log"}
-"""Paths that the client still uses, to support servers of the previous release."""
+"""Older paths that the client uses, to support servers of the previous release, and the documented
+paths that replaced them."""
 
 
 def operation_of(method: str, path: str) -> tuple[str, Json] | None:
@@ -62,7 +63,7 @@ def _pattern(template: str) -> str:
 
 
 def sample(schema: Json, *, full: bool) -> Any:  # noqa: ANN401 - JSON
-    """A sample for a schema: with all fields, or only required ones, and null where possible."""
+    """A sample for a schema. Without `full`: only required fields, and null where possible."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]
         return sample(document()["components"]["schemas"][name], full=full)

@@ -7,7 +7,7 @@ import httpx2
 
 
 class LoggingWorker:
-    """Runs one evaluation that requires its tag."""
+    """Registers with a tag, and runs one evaluation job that requires this tag."""
 
     def __init__(self, base_url: str, worker_key: str, tag: str) -> None:
         self._http = httpx2.Client(

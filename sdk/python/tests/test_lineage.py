@@ -10,7 +10,10 @@ from forge.models import Lineage
 
 
 def lineage(root: str, nodes: list[dict[str, Any]], edges: str, **more: object) -> Lineage:
-    """Builds a lineage. `edges`: like "a>job b job>c"; edges from a pipeline are steps."""
+    """Builds a lineage. `edges`: like "a>job_1 b>job_1 job_1>c".
+
+    The prefix of an edge's source gives its relation: `pipe_` step, `job_` output, others input.
+    """
     pairs = [edge.split(">") for edge in edges.split()]
     relations = {"pipe": "step", "job": "output"}
     answer = {

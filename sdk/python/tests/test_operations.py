@@ -255,7 +255,7 @@ def test_operation(
             with Forge(KEY, server.url) as client:
                 take(CALLS[name](client))
     except ForgeHTTPError as error:
-        # The sample of a manifest is generated, so the server's files do not match it.
+        # Only `getFile` may fail: it verifies the server's files with a generated manifest.
         assert name == "getFile", error
     asked = [
         openapi.operation_of(request.method, urlsplit(request.path).path)

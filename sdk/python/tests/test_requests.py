@@ -300,7 +300,8 @@ def test_cancelling_a_task_ends_its_transfer(server: FakeForge, tmp_path: Path) 
             def cancel(at: Progress) -> None:
                 reported.append(at.path)
                 task.cancel()
-                # The server sends the rest only now, so the transfer has not ended yet.
+                # The server sends the second half of the file only after this, so the task is
+                # cancelled during the transfer.
                 loop.call_soon(go_on.set)
 
             def hold(request: Request) -> None:

@@ -15,6 +15,7 @@ from forge import (
     JobFailedError,
     NotFoundError,
     WaitTimeoutError,
+    sse,
 )
 from forge.sse import EventDecoder, ServerSentEvent
 
@@ -238,3 +239,19 @@ def test_decodes_an_event_stream_in_any_chunks(size: int, end: bytes) -> None:
         ServerSentEvent("message", "ä\u2028"),
         ServerSentEvent("message", "", "2"),
     ]
+
+
+@pytest.mark.parametrize("piece", [b"data: " + b"x" * 1_000 + b"\n", b"x" * 1_000])
+def test_an_event_without_end_is_refused(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "_MAX_EVENT_BYTES", 100_000)
+    decoder = EventDecoder()
+    with pytest.raises(ForgeHTTPError, match="of an event stream is too long"):
+        for _ in range(1_000):
+            assert not list(decoder.feed(piece))
+
+
+def test_many_events_together_are_not_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "_MAX_EVENT_BYTES", 2_000)
+    decoder = EventDecoder()
+    events = b"data: " + b"x" * 1_000 + b"\n\n"
+    assert len([each for _ in range(10) for each in decoder.feed(events)]) == 10

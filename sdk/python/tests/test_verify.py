@@ -24,7 +24,10 @@ def outcomes(found: Verification) -> dict[str, str]:
 def verify(
     request: pytest.FixtureRequest, server: FakeForge, client: Forge, tmp_path: Path
 ) -> Verify:
-    """Verifies through the API or in a directory. Writes the files when it is called."""
+    """Returns a function that verifies `ds_1`: through the API, or in a directory.
+
+    For a directory, the function first writes the server's files there.
+    """
     if request.param == "api":
         return lambda: client.artifacts.verify("ds_1")
 

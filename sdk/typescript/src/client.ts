@@ -20,7 +20,8 @@ import { Transport } from "./transport.ts";
  * The client of one tenant.
  *
  * Missing options are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else, in Node, from the
- * local stack's stack.json in `FORGE_HOME` (default `.forge`). Throws ForgeError if none is found.
+ * local stack's stack.json in `FORGE_HOME` (default `.forge`). Throws ForgeError if no key or no
+ * address is found.
  *
  * Submissions accept either of the API's sets of field names, e.g. `model` or `model_id`. The API's
  * defaults apply to missing fields.

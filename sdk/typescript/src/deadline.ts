@@ -3,10 +3,10 @@ import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
 /**
- * Minimum time for a poll, even right before the deadline, unless the time-out of the wait is
- * shorter.
+ * A poll has at least this time, so that one right before the deadline can still succeed. If the
+ * time-out of the whole wait is shorter, the poll has that time.
  */
-const LAST_MS = 1_000;
+const MIN_POLL_MS = 1_000;
 
 /** The deadline of a wait for a job or pipeline. `pollInterval` and `timeout` are in seconds. */
 export class Deadline {
@@ -36,12 +36,18 @@ export class Deadline {
     return Math.max(0, Math.min(this.#pollMs - spentMs, this.#leftMs()));
   }
 
-  /** Polls, with retries, until the deadline. Rejects with WaitTimeoutError. */
+  /**
+   * Runs one poll with its retries. Rejects with WaitTimeoutError at the deadline, or after
+   * MIN_POLL_MS if that is later.
+   */
   async poll<T>(
     poll: (signal: AbortSignal) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const limit = this.#limit(signal, Math.max(this.#leftMs(), Math.min(LAST_MS, this.#timeoutMs)));
+    const limit = this.#limit(
+      signal,
+      Math.max(this.#leftMs(), Math.min(MIN_POLL_MS, this.#timeoutMs)),
+    );
     try {
       return await poll(limit.signal);
     } finally {

@@ -44,12 +44,12 @@ async function* rest(
   };
   const { response, chunks, close } = await transport.open(request, options);
   try {
-    if (response.status === BEYOND) return; // the connection was lost after the last byte
+    if (response.status === BEYOND) return; // all bytes had arrived when the connection was lost
     const start = startOf(response, path);
     if (start > offset) {
       throw new ForgeHTTPError(`${path}: the response starts after the given offset`);
     }
-    // A server without support for Range starts at the beginning.
+    // A server without support for Range starts at the beginning: skip what was yielded before.
     let skip = offset - start;
     for await (const chunk of chunks) {
       const fresh = chunk.subarray(skip);

@@ -10,8 +10,9 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request and its response. The creator must call `close`. If the caller's signal is aborted,
- * the call rejects with the signal's reason. A time-out counts as a connection failure.
+ * One request and its response. The code that creates an Exchange must call `close`. If the signal
+ * in the options is aborted, `send` and `chunks` reject with the signal's reason. A time-out counts
+ * as a connection failure.
  */
 export class Exchange {
   readonly #controller = new AbortController();
@@ -80,7 +81,10 @@ class Silence extends Error {
   }
 }
 
-/** fetch reports every failure as "fetch failed", with the details in the error's cause. */
+/**
+ * The reason of a failure. Node's fetch reports every failure as "fetch failed"; the error's cause
+ * has the details.
+ */
 function describe(error: unknown): string {
   // Not instanceof: fetch may come from another realm with its own globals.
   const { message, cause } = (error ?? {}) as { message?: string; cause?: unknown };

@@ -55,13 +55,16 @@ export class Following {
     this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // Set after the caller has consumed the event. If the connection is lost before, the server
-      // sends the event again.
+      // Set only when the caller asks for the next event. If the caller stops at this event
+      // instead, the server sends this event again over the next connection.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }
 
-  /** The failure for a connection that ended before the stream's end. */
+  /**
+   * The failure for a connection that ended before the stream's end. A connection that has lasted
+   * longer than LIVED_MS counts as a success: the policy counts its failures from zero again.
+   */
   cut(retryPolicy: RetryPolicy): TransientFailure {
     if (performance.now() - this.#openedMs > LIVED_MS) retryPolicy.renew();
     return new TransientFailure(new ForgeHTTPError(`${this.path}: the stream was interrupted`));
@@ -91,7 +94,10 @@ export async function* connect(
   }
 }
 
-/** Yields all events. Reconnects after interruptions. The caller must stop after the last event. */
+/**
+ * Yields all events. Reconnects after interruptions. The caller must stop after the last event,
+ * because a connection that the server closes counts as interrupted.
+ */
 export async function* follow(
   transport: Transport,
   following: Following,

@@ -2,7 +2,7 @@ import { isFinal, type JobEvent, type JobStatus, jobStatus } from "./job-status.
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import type { Artifact, Job as JobAnswer } from "./schema.ts";
 
-/** A job's fields with the API's names, except `status`. */
+/** A job's fields, as in the API, except that `status` is simplified. */
 export interface JobFields extends Omit<JobAnswer, "status"> {
   status: JobStatus;
   /** The API's status, e.g. `provisioning_worker`. */

@@ -67,7 +67,7 @@ async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 function placed({ status, headers }: Response, bytes: Uint8Array): LogRange {
-  // The server does not support Range, or the log is empty.
+  // Status 200: the server does not support Range and sends the whole log, or the log is empty.
   if (status === 200) return { start: 0, total: bytes.length, bytes };
   const found = /^bytes (?:\*|(\d+)-\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "");
   if (!found) throw new ForgeHTTPError("a partial response has no valid Content-Range");

@@ -4,8 +4,8 @@ import { UnsafePathError } from "./errors.ts";
 /**
  * Splits a path into names. Throws UnsafePathError if it could lead out of a folder.
  *
- * Also applies the rules of other operating systems, such as drive names: the folder may be copied
- * to one later.
+ * Also applies the rules of other operating systems, such as drive names: the folder may later be
+ * copied to a machine with another operating system.
  */
 export function segmentsOf(path: string): string[] {
   const segments = path.split("/");

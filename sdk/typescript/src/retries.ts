@@ -120,7 +120,7 @@ export const objectOf = (value: unknown): Record<string, unknown> | undefined =>
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Parses seconds or a date. 0 if it is neither. */
+/** The pause that Retry-After (seconds or a date) asks for. 0 if it is missing or invalid. */
 function retryAfterMs(response: Response): number {
   const value = response.headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}(\.\d{1,9})?$/.test(value)) return Number(value) * 1000;

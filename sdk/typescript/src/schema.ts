@@ -53,7 +53,7 @@ export interface Job {
   deployment_id: string | null;
   /** the job whose payload this job repeats */
   retried_from: string | null;
-  /** why the job waits, at most a second old; null if it does not wait or was just submitted */
+  /** why the job waits, at most five seconds old; null if it does not wait or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
   /** the name of the key that cancelled the job; or `pipeline`, `deployment` or `temporal`, if no key did */

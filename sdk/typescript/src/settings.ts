@@ -36,7 +36,8 @@ export function settingsOf(options: ForgeOptions): Settings {
     return stack[name];
   };
   const ownKey = options.apiKey || env.SERVICE_API_KEY;
-  // Security: a stack.json in the working directory must not redirect the user's key.
+  // Security: a stack.json that someone else left in the working directory must not lead the user's
+  // own key to another machine. With an own key, only a loopback address is accepted.
   const localUrl = () =>
     ownKey && !isLoopback(ofStack("api_url")) ? undefined : ofStack("api_url");
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || localUrl();

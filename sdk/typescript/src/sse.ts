@@ -1,7 +1,8 @@
 import { ForgeHTTPError } from "./errors.ts";
 import { objectOf, parseJson } from "./retries.ts";
 
-const MAX_LINE = 16 * 1024 * 1024;
+/** The longest line, and the longest data of an event, in characters. */
+const MAX_EVENT = 16 * 1024 * 1024;
 
 /** A raw event of a stream. */
 export interface ServerSentEvent {
@@ -23,6 +24,7 @@ export class EventDecoder {
   #rest = "";
   #event = "";
   #data: string[] = [];
+  #dataSize = 0;
   #id: string | undefined;
 
   *feed(chunk: Uint8Array): Generator<ServerSentEvent, void, undefined> {
@@ -31,7 +33,7 @@ export class EventDecoder {
     const held = text.endsWith("\r") ? "\r" : "";
     const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
     this.#rest = lines.pop() + held;
-    if (this.#rest.length > MAX_LINE) {
+    if (this.#rest.length > MAX_EVENT) {
       throw new ForgeHTTPError("a line of an event stream is too long");
     }
     for (const line of lines) {
@@ -44,14 +46,23 @@ export class EventDecoder {
     if (line === "") return this.#end();
     const [, name = line, value = ""] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
     if (name === "event") this.#event = value;
-    else if (name === "data") this.#data.push(value);
+    else if (name === "data") this.#add(value);
     else if (name === "id" && !value.includes("\0")) this.#id = value;
     return undefined;
+  }
+
+  #add(value: string): void {
+    this.#dataSize += value.length + 1;
+    if (this.#dataSize > MAX_EVENT) {
+      throw new ForgeHTTPError("an event of an event stream is too long");
+    }
+    this.#data.push(value);
   }
 
   #end(): ServerSentEvent | undefined {
     const [data, event, id] = [this.#data, this.#event || "message", this.#id];
     this.#data = [];
+    this.#dataSize = 0;
     this.#event = "";
     this.#id = undefined;
     return data.length > 0 ? { event, data: data.join("\n"), id } : undefined;

@@ -110,7 +110,10 @@ export interface Checks {
   extra(): Promise<string[]>;
 }
 
-/** Rejects with errors of the checks and of `filesOf`. */
+/**
+ * Checks all files of the manifest, the stored manifest.json, and whether there are extra files.
+ * Rejects with errors of the checks and of `filesOf`.
+ */
 export async function verify(
   artifactId: string,
   manifest: object,

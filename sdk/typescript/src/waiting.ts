@@ -1,8 +1,8 @@
 // Waits for a job's end: by events if they arrive, else by polling.
 //
-// Each round reads the job, then listens to one event connection until the job may have ended. A
-// connection that delivers nothing, for example behind a proxy that buffers, only delays the next
-// poll.
+// Each round polls the job once, then listens to one event connection: until an event says that the
+// job has ended, the connection ends, or the deadline is reached. A connection that delivers
+// nothing, for example behind a proxy that buffers, only delays the next poll.
 import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
@@ -81,7 +81,8 @@ export class Watch {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // A round without a free connection says nothing about whether events arrive.
+    // A round that was due to listen, but found no free connection, is not counted: it says nothing
+    // about whether events arrive.
     if (this.#hasListened || !this.#isDue) {
       this.#silentConnections =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentConnections + 1;

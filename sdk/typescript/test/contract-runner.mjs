@@ -8,7 +8,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError } from "../dist/index.js";
 
-/** Options of the SDK itself. All others are fields of the API, with the API's names. */
+/**
+ * Options of the SDK itself: their names are converted to camel case. All others are fields of the
+ * API and keep its names.
+ */
 const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
 
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
@@ -33,7 +36,7 @@ async function played({ steps, step_url, keys, base_url, limits = {}, ...given }
       baseUrl: base_url,
       ...("timeout" in limits ? { timeoutMs: limits.timeout * 1000 } : {}),
     });
-    // Marks the start of a step for the recorder or fake server.
+    // Tells the test that a step begins: it assigns the requests that follow to this step.
     await fetch(step_url, { method: "POST" });
     try {
       const result = await called(clients[who], filledIn(step, variables));

@@ -237,6 +237,24 @@ test("a model's response as events, in any chunks", async () => {
   expect(server.asked).toHaveLength(1);
 });
 
+test("an event without end is an error", async () => {
+  for (const end of ["", "\n"]) {
+    const piece = new TextEncoder().encode(`data: ${"x".repeat(4_000_000)}${end}`);
+    let pieces = 0;
+    const parts = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pieces += 1;
+        controller.enqueue(piece);
+      },
+    });
+    const given = async () => new Response(parts, stream(""));
+    const client = new Forge({ apiKey: KEY, baseUrl: "http://x", fetch: given });
+    const events = allOf(client.deployments.stream("d", "chat/completions", {}));
+    await expect(events).rejects.toThrow("event stream is too long");
+    expect(pieces).toBeLessThan(8);
+  }
+});
+
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -85,7 +85,7 @@ install_packages() {
   fi
 }
 
-# Chooses a package name: package <name for apt-get> <name for dnf>.
+# Prints the name that fits this machine's package manager: package <name for apt-get> <name for dnf>.
 package() {
   if has apt-get; then say "$1"; else say "$2"; fi
 }
@@ -182,8 +182,8 @@ step_requirements() {
 
 open_installation() {
   as_root install -d -m 755 -o "$(id -u)" -g "$(id -g)" "$installation"
-  # The agent's account must be able to enter the parent directory. If the operator chose the directory, an
-  # earlier bootstrap may have created the parent so that only its own user can enter it.
+  # The agent's account must be able to enter the parent directory. If the agent is installed in this directory,
+  # an earlier bootstrap may have created the parent so that only the user of the SSH connection can enter it.
   if [ "$installation" = "$(pwd)" ]; then as_root chmod go+x ..; fi
 }
 

@@ -41,7 +41,10 @@ const bundled = once(() => ({
   revision: read("compute.revision").toString(),
 }));
 
-/** Further files that a step needs: the bundled archive, if no repository is configured. */
+/**
+ * Files that a step needs in addition to those of `filesFor`: for step `repository`, the bundled archive if no
+ * repository is configured.
+ */
 export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, Buffer> =>
   step === "repository" && ctx.config.bootstrap.repository === undefined
     ? { "compute.tgz": bundled().archive }
@@ -51,10 +54,11 @@ export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, B
 export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
 /**
- * The bootstrap script and its settings, as files: no value becomes part of a command.
+ * The contents of the bootstrap script and its settings, by file name. The settings are files so that no value becomes
+ * part of a shell command.
  *
- * @param show what to write for each value of the operator's environment. Redacts the value if people will read the
- *   files; by default, the value is unchanged.
+ * @param show called with each value of the operator's environment; the files contain what it returns. By default, it
+ *   returns the value. `planBootstrap` redacts the values, because it shows the files to people.
  */
 export function filesFor(
   ctx: Context,

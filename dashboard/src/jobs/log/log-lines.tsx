@@ -7,12 +7,12 @@ import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
 /**
- * The maximum height of the scrolled element: browsers limit it to 17 to 33 million px. In a log
- * with more lines, one scrolled pixel stands for several pixels of the log.
+ * The maximum height of the scrolled element: browsers limit it to 17 to 33 million px. A log that
+ * would be higher is compressed: scrolling by one pixel moves it by several.
  */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
-/** The minimum height in lines; a short log takes no more room. */
+/** A short log makes its frame lower, but not lower than this number of lines. */
 const MIN_LINES = 6;
 /** Width of the line number, in characters. */
 const GUTTER = 9;
@@ -197,7 +197,7 @@ function* matches(text: string, query: string): Generator<[number, number]> {
   }
 }
 
-/** The texts of the visible rows, by line. */
+/** The texts of the rows `from` to `to`, by the number of their line in the log. */
 function useLines(
   client: LogClient,
   state: LogState,

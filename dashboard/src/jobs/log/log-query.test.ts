@@ -15,6 +15,8 @@ test.each([
 
 test("an attempt chosen elsewhere replaces the typed one", () => {
   expect(withoutAttempt("attempt:2 level:error rows")).toBe("level:error rows");
+  // Text, as for `readLogQuery`.
+  expect(withoutAttempt("attempt:abc")).toBe("attempt:abc");
 });
 
 test.each([

@@ -16,6 +16,7 @@ export interface LogQuery {
   text: string;
 }
 
+const IS_ATTEMPT = /^[1-9]\d?$/;
 const TERM = /(?:^|\s)(level|attempt):(\w+)(?=\s|$)/g;
 
 /** Parses the search text of a log. A term with an invalid value is treated as plain text. */
@@ -24,7 +25,7 @@ export function readLogQuery(typed: string): LogQuery {
   const rest = typed.replace(TERM, (whole, name: string, value: string) => {
     const level = levelOf(value);
     if (name === "level" && level) query.level = level;
-    else if (name === "attempt" && /^[1-9]\d?$/.test(value)) query.attempt = Number(value);
+    else if (name === "attempt" && IS_ATTEMPT.test(value)) query.attempt = Number(value);
     else return whole;
     return "";
   });
@@ -50,10 +51,17 @@ export function levelPattern(level: LogLevel): RegExp {
   );
 }
 
-/** Matches letters in either case, so that the whole pattern needs no `i` flag. */
+/**
+ * A pattern for the word in any case. The `i` flag can't be used: it would apply to the whole
+ * pattern, and one part of that must match capitals only.
+ */
 const inAnyCase = (word: string): string =>
   word.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
 
-/** The same query without its attempt, as text. */
+/** Removes each `attempt:…` that `readLogQuery` reads from the search text. */
 export const withoutAttempt = (typed: string): string =>
-  typed.replace(TERM, (whole, name: string) => (name === "attempt" ? "" : whole)).trim();
+  typed
+    .replace(TERM, (whole, name: string, value: string) =>
+      name === "attempt" && IS_ATTEMPT.test(value) ? "" : whole,
+    )
+    .trim();

@@ -18,8 +18,11 @@ export class LogSource {
   private error: string | null = null;
   private isLive = false;
   private isReading = false;
-  /** More bytes may have arrived since the current read began. */
-  private isStale = false;
+  /**
+   * Another read was requested during the current one. It follows, because more bytes may have
+   * arrived since the current one began.
+   */
+  private isRequestedAgain = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -72,9 +75,10 @@ export class LogSource {
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
-    // `tail` is still set if `open` failed after reading the log's end.
+    // `tail` is still set if `open` failed after reading the log's end. This response completes
+    // `whole`, so `tail` is not needed any more.
     this.tail = undefined;
-    if (response.status !== 206 || bytes.length <= 1) return;
+    if (response.status !== 206 || bytes.length <= 1) return this.changed();
     this.whole.append(bytes.subarray(1));
     this.total = this.whole.length;
     this.changed();
@@ -94,7 +98,7 @@ export class LogSource {
 
   private async run(work: () => Promise<void>): Promise<void> {
     this.isReading = true;
-    this.isStale = false;
+    this.isRequestedAgain = false;
     try {
       await work();
       if (this.error !== null) {
@@ -103,7 +107,7 @@ export class LogSource {
       }
       this.isReading = false;
       if (this.isLive) this.schedule(POLL_MS);
-      else if (this.isStale) this.schedule(0);
+      else if (this.isRequestedAgain) this.schedule(0);
     } catch (error) {
       this.isReading = false;
       this.error = error instanceof Error ? error.message : String(error);
@@ -116,7 +120,7 @@ export class LogSource {
   private schedule(afterMs: number): void {
     clearTimeout(this.timer);
     if (this.isReading) {
-      this.isStale = true;
+      this.isRequestedAgain = true;
       return;
     }
     this.timer = setTimeout(() => void this.run(() => this.readMore()), afterMs);
@@ -153,7 +157,7 @@ export class LogSource {
 
 const RANGE_NOT_SATISFIABLE = 416;
 
-/** The range of a response; undefined if it is complete. */
+/** The range of a response; undefined if the response is not a part of the log but all of it. */
 function rangeOf(response: Response): { start: number; total: number } | undefined {
   const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "");
   return match ? { start: Number(match[1]), total: Number(match[2]) } : undefined;

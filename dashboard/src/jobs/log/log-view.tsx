@@ -29,7 +29,7 @@ interface Props {
 /** A job's log: live, with search over the whole log and download. Stays responsive at 64 MiB. */
 export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChange }: Props) {
   const { state, client } = useLog(jobId, attempt, isLive);
-  // The caller has read `attempt:…` from the query and passes it as `attempt`.
+  // `attempt:…` is no text to search for. The caller has read it, and passes it as `attempt`.
   const searched = withoutAttempt(query);
   const { text } = readLogQuery(searched);
   const found = useFound(client, state, searched);

@@ -17,7 +17,7 @@ const SIZE = { width: 184, height: 62 };
 const MAX_HEIGHT = 520;
 /** The maximum height of the graph in a narrow window, where steps run from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
-/** Below this zoom, a touch drag moves the graph instead of scrolling the page. */
+/** In a narrow window, a touch drag scrolls the page, but below this zoom it moves the graph. */
 const READABLE_ZOOM = 0.6;
 /** The page's margins on both sides of the graph in a narrow window. */
 const MARGINS_NARROW = 26;
@@ -79,7 +79,10 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
 const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
-/** The graph is centred, so the space above it is as high as the strip of buttons below it. */
+/**
+ * A wide window has a strip with buttons below the graph. The graph is centred in its frame, so the
+ * frame needs the same space above the graph as below.
+ */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
   isNarrow
     ? Math.min(height * zoom + 2 * PADDING, MAX_HEIGHT_NARROW)

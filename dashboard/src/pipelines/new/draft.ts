@@ -8,7 +8,7 @@ import { fieldsLeft, STEP_OPTIONS, wiredOf } from "./templates";
 
 export interface StepDraft {
   isIncluded: boolean;
-  /** The index of the payload form of the job type. */
+  /** The index of the chosen form in `formsOf(type)`, the alternative sets of payload fields. */
   form: number;
   /** The text of the fields, by name. */
   values: Readonly<Record<string, string>>;
@@ -108,8 +108,8 @@ function readStep(
 }
 
 function readSweep(text: string, problems: Record<string, string>): Body[] {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  return lines.flatMap((line, at) => {
+  return text.split("\n").flatMap((line, at) => {
+    if (line.trim() === "") return [];
     try {
       const value: unknown = JSON.parse(line);
       if (typeof value === "object" && value !== null && !Array.isArray(value)) {

@@ -42,7 +42,10 @@ export const fieldsLeft = (type: JobType, form: number, wired: Wired): FormField
 /** Options of a step. Notes and tags belong to the pipeline. */
 export const STEP_OPTIONS = OPTION_FIELDS.filter(({ name }) => name !== "notes" && name !== "tags");
 
-/** The forms of a type, if they differ in more than field names; otherwise none. */
+/**
+ * The forms of a type that the user can choose from. None if they would ask for the same: if they
+ * differ only in the names of fields, or in fields that an earlier step fills in.
+ */
 export function formsToChoose(type: JobType, wired: Wired): FormSchema[] {
   const forms = formsOf(type);
   const { aliases } = JOB_TYPE_FACTS[type];

@@ -5,7 +5,7 @@ import type { TemplateBody } from "./draft";
 
 const TYPING_MS = 350;
 
-/** The cost estimate, shortly after the last change. Not requested while a field is invalid. */
+/** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
   const forge = useForge();
   // A string, so that equal contents compare as equal.

@@ -37,7 +37,7 @@ interface Props<Each extends Node> {
 /** Below this zoom, nodes are not readable. */
 const MIN_ZOOM = 0.4;
 const LARGE_ZOOM = 0.8;
-/** The window's width outside the graph's frame. */
+/** The part of the window's width that the graph's frame does not take. */
 const OUTSIDE_PX = { wide: 264, narrow: 26 };
 
 /** Whether nodes would be unreadable with the whole graph in view. */
@@ -50,7 +50,10 @@ function isTooLarge({
   return layout.width * MIN_ZOOM > width || layout.height * MIN_ZOOM > height;
 }
 
-/** A graph with positioned nodes that can be moved and zoomed. */
+/**
+ * A graph whose nodes the caller has positioned. It can be zoomed and, if `isPanned` is set or it is
+ * too large for the screen, moved as a whole.
+ */
 export function Flow<Each extends Node>(props: Props<Each>) {
   const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;
   const isLarge = focus !== undefined && isTooLarge(props);

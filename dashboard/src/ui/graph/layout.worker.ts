@@ -27,7 +27,7 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
 
 /**
  * Whether dagre has placed siblings in reverse order: it minimises crossings and ignores the order
- * of the names. If so, the layout is mirrored.
+ * of the names. If so, the caller mirrors the layout.
  */
 function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;

@@ -5,7 +5,10 @@ import type { Layout, LayoutAnswer, LayoutRequest } from "./layout-messages";
 
 type Graph = Omit<LayoutRequest, "id">;
 
-/** Node positions, computed in a web worker. Returns the old ones until the new ones are ready. */
+/**
+ * Node positions, computed in a web worker. After a change of the graph, returns the previous
+ * layout until the web worker has computed the next one.
+ */
 export function useLayout(graph: Graph): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   const worker = useRef<Worker>(undefined);

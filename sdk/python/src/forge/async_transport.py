@@ -28,7 +28,7 @@ class AsyncTransport:
         await self._client.aclose()
 
     def with_wire(self, wire: Wire) -> "AsyncTransport":
-        """A transport with other settings that shares the connections of this one."""
+        """Returns a transport with other settings. It shares the connections of this one."""
         return AsyncTransport(wire, self._client)
 
     async def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:

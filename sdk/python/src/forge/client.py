@@ -59,7 +59,10 @@ class _Client(Submissions[M, J], Generic[M, J]):
         self.service: Service[M] = Service(transport)
 
     def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> Self:
-        """A client with other limits. Both share their connections: closing one closes both."""
+        """Returns a client with another time-out or number of retries.
+
+        It shares the connections of this client: closing either client closes them for both.
+        """
         wire: Wire = self._transport.wire
         changed = replace(
             wire,
@@ -81,11 +84,12 @@ class Forge(_Client[Sync, Job]):
     """The client of one tenant. Use it as a context manager, or close it. Thread-safe.
 
     Missing arguments are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
-    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if none is found.
+    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if no key or no address
+    is found.
 
-    `timeout` applies to each step of a request, in seconds. `max_retries` limits consecutive
-    retries after transient failures. `bearer` sends the key as `Authorization: Bearer` instead of
-    `X-Service-Api-Key`.
+    `timeout` limits each step of a request (connecting, sending or receiving a chunk), in seconds.
+    `max_retries` limits consecutive retries after transient failures. `bearer` sends the key as
+    `Authorization: Bearer` instead of `X-Service-Api-Key`.
     """
 
     _transport_type = Transport

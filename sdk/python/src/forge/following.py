@@ -48,7 +48,10 @@ class Following:
         return Request("GET", self.path, lambda _: None, self._query, headers=headers)
 
     def is_over(self, response: httpx2.Response) -> bool:
-        """Whether the server says that the stream has ended. Raises if it sends something else."""
+        """Whether the server says that the stream has ended.
+
+        Raises ForgeHTTPError if the response is something other than an event stream.
+        """
         if response.status_code == 204:
             return True
         kind = response.headers.get("content-type", "")
@@ -62,14 +65,15 @@ class Following:
         self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # Set only after the caller has consumed the event. If the caller fails before that, the
-            # next connection gets the event again.
+            # Set only when the caller asks for the next event. If the caller stops at this event
+            # instead, the server sends this event again over the next connection.
             self.last_event_id = event.id or self.last_event_id
 
     def cut(self, retry_policy: RetryPolicy) -> TransientFailure:
         """The failure for a connection that ended before the stream's end.
 
-        Resets the retries if the connection lived for some time.
+        A connection that has lasted longer than _LIVED_S counts as a success: the policy counts its
+        failures from zero again.
         """
         if monotonic() - self._opened_s > _LIVED_S:
             retry_policy.reset()
@@ -108,9 +112,10 @@ async def connect_async(
 
 
 def follow(transport: Transport, following: Following) -> Generator[ServerSentEvent, None, None]:
-    """Yields all events. Reconnects after interruptions. The caller must stop after the last event.
+    """Yields all events. Reconnects after interruptions. Raises ForgeError.
 
-    Raises ForgeError.
+    The caller must stop after the last event, because a connection that the server closes counts as
+    interrupted.
     """
     retry_policy = transport.wire.retry_policy(OUTAGE_S)
     while True:

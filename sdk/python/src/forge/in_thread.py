@@ -72,5 +72,5 @@ async def run_in_thread(
         # Wait until the thread has closed its files: the caller may remove the directory.
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # marks the exception as retrieved
+            task.exception()  # marks the exception as retrieved, so that asyncio does not log it
         raise

@@ -31,7 +31,7 @@ class _Attached(BaseJob):
         return self._jobs
 
     def __eq__(self, other: object) -> bool:
-        # Equal fields are enough: another client may have read the other job.
+        # Compares the fields only, not `_jobs`: jobs that different clients have read may be equal.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:

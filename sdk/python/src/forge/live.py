@@ -80,7 +80,7 @@ class JobLine:
 
 
 class _Board:
-    """All progress lines of this process, because a terminal has only one live area."""
+    """Draws all progress lines of this process together: rich updates only one area at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -122,7 +122,7 @@ board = _Board()
 def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
     """Shows a progress line during a wait, if possible.
 
-    `read` reads the job without retries. Another thread calls it while the job is pending.
+    `read` reads the job. Another thread calls it while the job is pending, and ignores its errors.
     """
     line = JobLine(job_id)
     if not is_shown(progress):

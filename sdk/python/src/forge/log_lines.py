@@ -17,7 +17,7 @@ class LogLines:
         if event.event != "log":
             return
         data = event.json()
-        if data.get("offset") == 0:  # the log of another attempt begins
+        if data.get("offset") == 0:  # another attempt's log begins, so the line is complete
             yield from self.rest()
         # Not splitlines, which also splits at other characters.
         *lines, self._rest = (self._rest + str(data.get("text", ""))).split("\n")

@@ -12,7 +12,8 @@ from .errors import UnsafePathError
 def segments_of(path: str) -> tuple[str, ...]:
     """Splits a path into names. Raises UnsafePathError if it could lead out of a folder.
 
-    Also checks the rules of other systems, such as drive names: the folder may be used there later.
+    Also applies the rules of other operating systems, such as drive names: the folder may later be
+    copied to a machine with another operating system.
     """
     segments = tuple(path.split("/"))
     reason = _unsafe_character(path) or next(filter(None, map(_unsafe_segment, segments)), None)

@@ -35,13 +35,13 @@ class Pulled:
     kept: tuple[str, ...]
     """Files that were already correct on the disk."""
     verified: bool
-    """As in the manifest. False: the control plane could not access or read some of the files."""
+    """From the manifest. False: the control plane could not access or read some of the files."""
 
 
 def pull(
     manifest: Mapping[str, Any], content: Content, root: Path, on_progress: OnProgress | None
 ) -> Pulled:
-    """Downloads missing files, then writes the manifest.
+    """Downloads the files that are missing or incorrect, then writes the manifest.
 
     Raises UnsafePathError before it writes anything if the manifest has an unsafe path, or later if
     a path leads through a link on the disk. Also raises IntegrityError, OSError, and errors of

@@ -19,7 +19,7 @@ Parse = Callable[[Any], T] | type[T]
 
 
 def parsed(parse: Parse[T], content: Any) -> T:  # noqa: ANN401 (JSON)
-    """Converts JSON to the result. Raises ValidationError for a model."""
+    """Converts JSON to the result. If `parse` is a model, may raise its ValidationError."""
     validate: Any = getattr(parse, "model_validate", parse)
     result: T = validate(content)
     return result

@@ -21,7 +21,7 @@ _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
 """The longest Retry-After that the client waits for. If the server asks for more, the client gives
-up, or retries earlier than asked."""
+up. A policy with a minimum time (`at_least_s`) waits this long instead."""
 
 
 def parse_json(content: bytes | str) -> object:

@@ -9,6 +9,7 @@ from .errors import ForgeHTTPError
 from .retries import parse_json
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""The longest line, and the longest data of an event."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,21 @@ class ServerSentEvent:
 
 
 class EventDecoder:
-    """Implements the WHATWG rules, except the byte order mark. Lines end with \\r, \\n or both."""
+    """Decodes events by the WHATWG rules, but does not skip a byte order mark.
+
+    Lines end with \\r, \\n or both.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
         self._event = ""
         self._data: list[str] = []
+        self._data_size = 0
         self._id: str | None = None
 
     def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
         content = self._rest + chunk
-        # A \r at the end may be the first half of \r\n.
+        # A \r at the end may be the first half of \r\n, so keep it until the next chunk.
         held = b"\r" if content.endswith(b"\r") else b""
         *lines, rest = re.split(rb"\r\n|\n|\r", content[: len(content) - len(held)])
         self._rest = rest + held
@@ -50,7 +55,7 @@ class EventDecoder:
     def _take(self, line: str) -> ServerSentEvent | None:
         if not line:
             data, event, self._data = self._data, self._event or "message", []
-            self._event = ""
+            self._event, self._data_size = "", 0
             found = ServerSentEvent(event, "\n".join(data), self._id) if data else None
             self._id = None
             return found
@@ -60,6 +65,9 @@ class EventDecoder:
             self._event = value
         elif name == "data":
             self._data.append(value)
+            self._data_size += len(value) + 1
+            if self._data_size > _MAX_EVENT_BYTES:
+                raise ForgeHTTPError("an event of an event stream is too long")
         elif name == "id" and "\0" not in value:
             self._id = value
         return None

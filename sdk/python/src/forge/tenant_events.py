@@ -49,7 +49,10 @@ class _Reader:
 def tenant_events(
     transport: Transport, limit: int | None = None
 ) -> Generator[TenantEvent, None, None]:
-    """Yields events without gaps. Reconnects after interruptions. Ends after `limit` events."""
+    """Yields events. Reconnects after interruptions. Ends after `limit` events.
+
+    A `ready` event with `resumed=False` says that some events may have been missed.
+    """
     reader = _Reader(limit)
     if reader.is_over:
         return

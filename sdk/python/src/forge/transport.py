@@ -27,7 +27,7 @@ class Transport:
         self._client.close()
 
     def with_wire(self, wire: Wire) -> "Transport":
-        """A transport with other settings that shares the connections of this one."""
+        """Returns a transport with other settings. It shares the connections of this one."""
         return Transport(wire, self._client)
 
     def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
@@ -87,7 +87,7 @@ class Transport:
             try:
                 with self.open(request) as response:
                     if response.status_code == BEYOND:
-                        return  # the connection was lost after the last byte
+                        return  # all bytes had arrived when the connection was lost
                     if start_of(response) > given:
                         raise ForgeHTTPError(
                             f"{path}: the response starts after the requested offset"

@@ -42,7 +42,7 @@ OnCheck = Callable[[FileCheck], None]
 class Verification:
     artifact_id: str
     verified: bool
-    """As in the manifest. False: the control plane could not access or read some of the files."""
+    """From the manifest. False: the control plane could not access or read some of the files."""
     checks: tuple[FileCheck, ...]
 
     @property
@@ -85,7 +85,7 @@ def verify(
         found.append(check)
         if on_check:
             on_check(check)
-    # Only a literal true counts.
+    # The field may have any value in the response. Only a literal true counts.
     return Verification(artifact_id, manifest.get("verified") is True, tuple(found))
 
 

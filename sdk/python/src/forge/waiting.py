@@ -1,8 +1,8 @@
 """Waits for a job's end: by events if they arrive, else by polling.
 
-Each round reads the job, then listens to one event connection until the job may have ended. A
-connection that delivers nothing, for example behind a proxy that buffers, only delays the next
-poll.
+Each round polls the job once, then listens to one event connection: until an event says that the
+job has ended, the connection ends, or the deadline is near. A connection that delivers nothing, for
+example behind a proxy that buffers, only delays the next poll.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -40,8 +40,8 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._has_polled_at_end = False
-        """Whether the wait has already polled immediately after the job's end. Later polls wait for
-        the poll interval."""
+        """Whether the job was already polled without a pause after that event. If the poll did not
+        show the job's end, later polls wait for the poll interval."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
@@ -74,7 +74,8 @@ class Watch:
 
     def is_round_over(self) -> bool:
         """Whether it is time for the next round."""
-        # Also ends a round near the deadline: a silent connection would time out only after it.
+        # Also ends a round near the deadline. If no more data arrived, the connection would time
+        # out `_silence_s` from now, which is after the deadline.
         return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:

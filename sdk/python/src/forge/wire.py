@@ -31,7 +31,7 @@ DEFAULT_MAX_RETRIES = 4
 _CONNECT_TIMEOUT_S = 10.0
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusts no certificate at all."""
+"""Trusts no certificate. For plain http, which needs none."""
 
 
 @dataclass(frozen=True)

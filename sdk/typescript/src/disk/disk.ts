@@ -18,7 +18,7 @@ export interface Disk {
   open(path: string): Promise<{ blob: Blob; filename: string }>;
   /** Writes a file. The file gets its name after all data has arrived. */
   save(target: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
-  /** Downloads missing files, then writes the manifest. */
+  /** Downloads the files that are missing or incorrect, then writes the manifest. */
   pull(
     manifest: object,
     content: Content,

@@ -11,7 +11,7 @@ import { checkLocal, filesBelow, find, prepare } from "./folder.ts";
 
 export const disk: Disk = {
   async open(path) {
-    // Unlike openAsBlob, the error of stat names the missing file.
+    // If the file is missing, the error of stat names it. The error of openAsBlob doesn't.
     if (!(await stat(path)).isFile()) throw new ForgeError(`${path} is not a file`);
     return { blob: await openAsBlob(path), filename: basename(path) };
   },

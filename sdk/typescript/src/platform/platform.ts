@@ -7,7 +7,10 @@ export interface Platform {
   createHash(): Sha256;
   /** Whether a request body can be a stream. If not, uploads have no progress events. */
   readonly streamsUploads: boolean;
-  /** Maximum number of event streams of all waits. A browser allows six connections per host. */
+  /**
+   * Maximum number of event streams that all waits together have open. A browser allows six
+   * connections per host, and other requests need some.
+   */
   readonly maxStreams: number;
   /** Whether a failure of fetch means that nothing was sent. */
   wasNotSent(error: unknown): boolean;

@@ -35,8 +35,8 @@ export class ApiKeys extends Resource {
    * Exchanges this client's key for a session.
    *
    * A session is a key of the same scope and name. It is valid for 12 hours, or until this client's
-   * key expires or is revoked. Pass the session's text to another client; sign out with `revoke`.
-   * As with any new key, the text is returned only once.
+   * key expires or is revoked. Pass the session's `key` to another client, and end the session
+   * with `revoke`. As with any new key, `key` is returned only once.
    */
   async createSession(options?: CreateOptions): Promise<NewApiKey> {
     const request = { ...create("/api/auth/sessions", {}), isRepeatable: false };

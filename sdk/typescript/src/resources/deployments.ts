@@ -56,7 +56,8 @@ export class Deployments extends Resource {
   /**
    * Sends a request to the model: `ask(id, "chat/completions", { messages: […] })`.
    *
-   * Not retried if the request may have arrived.
+   * `method` defaults to GET without a body, else to POST. Requests other than GET are not retried
+   * if they may have reached the model.
    */
   async ask<T extends object = Record<string, unknown>>(
     deploymentId: string,

@@ -185,7 +185,10 @@ export class Jobs extends Resource implements JobActions {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
   }
 
-  /** Reads the job's metrics over time: progress, and the numbers of its `::forge` lines. */
+  /**
+   * Reads the job's metrics over time: its progress, and the numbers that it reports. A job reports
+   * numbers by output lines that begin with `::forge`.
+   */
   async metrics(
     job: JobRef,
     query: { attempt?: number | undefined; max_points?: number | undefined } = {},

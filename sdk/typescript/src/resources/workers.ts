@@ -38,7 +38,7 @@ export class Workers extends Resource {
     return await this.transport.json(get("/api/fleet", query), options);
   }
 
-  /** Reads a worker's utilisation and memory over the last day. */
+  /** Reads a worker's utilisation and memory over time. Default: the last day. */
   async samples(
     workerId: string,
     query: TimeSpan = {},

@@ -43,7 +43,7 @@ def _ask_address(*, can_ask: bool) -> str:
     try:
         saved = saved_login.read()
     except ForgeError:
-        saved = None  # the saved login is unreadable, and this one replaces it
+        saved = None  # unreadable; the new login will replace it
     return _answer(
         lambda: typer.prompt("Address", default=saved.base_url if saved else None, err=True)
     )

@@ -44,7 +44,7 @@ def connect(base_url: str | None, api_key: str | None, **options: float) -> Forg
 
 
 def client_of(context: typer.Context) -> Forge:
-    """The client for the options of the command `forge`."""
+    """Creates a command's client. Options of `forge` itself may set its address and key."""
     return cast(Forge, context.obj())
 
 

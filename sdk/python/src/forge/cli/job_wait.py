@@ -43,7 +43,10 @@ def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
 
 
 def _status_printer() -> Callable[[JobEvent], None]:
-    """Returns a function that prints a line for each new status, if there is no live display."""
+    """Returns a function that prints a line for each new status.
+
+    For output without a live display.
+    """
     printed: list[str] = []
 
     def print_status(event: JobEvent) -> None:

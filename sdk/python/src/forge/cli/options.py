@@ -22,7 +22,10 @@ List = Callable[[Forge], Iterable[tuple[str, str]]]
 
 
 def _ids(list_ids: List) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
-    """Completes ids with descriptions. Returns nothing if Forge does not respond quickly."""
+    """Returns a shell completion that offers ids, each with a description.
+
+    It offers nothing if Forge does not respond quickly.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         try:
@@ -126,7 +129,7 @@ def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 (JSON)
-    """Raises ValueError, OverflowError (a number outside of JSON's range) or RecursionError."""
+    """Raises ValueError or RecursionError; for NaN, Infinity and 1e999, raises OverflowError."""
     try:
         return json.loads(text, parse_float=_number, parse_constant=_number)
     except RecursionError:

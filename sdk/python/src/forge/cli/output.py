@@ -70,7 +70,8 @@ def print_all(
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
     """Prints a table. In a terminal, leaves out the last columns if the table is too wide.
 
-    If not even the second column fits, truncates it: it is usually the status.
+    If only the first column fits, also prints the second one, which is usually the status, and
+    truncates it.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()

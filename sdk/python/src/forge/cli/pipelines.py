@@ -105,9 +105,10 @@ def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
 
 
 def _set(body: dict[str, Any], path: str, value: object) -> None:
-    """Sets the field of a step: `params.train.params.lr` of the body for `train.params.lr`.
+    """Sets a field of a step's payload. `path`: the step, then the field, as in `train.params.lr`.
 
-    If the body itself defines the step, sets the field in that step's payload.
+    For a step of a template, the field is in the body's `params`: `params.train.params.lr`. If the
+    body itself defines the step, the field is in that step's `payload`.
     """
     step, _, rest = path.partition(".")
     if not rest:
@@ -233,7 +234,11 @@ def approve(
 
 
 def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
-    """The name of the only waiting step, or None. A request that names a step is safe to retry."""
+    """The name of the only waiting step, or None.
+
+    The client retries an approval only if it names the step: otherwise the retry could approve
+    another step, which waits by then.
+    """
     steps = client.pipelines.get(pipeline_id).steps
     waiting = [each.name for each in steps if each.status == "waiting_approval"]
     return waiting[0] if len(waiting) == 1 else None

@@ -33,9 +33,9 @@ def finish(
 
 
 def _located(client: Forge, dataset: object) -> Json:
-    """Returns `dataset_uri` with the URI of the dataset's only table, if the dataset is an id.
+    """For a dataset given by its id, returns the field `dataset_uri`: the URI of its only table.
 
-    If the dataset is a URI, returns no fields.
+    For a dataset given by its URI, returns no field, because the body already has it.
     """
     if not isinstance(dataset, str) or "://" in dataset:
         return {}

@@ -32,7 +32,7 @@ class Identity(Model):
     scope: str
     expires_at: datetime | None = None
     is_session: bool = False
-    """Whether this is a session that a key was exchanged for."""
+    """Whether this key is a session: see `client.api_keys.create_session`."""
     features: Features = Field(default_factory=Features)
     ok: bool = True
 

@@ -152,7 +152,7 @@ class AuditEntry(Model):
     before: Any = None
     after: Any = None
     hash: str | None = None
-    """Hash of this entry and the previous one."""
+    """A hash of this entry and the previous entry's hash, so that later changes can be detected."""
 
 
 class RateCard(Model):

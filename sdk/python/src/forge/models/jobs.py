@@ -29,7 +29,7 @@ class JobStatus(str, Enum):
 
     @classmethod
     def of(cls, raw: object, *, has_ended: bool = False) -> JobStatus:
-        """Maps the API's status. An unknown status of an ended job counts as failed."""
+        """Maps the API's status. An unknown status is failed for an ended job, else pending."""
         try:
             return cls(raw)
         except ValueError:

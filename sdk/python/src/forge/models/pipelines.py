@@ -55,7 +55,7 @@ class PipelineStep(Model):
     gate: Gate | None = None
     approval: Approval | None = None
     chosen: dict[str, Any] | None = None
-    """For a choice between steps: the best one and its value."""
+    """If the step uses the best of several steps: that best step, and the value that decided."""
     error: str | None = None
     error_code: str | None = None
 

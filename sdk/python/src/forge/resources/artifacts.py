@@ -231,7 +231,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     async def _in_thread(
         self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
     ) -> R:
-        """Calls a method of `Artifacts` in a thread. Its last parameter reports the progress."""
+        """Calls, in a thread, a method of `Artifacts` that has a callback as its last parameter."""
         return await run_in_thread(
             self._transport.wire,
             lambda transport, report: method(Artifacts(transport), *args, report),

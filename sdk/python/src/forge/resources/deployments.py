@@ -81,7 +81,8 @@ class DeploymentsOperations(Resource[M]):
     ) -> Request[dict[str, Any]]:
         """Sends a request to the model: `ask(id, "chat/completions", {"messages": […]})`.
 
-        Uses GET without a body, else POST. A POST is not retried if it may have arrived.
+        `method` defaults to GET without a body, else to POST. Requests other than GET are not
+        retried if they may have reached the model.
         """
         return _question(deployment_id, path, body, method)
 

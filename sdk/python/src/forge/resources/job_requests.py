@@ -173,7 +173,10 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def metrics(
         self, job_id: JobRef, *, attempt: int | None = None, max_points: int | None = None
     ) -> Request[JobMetrics]:
-        """Reads the job's metrics over time: progress, and the numbers of its `::forge` lines."""
+        """Reads the job's metrics over time: its progress, and the numbers that it reports.
+
+        A job reports numbers by output lines that begin with `::forge`.
+        """
         path = path_of("/api/jobs/{}/metrics", id_of(job_id))
         return get(path, JobMetrics, attempt=attempt, max_points=max_points)
 

@@ -41,7 +41,7 @@ class PipelinesOperations(Resource[M]):
         tags: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[Pipeline]:
-        """Starts a pipeline from a `template` (`byo-data`, `synthetic`) with `params`, or `steps`.
+        """Starts a pipeline from `steps`, or a `template` (`byo-data`, `synthetic`) with `params`.
 
         A gate is `{"step": "evaluate", "condition": "scores.overall >= 0.7"}`.
         """
@@ -128,8 +128,8 @@ class PipelinesOperations(Resource[M]):
     ) -> Request[Pipeline]:
         """Approves a waiting step. With `approved=False`, rejects it: the pipeline fails.
 
-        `step` defaults to the waiting step. Without it, the request is not retried if the response
-        is lost.
+        `step` defaults to the waiting step. Without `step`, the request is not retried if the
+        response is lost.
         """
         path = path_of("/api/pipelines/{}/approve", pipeline_id)
         request = post(path, Pipeline, step=step, approved=approved, note=note)

@@ -13,7 +13,9 @@ from .submitting import J
 
 
 class Submissions(JobTypeMethods[M, J], Generic[M, J]):
-    """Submissions accept both of the API's field sets. Missing parameters have the API's defaults.
+    """Submissions accept either of the API's sets of field names, e.g. `model` or `model_id`.
+
+    The API's defaults apply to missing parameters.
 
     Each submission also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
     `max_attempts` and `idempotency_key`.

@@ -72,7 +72,7 @@ class Workers(Resource[M]):
         until: datetime | str | None = None,
         bucket_s: int | None = None,
     ) -> Request[WorkerSamples]:
-        """Reads a worker's utilisation and memory over the last day."""
+        """Reads a worker's utilisation and memory over time. Default: the last day."""
         path = path_of("/api/workers/{}/samples", worker_id)
         return get(path, WorkerSamples, since=since, until=until, bucket_s=bucket_s)
 

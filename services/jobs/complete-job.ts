@@ -23,7 +23,10 @@ export interface CompletionFacts extends BillableRow {
   result: Record<string, unknown>;
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
-  /** The id of the artifact's folder, row and deployment. */
+  /**
+   * The id of the artifact's folder and of its row in `artifacts`, and for a deploy job of the deployment. Differs from
+   * `artifact_id` if the worker chose an id whose folder belongs to another tenant.
+   */
   storage_id: string;
   /** Ids generated for this attempt's artifacts, by field of the result. */
   output_ids: Record<string, string>;

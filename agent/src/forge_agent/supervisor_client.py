@@ -55,9 +55,9 @@ class SupervisedProcess:
         """`user`: the user to run the command as. Default: the agent's."""
         status_read, status_write = os.pipe()
         memory_bytes = int((memory_gb or 0) * 1e9)
-        # -I and -S: ignore site packages, and variables of the job that change how Python starts.
         run_as = f"{user.uid}:{','.join(map(str, user.groups))}" if user else "-"
         options = [str(status_write), str(memory_bytes), run_as]
+        # -I ignores the job's variables that change how Python starts. -S ignores site packages.
         supervisor = [sys.executable, "-I", "-S", str(_SUPERVISOR), *options]
         try:
             self._process = subprocess.Popen(
@@ -136,16 +136,17 @@ class SupervisedProcess:
                     os.killpg(self.pid, signal.SIGKILL)
             end_marked(self._marker)
             if self._user:
-                # Also ends processes that have left the group and removed the marker. Other models
-                # of this slot run as the same user: they end too, and then restart.
+                # Also ends processes that have left the group and removed the marker. If the
+                # command is a model's server, the slot's other models run as the same user: their
+                # servers end too, and are restarted (deployment.py).
                 end_processes_of(self._user.uid)
 
 
 def end_marked(marker: str | None) -> None:
     """Ends every process with the marker in its environment, in any process group.
 
-    A single scan can miss a process that starts during the scan, and one that is executing
-    another program: its environment is briefly empty.
+    A single scan can miss a process that starts during the scan. It can also miss a process that
+    calls exec at that moment, because the process's environment is briefly empty.
     """
     if not marker:
         return
@@ -166,7 +167,7 @@ def _end_found(wanted: bytes) -> bool:
                 os.kill(int(folder.name), signal.SIGKILL)
                 found = True
             elif not environment and (folder / "exe").readlink() and _is_ours(folder):
-                found = True  # it has a program, so it is not a kernel thread
+                found = True  # may be marked: it has a program, unlike a kernel thread
     return found
 
 

@@ -5,7 +5,6 @@ import { isLockTimeout } from "../../platform/postgres/errors";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { requirementGroupRange } from "../accounts/quotas";
-import { MAY_RUN } from "./eligibility-sql";
 import {
   BEGIN,
   GROUPS,
@@ -16,7 +15,8 @@ import {
   sharedFits,
   stepThrough,
   WAITING,
-} from "./matching-sql";
+} from "./assignment-sql";
+import { MAY_RUN } from "./eligibility-sql";
 import { OFFER, type Offer } from "./workers";
 
 export interface MatchedPair {
@@ -35,8 +35,11 @@ export interface Pass {
   sawAll: boolean;
   /** Whether this pass chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
-  /** True only for a pass over one tenant that did nothing, because a shared worker fits: a pass over all is needed. */
-  isShared: boolean;
+  /**
+   * True only for a pass over one tenant that did nothing, because a shared worker fits: a pass over all requirement
+   * groups is needed.
+   */
+  sharedWorkerFits: boolean;
 }
 
 interface FirstAssignment {
@@ -53,7 +56,7 @@ type PassRow = { [K in keyof Assigned]: Assigned[K] | null } & {
   was_blocked: boolean | null;
   /** False if another process had the lock; null if the pass had nothing to do and did not try to take it. */
   had_lock: boolean | null;
-  is_shared: boolean | null;
+  shared_worker_fits: boolean | null;
 };
 
 /** A pass over some workers only, and all requirement groups that any of them fits. */
@@ -63,9 +66,9 @@ interface FewWorkers {
 }
 
 /**
- * A pass over one tenant's queued jobs and its own workers: those that fit a job of `groups`. Assigns nothing if none
- * of them is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided among all tenants,
- * which needs a pass over all requirement groups (`Pass.isShared`).
+ * A pass over one tenant's queued jobs, and over those of its own workers that fit a job of `groups`. Assigns nothing
+ * if none of these workers is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided
+ * among all tenants, which needs a pass over all requirement groups (`Pass.sharedWorkerFits`).
  */
 interface OneTenant {
   tenant: string;
@@ -103,7 +106,7 @@ async function passOf(
  * process; rows that have changed since are left out when the statement locks them. If another process has the lock,
  * waits for the lock and runs the statement again.
  */
-export async function matchOnce(
+export async function assignOnce(
   pool: pg.Pool,
   ranked: RankedTenants,
   scope: Scope = "",
@@ -120,14 +123,19 @@ export async function matchOnce(
   const firsts = rows.flatMap(({ job_type, waited_s }) =>
     job_type === null || waited_s === null ? [] : [{ job_type, waited_s }],
   );
-  const { next, saw_all: sawAll, was_blocked: wasBlocked, is_shared: isShared } = rows.at(-1) ?? {};
+  const {
+    next,
+    saw_all: sawAll,
+    was_blocked: wasBlocked,
+    shared_worker_fits: sharedWorkerFits,
+  } = rows.at(-1) ?? {};
   return {
     pairs,
     firsts,
     next: next ?? undefined,
     sawAll: sawAll ?? false,
     wasBlocked: wasBlocked ?? false,
-    isShared: isShared ?? false,
+    sharedWorkerFits: sharedWorkerFits ?? false,
   };
 }
 

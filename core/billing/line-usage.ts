@@ -13,7 +13,7 @@ export interface LineUsage {
 type Recorded = Pick<StoredBillingRecord, "metrics" | "attempts">;
 
 export function usageOfLine({ metrics, attempts }: Recorded): LineUsage {
-  // Records of earlier releases don't distinguish input and output tokens.
+  // Records of earlier releases lack `input_tokens` and `output_tokens`: count them as 0.
   const usage = { ...NO_USAGE, ...metrics };
   return {
     gpuHours: usage.gpu_hours,

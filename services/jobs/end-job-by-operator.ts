@@ -11,7 +11,8 @@ import { syncRecordFile } from "../billing/record-file";
 import type { Context } from "../context";
 import { hasStuckWrite } from "../temporal/stuck-writes";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "./attempts";
-import { failJob, findJob, lockJob } from "./jobs";
+import { failJob } from "./fail-job";
+import { findJob, lockJob } from "./jobs";
 import { removeEntriesOfJob } from "./outbox-entries";
 
 export type EndJobOutcome =

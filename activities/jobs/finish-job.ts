@@ -16,7 +16,7 @@ import {
   completeJob,
   completePlacementJob,
   findCompletionFacts,
-} from "../../services/jobs/completion";
+} from "../../services/jobs/complete-job";
 import { findJob } from "../../services/jobs/jobs";
 import { billFailedJob, billJob, requireBillable, sizeOf } from "../billing/billing";
 import {
@@ -49,7 +49,8 @@ export function createFinalActivities(ctx: Context) {
 }
 
 /**
- * Like `finishJob`. Undefined: the attempt has not completed, or the job places a deployment again.
+ * Like `finishJob`, but returns undefined if the attempt has not completed, or if the job places a
+ * deployment again.
  */
 export async function finishCompleted(
   ctx: Context,
@@ -72,8 +73,8 @@ export async function finishCompleted(
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
-  // `facts.measured` is null if this run wrote the bill, if an earlier release did, or if the job
-  // has ended.
+  // Prefer the measurement that was stored with the bill. `facts` has none if this run wrote the
+  // bill (the facts are older), if an earlier release wrote it, or if the job has ended.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
@@ -102,9 +103,9 @@ export async function finishCompleted(
 }
 
 /**
- * Returns how the job has ended: by a concurrent run, an operator or a cancel. Bills a failed job,
- * because its workflow then ends without calling `failJob`. A cancel can end the job here only if
- * the database lost the result that the workflow is finishing.
+ * Returns the end of a job that a concurrent run of this activity, an operator or a cancel has
+ * ended. Bills a failed job, because its workflow then ends without calling `failJob`. A cancel can
+ * end the job here only if the database lost the result that the workflow is finishing.
  *
  * @throws if the job has not ended.
  */
@@ -128,8 +129,9 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
-  // The job's artifact row is missing. Starting over would not repair that, so this activity keeps
-  // failing until an operator ends the job.
+  // `finishCompleted` handles every completed job that does not place a deployment again, unless
+  // the row of the job's artifact is missing. Starting over would not restore the row, so this
+  // activity keeps failing until an operator ends the job.
   if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Decimal } from "decimal.js";
 import fc from "fast-check";
 import { JOB_TYPES, type JobType } from "../jobs/job-types";
-import { type Portion, priceJob, priceStorage, roundUsd } from "./bill";
+import { type Portion, priceJob, priceStorage, roundUsd } from "./price-job";
 import {
   DEFAULT_RATE_CARD,
   gpuHourPrice,

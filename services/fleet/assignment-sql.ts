@@ -111,14 +111,14 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
   and not ${WAS_BLOCKED}
   and (select count(*) from kinds) = (select count(*) from all_kinds)`;
 
-/** The parts in which the passes differ. */
+/** The parts in which the statements of `statementsOf` differ. */
 interface PassSql {
   /** The requirement groups that the pass reads. */
   heads: string;
   /** Which workers `w` it considers. */
   ofWorker?: string;
   lock?: string;
-  isShared?: string;
+  sharedWorkerFits?: string;
   /**
    * True: the pass leaves out locked rows and never waits for one, because a frozen process may hold a row for half a
    * minute. False: the pass waits for a locked row for up to LOCKED_MS, because most rows are locked only for a moment,
@@ -149,8 +149,8 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
  *    shared workers with all groups.
  * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group. So neither the
  *    length of the queue nor jobs that no worker fits cost anything.
- * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. `given_…` are the shared
- *    workers that this pass has assigned so far, and their tenants.
+ * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. `given_…` list the shared
+ *    workers that got a job in this pass so far, each with the tenant of its job.
  * 4. `locked` locks the rows of the chosen pairs. It keeps a pair if the attempt is still queued, and the worker is
  *    still idle and still fits: the worker may have registered again, for other tenants. All updates use this set.
  */
@@ -158,7 +158,7 @@ const match = ({
   heads,
   ofWorker = "true",
   lock = tryLockIf("true"),
-  isShared = "null::bool",
+  sharedWorkerFits = "null::bool",
   skips,
 }: PassSql): string => `
 with recursive ${lock},
@@ -235,7 +235,7 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
       from tenants t) share using (user_id)
     order by q.rank desc, share.n, q.queued_at, q.job_id collate "C" limit 1) q on true),
 pairs as materialized (
-  select job_id, attempt, worker_id, shared_for from greedy where worker_id is not null),
+  select job_id, attempt, worker_id, shared_for from greedy where job_id is not null),
 locked_jobs as materialized (
   select p.* from pairs p join jobs j using (job_id)
   where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j ${skips ? "skip locked" : ""}),
@@ -255,10 +255,10 @@ attempt as (
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
 select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
-       null as next, null as saw_all, null as was_blocked, null as had_lock, null as is_shared
+       null as next, null as saw_all, null as was_blocked, null as had_lock, null as shared_worker_fits
 from locked p cross join lateral ${FIRST_WAIT} first
 union all
-select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${HAS_MATCHER_LOCK}, ${isShared}`;
+select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${HAS_MATCHER_LOCK}, ${sharedWorkerFits}`;
 
 const statementsOf = (skips: boolean) => ({
   after: match({ skips, heads: headsAfter("$2::text") }),
@@ -273,11 +273,11 @@ const statementsOf = (skips: boolean) => ({
     ofWorker: `w.user_id = $4 and not w.shared
       and exists (select from heads q where q.shape = any($5::text[]) and ${MAY_RUN})`,
     lock: tryLockIfOwnFit("$5::text[]"),
-    isShared: "(select shared from fits)",
+    sharedWorkerFits: "(select shared from fits)",
   }),
 });
 
-/** The statements of a pass, by its `Scope` (matching.ts). They wait for locked rows. */
+/** The statements of a pass, by its `Scope` (assignment.ts). They wait for locked rows. */
 export const WAITING = statementsOf(false);
 /** The same statements, but they leave out locked rows. */
 export const SKIPPING = statementsOf(true);

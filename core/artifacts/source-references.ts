@@ -33,7 +33,10 @@ export function referencesOf(
     }));
 }
 
-/** Ids of everything that a job's artifact is made from: its inputs, and models named by id. */
+/**
+ * Possible ids of everything that a job's artifact is made from: its inputs and its models. Some are
+ * names, such as `builtin:tiny`, which no artifact has.
+ */
 export function sourceIdsOf(
   payload: Record<string, unknown>,
   params: Record<string, unknown>,

@@ -1,0 +1,27 @@
+import { all, type Queryable } from "../../platform/postgres/pool";
+
+/** A model server to which the proxy may send a request. */
+interface ServingTarget {
+  /** As reported by its worker. */
+  inference_url: string;
+  /** Authenticates requests to the server; null if the worker got no token. */
+  token: string | null;
+  /** The address that its worker's requests come from. */
+  worker_address: string | null;
+  /** Hosts that the worker's owner allows. */
+  hosts: string[];
+}
+
+/** The deployment's healthy servers in random order, but first those that their worker's last heartbeat listed. */
+export async function listTargets(db: Queryable, deploymentId: string) {
+  return await all<ServingTarget>(
+    db,
+    `select p.inference_url, p.token, w.address as worker_address,
+            array_remove(coalesce(k.serving_hosts, '{}') || w.ssh_host, null) as hosts
+     from placements p join workers w using (worker_id)
+     left join api_keys k on k.key_id = w.bound_key_id
+     where p.deployment_id = $1 and p.state = 'serving' and p.healthy and p.inference_url is not null
+     order by p.missing_since is not null, random()`,
+    [deploymentId],
+  );
+}
