@@ -25,7 +25,7 @@ const wake = defineSignal(WAKE_SIGNAL);
  *
  *   status          the workflow
  *   active          keeps the desired number of servers: a job replaces each lost placement
- *                   (services/deployments/place-deployment.ts)
+ *                   (services/deployments/keep-servers.ts)
  *   stopping        cancels the deployment's jobs; writes `stopped` when no server is left
  *   stopped         ends
  *

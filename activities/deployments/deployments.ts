@@ -18,7 +18,7 @@ import {
   findDeployment,
   markStopped,
 } from "../../services/deployments/deployments";
-import { placeDeployment } from "../../services/deployments/place-deployment";
+import { keepServers } from "../../services/deployments/keep-servers";
 import { listUnneededJobs } from "../../services/deployments/placement-jobs";
 import { listPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
@@ -44,7 +44,7 @@ export function createDeploymentActivities(ctx: Context) {
       for (const jobId of await listUnneededJobs(ctx.pool, deploymentId)) {
         await cancelJob(ctx, jobId, null, "deployment");
       }
-      if (deployment.status === "active") return await placeDeployment(ctx, deploymentId);
+      if (deployment.status === "active") return await keepServers(ctx, deploymentId);
       // The stop has closed the bill: replace the bill's file, which still shows the open bill.
       await syncRecordFile(ctx, deployment);
       const isOver = await markStopped(ctx.pool, deploymentId);

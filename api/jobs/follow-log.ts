@@ -105,7 +105,10 @@ async function readChunk(
   return bytes === 0 ? undefined : { text: read.toString("utf8", 0, bytes), bytes };
 }
 
-/** The number of bytes at the end that belong to an incomplete UTF-8 character. */
+/**
+ * The number of bytes at the end to leave for the next read, because they may be an incomplete UTF-8
+ * character.
+ */
 function incompleteTail(bytes: Buffer): number {
   for (let length = 1; length <= 3; length++) {
     const byte = bytes.at(-length) ?? 0;

@@ -2,7 +2,10 @@ import type { AttemptEnd, ErrorCode, JobStatus } from "./states";
 
 /** Registered workflow types. Callers start a workflow by name and don't import its code. */
 export const JOB_WORKFLOW = "jobWorkflow";
-/** For a job committed before its workflow starts: its first attempt may have ended already. */
+/**
+ * For a job that was submitted through the API: when its workflow starts, its row exists, and its
+ * first attempt may have ended. The job of a pipeline step has JOB_WORKFLOW, which inserts the row.
+ */
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
 /**

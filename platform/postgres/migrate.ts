@@ -88,7 +88,8 @@ async function applyWithRetries(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      // Retry deadlocks too: a transaction may have locked one of the tables and wait for a second.
+      // Retry deadlocks too: another transaction may hold one of the tables, and wait for another
+      // table that this migration has locked.
       if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
       if (tried === MAX_TRIES) {
         throw new Error(`migration ${file}: other transactions lock its tables (${String(error)})`);

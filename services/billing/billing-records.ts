@@ -56,8 +56,8 @@ export interface BillableRow {
 }
 
 /**
- * SQL: whether attempt `had` counts for the bill of job `j`: a worker started it, it has ended, and it is `a` or an
- * earlier attempt.
+ * SQL: whether attempt `had` counts for the bill of job `j`, whose last attempt is `a`: a worker started `had`, it has
+ * ended, and it is not later than `a`.
  */
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;

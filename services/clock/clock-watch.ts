@@ -37,8 +37,8 @@ const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
 /**
- * Timeout of each statement of the recording transaction. Hundreds of thousands of queued jobs may have times to move,
- * and a frozen process may hold a lock.
+ * Timeout of each statement of the recording transaction. It moves stored times, perhaps those of hundreds of thousands
+ * of queued jobs, and may have to wait for a lock that a frozen process holds.
  */
 const RECORDING_MS = 300_000;
 /** A transaction waits up to this long for the recording of a step before it tries again. */

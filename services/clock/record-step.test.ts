@@ -36,7 +36,8 @@ const HARMLESS: Record<string, string> = {
   "overdue-attempts.ts: cancel_by": MOVED,
   "overdue-attempts.ts: deadline_at": MOVED,
   "overdue-attempts.ts: started_at": MOVED,
-  "placement-reports.ts: serving_at": "at worst an early end of a server does not delay the next one",
+  "placement-reports.ts: serving_at":
+    "at worst an early end of a server does not delay the next one",
   "sessions.ts: expires_at": PROMISED,
   "stuck-writes.ts: tried_at": KEPT,
   "worker-samples.ts: at": DRAWN,

@@ -3,7 +3,7 @@ import { recordAudit } from "../accounts/audit";
 import { markRevoked } from "../accounts/keys";
 import type { Context } from "../context";
 import { endPlacementsOfLostWorker } from "../deployments/placements";
-import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "./lose-attempt";
 import { markDecommissioned } from "./workers";
 
 /**

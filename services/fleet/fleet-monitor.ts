@@ -4,9 +4,9 @@ import { endPlacementsOfLostWorker } from "../deployments/placements";
 import { lockHeldAttempt, unassign } from "../jobs/attempts";
 import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
-import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { LoopComponent } from "../loop-component";
 import { listWorkerCounters, markDead, markUnresponsive, type WorkerCounters } from "./heartbeats";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "./lose-attempt";
 import {
   isDenied,
   listDenied,

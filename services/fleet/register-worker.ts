@@ -1,8 +1,8 @@
 import { bindingOf, type Principal } from "../../core/accounts/principal";
 import { requireRoomForWorker } from "../accounts/require-room";
 import type { Context } from "../context";
-import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "../jobs/mark-lost";
 import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
+import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "./lose-attempt";
 import { strikeWorker } from "./strikes";
 import { lockWorker, type Registration, upsertWorker } from "./workers";
 

@@ -87,8 +87,8 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
 }
 
 /**
- * Adds the entry of an outcome again: a cancel has ended the job after the outcome, and the job's workflow must learn
- * about it to bill the job. If the entry still exists, increments its tries, so that `removeJobEntries` does not remove
+ * Call it when a cancel has ended a job between two attempts. Adds the entry of the last attempt's outcome again, so
+ * that the job's workflow learns of the cancel and bills the job. If the entry still exists, increments its tries, so that `removeJobEntries` does not remove
  * the entry after a delivery that has already begun.
  */
 export async function insertOutcomeEntry(

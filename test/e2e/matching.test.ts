@@ -192,6 +192,19 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   }
 });
 
+test("a pass with more idle workers than jobs sees all, and is not taken for a blocked one", async () => {
+  const same = { ...NO_NEEDS, userId: "ann" };
+  const fleet = ["a", "b", "c"].map((workerId) => {
+    return { ...same, workerId, shared: false, jobTypes: null, tenants: null };
+  });
+  const job = { ...same, jobId: "only", priority: 0, queuedAt: 0 };
+  for (const scope of ["", { tenant: "ann", groups: [requirementGroupOf("ann", job)] }]) {
+    await fill([job], fleet);
+    const pass = await assignOnce(forge.ctx.pool, [], scope);
+    expect(pass).toMatchObject({ pairs: [{ job_id: "only" }], sawAll: true, wasBlocked: false });
+  }
+});
+
 test("a tenant whose workers are all different gets a job to the one that fits, and causes no pass over everything", async () => {
   const { pool } = forge.ctx;
   const same = { ...NO_NEEDS, userId: "ann" };

@@ -68,7 +68,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
   );
 }
 
-/** The table has a column for this many scores. The evaluation's own page shows all. */
+/** The table shows at most this many scores, one per column. The evaluation's own page shows all. */
 const MAX_SCORES = 4;
 
 function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {

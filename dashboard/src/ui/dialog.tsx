@@ -125,7 +125,7 @@ interface ConfirmProps {
   /** What will happen. */
   children: ReactNode;
   action: string;
-  /** The mutation to run. If it fails, the dialog stays open and shows the error. */
+  /** The state of the mutation that `onConfirm` runs. If it fails, the dialog stays open and shows the error. */
   change: { isPending: boolean; error: unknown; reset: () => void };
   /** The title of the error, e.g. "The job was not cancelled". */
   refused: string;

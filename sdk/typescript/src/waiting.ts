@@ -45,7 +45,7 @@ export class Watch {
   }
 
   /**
-   * Begins a round: one poll, then one event connection.
+   * Call it after each poll, before the event connection.
    *
    * `job`: the result of the poll. Throws WaitTimeoutError after the deadline.
    */

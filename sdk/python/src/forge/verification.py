@@ -122,7 +122,7 @@ def verify_local(
 ) -> Verification:
     """Compares the files in a folder with the manifest.
 
-    Raises ForgeError if the folder does not exist, OSError and UnsafePathError.
+    Raises OSError, UnsafePathError, and ForgeError if the folder does not exist.
     """
     if not root.is_dir():
         raise ForgeError(f"{root} is not a directory")

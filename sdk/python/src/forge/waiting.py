@@ -45,7 +45,7 @@ class Watch:
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
-        """Begins a round: one poll, then one event connection.
+        """Call it after each poll, before the event connection.
 
         `job`: the result of the poll. Raises WaitTimeoutError after the deadline.
         """

@@ -1,10 +1,10 @@
 import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Context } from "../context";
-import { lockWorker, type WorkerRow } from "../fleet/workers";
-import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "./attempts";
-import { endAttempt } from "./end-attempt";
-import { lockJob } from "./jobs";
+import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "../jobs/attempts";
+import { endAttempt } from "../jobs/end-attempt";
+import { lockJob } from "../jobs/jobs";
+import { lockWorker, type WorkerRow } from "./workers";
 
 /** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
 export type LostAttempt = AttemptRow & { outcome: Outcome };

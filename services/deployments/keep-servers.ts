@@ -23,10 +23,7 @@ import {
  * Keeps an active deployment at its number of servers. Makes one placement at a time, because the job of each placement
  * must avoid the workers that serve the deployment already.
  */
-export async function placeDeployment(
-  ctx: Context,
-  deploymentId: string,
-): Promise<DeploymentAction> {
+export async function keepServers(ctx: Context, deploymentId: string): Promise<DeploymentAction> {
   const { retryS } = ctx.config.deployments;
   const { look, isQueued } = await transaction(ctx.pool, async (db) => {
     const deployment = await lockDeployment(db, deploymentId);
