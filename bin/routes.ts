@@ -11,11 +11,11 @@ import { metricsRoute } from "./metrics";
 /** Version of the HTTP API. A breaking change needs a new major version. */
 const API_VERSION = "1.0.0";
 
-const DESCRIPTION = `Forge accepts machine-learning jobs and dispatches each to a GPU worker that polls for it. Every job
-gets exactly one outcome, one bill and one manifest.
+const DESCRIPTION = `Forge takes machine-learning jobs, hands them to GPU workers that pull for work, and sees each to
+exactly one end, one bill and one manifest.
 
 Send the key as \`X-Service-Api-Key\` or \`Authorization: Bearer\`. Lists are newest first: \`limit\`, and
-\`after\` with the \`next_cursor\` of the page before. All errors have one form, with a stable \`code\`. Every path
+\`after\` with the \`next_cursor\` of the page before. Refusals have one form, with a stable \`code\`. Every path
 is also served without \`/api\`, and with a trailing slash.`;
 
 /** Whether the server is ready, for the routes of health checks. */
