@@ -29,7 +29,7 @@ const worker = fc.record({
   tenants: fc.option(fc.subarray(TENANTS), { freq: 3 }),
   gpuCount: fc.constantFrom(0, 1, 2, 8),
   gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
-  memoryGb: fc.constantFrom(0, 40, 75, 77, 80),
+  memoryGb: fc.constantFrom(0, 40, 74, 77, 80),
   tags: fc.subarray(["eu", "us"]),
   /** The tenant that a shared worker already works for. */
   serves: fc.option(fc.constantFrom(...TENANTS), { freq: 2 }),

@@ -40,8 +40,12 @@ def remove_container(name: str) -> None:
         )
 
 
+def _prefix(worker_id: str) -> str:
+    return f"forge-{worker_id}-"
+
+
 def container_name(worker_id: str, job_id: str, attempt: int) -> str:
-    return f"forge-{worker_id}-{job_id}-{attempt}"
+    return f"{_prefix(worker_id)}{job_id}-{attempt}"
 
 
 def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> None:
@@ -49,9 +53,10 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> 
     runtime = find_runtime()
     if runtime is None or not any(handler.image for handler in handlers.values()):
         return
-    own = re.compile(rf"forge-{re.escape(worker_id)}-[^-]+-\d+")
+    prefix = _prefix(worker_id)
+    own = re.compile(rf"{re.escape(prefix)}[^-]+-\d+")
     listed = subprocess.run(
-        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name=forge-{worker_id}-"],
+        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name={prefix}"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -178,6 +178,7 @@ class JobRunner:
         tries = self._config.local_max_retries + 1
         for tried in range(1, tries + 1):
             here = HandlerFolder(folder / f"try-{tried}")
+            checkpoints = CheckpointSender(self._control_plane, lease, here.path)
             try:
                 config = handler_for(self._config, lease.job_type)
                 commit = commit_of(config, self._config.git_commit)
@@ -185,13 +186,15 @@ class JobRunner:
                     outcome = self._deployments.deploy(lease, inputs, log, storage, commit)
                 else:
                     here.describe(lease, inputs, resume_from, self._teachers(lease), commit)
-                    outcome = self._run_handler(config, lease, here, log, tried == tries)
+                    outcome = self._run_handler(config, lease, here, log, checkpoints)
                     here.upload(storage, log)
                 return outcome.with_commit(commit)
             except HandlerFailed as error:
                 kind = "transient" if error.transient else "fatal"
                 logger.warning("job %s failed (%s): %s", lease.job_id, kind, error)
                 if not error.transient or tried == tries:
+                    if error.transient:  # another worker may continue the job
+                        checkpoints.upload_last()
                     here.free_space()  # the disk may be full, and the log needs space
                     log.note(f"failed, {kind}: {error}")
                     raise
@@ -210,7 +213,7 @@ class JobRunner:
         lease: Lease,
         here: HandlerFolder,
         log: LogFile,
-        is_last_try: bool,
+        checkpoints: CheckpointSender,
     ) -> Outcome:
         lease.require()
         reports = self._reports = Reports(here.progress_file)
@@ -228,7 +231,6 @@ class JobRunner:
         timer = threading.Timer(min(limit_s, threading.TIMEOUT_MAX), end_overdue)
         timer.daemon = True
         timer.start()
-        checkpoints = CheckpointSender(self._control_plane, lease, here.path)
         checkpoints.start()
         try:
             log.pump(supervised.output, reports.read_line)
@@ -247,12 +249,7 @@ class JobRunner:
             ending = Ending(None, (ending.code or 0) - _SIGNALLED, ending.reason)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
-        try:
-            return read_outcome(here, ending, log.last_line, reports)
-        except HandlerFailed as error:
-            if error.transient and is_last_try:  # another worker may continue the job
-                checkpoints.upload_last()
-            raise
+        return read_outcome(here, ending, log.last_line, reports)
 
     def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
         """Endpoints from the configuration, and the tenant's deployments that the job names."""

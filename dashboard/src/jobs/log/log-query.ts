@@ -16,7 +16,6 @@ export interface LogQuery {
   text: string;
 }
 
-const IS_ATTEMPT = /^[1-9]\d?$/;
 const TERM = /(?:^|\s)(level|attempt):(\w+)(?=\s|$)/g;
 
 /** Parses the search text of a log. A term with an invalid value is treated as plain text. */
@@ -25,7 +24,7 @@ export function readLogQuery(typed: string): LogQuery {
   const rest = typed.replace(TERM, (whole, name: string, value: string) => {
     const level = levelOf(value);
     if (name === "level" && level) query.level = level;
-    else if (name === "attempt" && IS_ATTEMPT.test(value)) query.attempt = Number(value);
+    else if (isAttempt(name, value)) query.attempt = Number(value);
     else return whole;
     return "";
   });
@@ -33,6 +32,9 @@ export function readLogQuery(typed: string): LogQuery {
   if (rest !== typed) query.text = rest.trim();
   return query;
 }
+
+const isAttempt = (name: string, value: string): boolean =>
+  name === "attempt" && /^[1-9]\d?$/.test(value);
 
 const levelOf = (word: string): LogLevel | undefined =>
   (Object.keys(LEVELS) as LogLevel[]).find(
@@ -61,7 +63,5 @@ const inAnyCase = (word: string): string =>
 /** Removes each `attempt:…` that `readLogQuery` reads from the search text. */
 export const withoutAttempt = (typed: string): string =>
   typed
-    .replace(TERM, (whole, name: string, value: string) =>
-      name === "attempt" && IS_ATTEMPT.test(value) ? "" : whole,
-    )
+    .replace(TERM, (whole, name: string, value: string) => (isAttempt(name, value) ? "" : whole))
     .trim();
