@@ -9,6 +9,7 @@ import {
   readSummary,
   recomputeCheck,
 } from "../support/billing";
+import { usd } from "../support/expected-bills";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, backdateStart, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
@@ -51,7 +52,8 @@ describe("a worker that lies", () => {
       billed: true,
     });
     expect(record.flags).toEqual(["gpu_hours_over_measured"]);
-    expect(record.total_cost_usd).toBeCloseTo((attempt?.gpu_hours_measured ?? 0) * 2.5, 6);
+    const hours = attempt?.gpu_hours_measured ?? 0;
+    expect(record.total_cost_usd).toBe(usd(hours, 1, "2.50").toNumber());
     // The artifact's manifest has the billed GPU hours, not the reported ones.
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
       `/api/jobs/${record.job_id}/artifacts`,

@@ -42,14 +42,16 @@ function plausible({ metrics, seconds, size }: Facts): Metrics {
   };
 }
 
+/** A line of a bill: `price` USD for each `unit`, rounded to a millionth, halves up. */
+export const usd = (amount: Decimal.Value, unit: number, price: string): Decimal =>
+  new Decimal(amount).times(price).div(unit).toDecimalPlaces(6, Decimal.ROUND_HALF_UP);
+
 /** The expected cost of a job (not a deployment) whose last attempt reported these facts. */
 export function expectedUsd(facts: Facts): string {
   const { type, card, gpu, measuredHours } = facts;
   const metrics = plausible(facts);
   const { gpu_hours: reported } = metrics;
   const hours = reported === undefined || reported > measuredHours ? measuredHours : reported;
-  const usd = (amount: Decimal.Value, unit: number, price: string): Decimal =>
-    new Decimal(amount).times(price).div(unit).toDecimalPlaces(6, Decimal.ROUND_HALF_UP);
   if (card === "metered") {
     const { input_tokens: input = 0, output_tokens: output = 0 } = metrics;
     const lines = [
