@@ -13,7 +13,7 @@ from slot_user_support import FIRST_UID, needs_root
 from forge_agent import user_processes
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane
-from forge_agent.gpu import CPU, Nvml
+from forge_agent.gpu import CPU, Gpus, Nvml
 from forge_agent.job_report import PREFIX, Reports
 from forge_agent.lease import Lease
 from forge_agent.slot import Slot
@@ -135,6 +135,16 @@ def test_polls_again_immediately_after_a_command(
     started = time.monotonic()
     slot._poll_once()
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize(("gpus", "count"), [(CPU, "0"), (Gpus("H100", 79.6, (2, 3)), "2")])
+def test_handlers_and_deployments_know_the_number_of_gpus(
+    control_plane: ControlPlane, tmp_path: Path, gpus: Gpus, count: str
+) -> None:
+    config = AgentConfig("http://127.0.0.1:9", "k")
+    slot = Slot(config, control_plane, "w", Nvml(), gpus, {"A": "b"}, tmp_path, lambda: None)
+    for env in (slot._runner._env, slot._deployments._env):
+        assert env == {"A": "b", "FORGE_GPU_COUNT": count}
 
 
 @needs_root

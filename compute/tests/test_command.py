@@ -101,6 +101,14 @@ def test_an_unreachable_teacher_is_transient_but_a_missing_file_is_not(tmp_path:
         (TimeoutError(), True),
         (MemoryError(), True),
         (ValueError("x"), False),
+        (RuntimeError("CUDA error: uncorrectable ECC error encountered\nSearch for …"), True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
+        (RuntimeError("Found no NVIDIA driver on your system."), True),
+        (RuntimeError("CUDA error: device-side assert triggered"), False),
+        (RuntimeError("CUDA error: invalid configuration argument"), False),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("CUDA error: out of range"), False),
     ],
 )
 def test_classifies_errors(error: Exception, transient: bool) -> None:

@@ -21,6 +21,10 @@ from compute_support import make_job, read, write_job, write_rows
 
 pytest.importorskip("torch")
 
+import torch
+
+from forge_compute.deploy import deploy
+from forge_compute.failures import TransientError
 from forge_compute.generate import generate
 from forge_compute.language_model import load_model
 from forge_compute.serving import Busy, Finish, ModelQueue, Request
@@ -270,12 +274,71 @@ def test_a_failure_of_the_model_affects_one_request_only(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load_model(checkpoint)
+    logits = model.logits
+
+    def fail_once(*_: Any, **__: Any) -> None:  # noqa: ANN401
+        monkeypatch.setattr(model, "logits", logits)
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(model, "logits", fail_once)
     queue = ModelQueue(model)
-    failing, sound = (Request(tokens, 1, 0.0, []) for tokens in ([9_999], [1, 2]))
+    failing, sound = (Request([1, 2], 1, 0.0, []) for _ in range(2))
     queue.submit(failing)
     queue.submit(sound)
     assert list(failing.pieces()) == [Finish("error", 0)]
     assert len(list(sound.pieces())) == 2
+
+
+def test_a_failure_of_the_gpu_ends_the_server(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:  # noqa: ANN401
+        raise RuntimeError("CUDA error: planted")
+
+    monkeypatch.setattr("forge_compute.serving.sample", fail)
+    monkeypatch.setattr("forge_compute.serving.find_gpu_failure", lambda _: "CUDA error: planted")
+    job = make_job(tmp_path, "deploy", {"checkpoint_id": "c"}, inputs={"checkpoint_id": checkpoint})
+    answers = []
+
+    def ask() -> None:
+        file = tmp_path / "result.json"
+        while not file.exists():
+            time.sleep(0.01)
+        url = json.loads(file.read_text())["result"]["inference_url"]
+        with openai.OpenAI(base_url=url, api_key="-", max_retries=0) as client:
+            try:
+                client.completions.create(model="c", prompt="Say it 3.")
+            except openai.APIStatusError as error:
+                answers.append(error.status_code)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    with pytest.raises(TransientError, match="the GPU failed: CUDA error: planted"):
+        deploy(job)
+    asking.join(10)
+    assert answers == [500]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_an_error_in_a_kernel_is_a_failure_of_the_gpu(checkpoint: Path) -> None:
+    """In a process of its own, because CUDA fails in it from then on."""
+    script = f"""
+from pathlib import Path
+from forge_compute.language_model import load_model
+from forge_compute.serving import ModelQueue, Request
+
+model = load_model(Path({str(checkpoint)!r}))
+queue = ModelQueue(model, on_gpu_failure=lambda error: print("failed:", error))
+for tokens in ([1, 2], [9_999], [1, 2]):
+    request = Request(tokens, 1, 0.0, [])
+    queue.submit(request)
+    print(*(type(piece).__name__ for piece in request.pieces()))
+"""
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["str Finish", "Finish"], done.stderr
+    assert any("failed: CUDA error: device-side assert triggered" in line for line in lines[2:])
 
 
 def test_a_deployment_can_be_a_teacher(url: str, tmp_path: Path) -> None:

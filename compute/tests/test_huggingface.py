@@ -75,6 +75,18 @@ def test_refuses_an_unknown_model(tmp_path: Path, name: str) -> None:
         _train(tmp_path, name)
 
 
+@pytest.mark.usefixtures("models")
+def test_names_a_file_that_the_jobs_user_can_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """transformers writes model.safetensors with mode 600, and calls an unreadable one missing."""
+    file = tmp_path / "models" / "team" / "little" / "model.safetensors"
+    # Root can read every file, so only simulate it.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != file)
+    with pytest.raises(FatalError, match=f"user {os.geteuid()} can't read {file}"):
+        _train(tmp_path, "team/little")
+
+
 @pytest.mark.parametrize("name", ["/etc", "./models", "..", "models/team/little", "a/b/c", "~root"])
 def test_does_not_read_folders_outside_of_the_models_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

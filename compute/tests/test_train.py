@@ -17,7 +17,7 @@ from forge_compute import train as train_module
 from forge_compute import training
 from forge_compute.evaluate import evaluate
 from forge_compute.examples import split
-from forge_compute.failures import FatalError
+from forge_compute.failures import FatalError, TransientError
 from forge_compute.language_model import load_model
 from forge_compute.rows import Row
 from forge_compute.train import train
@@ -78,7 +78,8 @@ def test_learns_and_writes_all_files_of_a_checkpoint(tmp_path: Path) -> None:
     }
     assert result["checkpoint_id"] == "ckpt_out"
     assert result["train_metrics_uri"] == "forge://artifacts/x/metrics.json"
-    assert result["gpu_hours"] == content["metrics"]["gpu_hours"] == 0
+    assert result["gpu_hours"] == content["metrics"]["gpu_hours"]
+    assert (result["gpu_hours"] > 0) == (result["device"] == "cuda")
     steps = 25 * -(-result["dataset_size"] // 16)
     assert result["training_steps"] == content["metrics"]["num_steps"] == steps
     held_out = read(output / "heldout.parquet")
@@ -251,3 +252,12 @@ def test_reports_missing_files_of_a_checkpoint(tmp_path: Path) -> None:
     shutil.rmtree(output)
     with pytest.raises(FatalError, match=r"has no config\.json"):
         _evaluate(tmp_path, output)
+
+
+def test_a_worker_with_an_unusable_gpu_does_not_train_on_its_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORGE_GPU_COUNT", "1")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(TransientError, match="PyTorch can't use this worker's GPU"):
+        _train(tmp_path, epochs=1)

@@ -43,7 +43,9 @@ test.each(['{"train": {"gpus": 1}}', '{"trian": {}}', "{"])("the policy %s is re
 });
 
 test("an unknown FORGE_ name is reported", () => {
-  expect(loadConfig({ FORGE_PROT: "1", PATH: "/bin" }).unknown).toEqual(["FORGE_PROT"]);
+  expect(loadConfig({ FORGE_PROT: "1", FORGE_MODELS_DIR: "/m", PATH: "/bin" }).unknown).toEqual([
+    "FORGE_PROT",
+  ]);
 });
 
 test("every variable is described on one line", () => {

@@ -136,8 +136,14 @@ const variables = {
   ),
 };
 
-/** Variables of the embedded stack and the demo. Listed, so that they don't count as unknown. */
-const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
+/**
+ * Variables of the embedded stack, and of agents that start from the same shell. Listed, so that
+ * they don't count as unknown.
+ */
+const OTHER_VARIABLES = [
+  ...["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"],
+  ...["FORGE_AGENT_CONFIG", "FORGE_AGENT_STATE", "FORGE_GIT_COMMIT", "FORGE_MODELS_DIR"],
+];
 
 const schema = z.object(variables).transform((env, context) => ({
   home: resolve(env.FORGE_HOME),
@@ -218,7 +224,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
     throw new Error(`bad configuration\n${errors.map((line) => `  ${line}`).join("\n")}`);
   }
   const files = [...SECRET_VARIABLES].map(fileVariableOf);
-  const known = new Set([...Object.keys(variables), ...files, ...STACK_VARIABLES]);
+  const known = new Set([...Object.keys(variables), ...files, ...OTHER_VARIABLES]);
   const unknown = Object.keys(env).filter((name) => name.startsWith("FORGE_") && !known.has(name));
   return { config: parsed.data, unknown };
 }

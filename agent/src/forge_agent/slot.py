@@ -65,6 +65,7 @@ class Slot:
         self._on_change = on_change
         self._jobs_as = jobs_as
         self._folder = folder
+        env = {**env, "FORGE_GPU_COUNT": str(gpus.count)}
         mask = mask_for(config)
         self._deployments = Deployments(config, folder / "deployments", env, mask, deployments_as)
         self._runner = JobRunner(

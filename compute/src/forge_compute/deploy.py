@@ -3,17 +3,19 @@
 import json
 import os
 import time
-from typing import Any
+from typing import NoReturn
 
-from .failures import FatalError
+from .failures import FatalError, TransientError
 from .job import Job, write_result
 from .language_model import device_of, load_model, parameter_count
 from .openai_api import ApiServer
 from .serving import QUEUE_LENGTH
 
 
-def deploy(job: Job) -> dict[str, Any]:
+def deploy(job: Job) -> NoReturn:
     """Serves an OpenAI-compatible API on FORGE_HOST:FORGE_PORT (0: any free port).
+
+    Raises TransientError after a failure of the GPU, so that the agent starts a new process.
 
     If FORGE_DEPLOYMENT_TOKEN is set, requests need it as bearer token. The model's name is
     FORGE_DEPLOYMENT_ID, else the checkpoint's id. Writes the result and config.json before the
@@ -47,7 +49,7 @@ def deploy(job: Job) -> dict[str, Any]:
         server.server_activate()
         print(f"serving {server.model_name} on {url}")
         server.serve_forever()
-    return content
+    raise TransientError(f"the GPU failed: {server.gpu_failure}")
 
 
 def _port() -> int:

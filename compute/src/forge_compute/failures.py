@@ -1,6 +1,7 @@
 """Decides which failures are transient, so that a retry may succeed."""
 
 import errno
+import re
 import socket
 import sys
 
@@ -41,6 +42,14 @@ _TRANSIENT_NAMES = {
 }
 """Types of optional libraries. Looked up only if the library is loaded."""
 
+_GPU_FAILURE = re.compile(
+    r"CUDA error|CUDA driver|NVIDIA driver|CUDA unknown error|No CUDA GPUs|cudaGetDeviceCount"
+    r"|cuDNN error|CUBLAS_STATUS|CUDNN_STATUS"
+)
+_CALLER_MISTAKE = re.compile(r"device-side assert|invalid (configuration )?argument")
+"""CUDA reports some mistakes of its caller, such as a token outside of the vocabulary, in the same
+way as a failure of the GPU. On another worker they would occur again."""
+
 
 def is_transient(error: BaseException) -> bool:
     """Whether a retry may succeed. False for an unknown error."""
@@ -50,12 +59,22 @@ def is_transient(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno in _TRANSIENT_ERRNOS
+    if isinstance(error, RuntimeError) and _is_gpu_failure(str(error)):
+        return True
     return any(
         isinstance(error, getattr(sys.modules[library], name))
         for library, names in _TRANSIENT_NAMES.items()
         if library in sys.modules
         for name in names
     )
+
+
+def _is_gpu_failure(text: str) -> bool:
+    """Whether PyTorch's message is about a failed GPU, such as an uncorrectable memory error.
+
+    PyTorch has no common type for these errors.
+    """
+    return bool(_GPU_FAILURE.search(text)) and not _CALLER_MISTAKE.search(text)
 
 
 def message_of(error: BaseException) -> str:

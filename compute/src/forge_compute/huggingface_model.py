@@ -137,4 +137,19 @@ def _local_folder(name: str) -> Path | None:
     folder = (Path(root) / name).resolve()
     if not folder.is_relative_to(Path(root).resolve()):
         raise FatalError(f"model {name} is not below FORGE_MODELS_DIR")
-    return folder if folder.is_dir() else None
+    _require_readable(Path(root), name)
+    if not folder.is_dir():
+        return None
+    for path in folder.rglob("*"):
+        _require_readable(path, name)
+    return folder
+
+
+def _require_readable(path: Path, name: str) -> None:
+    """Raises FatalError if this job's user can't read a file or folder.
+
+    transformers calls such a file missing. The user is often not the one that the agent runs as.
+    """
+    mode = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
+    if path.exists() and not os.access(path, mode):
+        raise FatalError(f"model {name} can't be used: user {os.geteuid()} can't read {path}")

@@ -1,13 +1,14 @@
 """The interface to a model for training, evaluation and serving, independent of its library."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from .failures import FatalError
+from .failures import FatalError, TransientError
 
 BUILTIN_PREFIX = "builtin:"
 
@@ -112,12 +113,41 @@ def parameter_count(model: LanguageModel) -> int:
 
 
 def to_device(model: LanguageModel) -> LanguageModel:
-    """Moves the model to a GPU if there is one. Otherwise limits a small model to one core."""
+    """Moves the model to a GPU if there is one. Otherwise limits a small model to one core.
+
+    Raises TransientError if this worker's GPU can't be used. On its CPU the job would take many
+    times longer than on another worker's GPU.
+    """
     if torch.cuda.is_available():
         model.module.to("cuda")
+    elif int(os.environ.get("FORGE_GPU_COUNT", "0")) > 0:
+        raise TransientError(f"PyTorch can't use this worker's GPU: {_why_no_gpu()}")
     elif parameter_count(model) < _WORTH_SEVERAL_CORES:
         torch.set_num_threads(1)
     return model
+
+
+def find_gpu_failure(model: LanguageModel) -> str | None:
+    """Returns the error that has ended this process's use of the GPU, if any.
+
+    After an error in a kernel, such as an illegal memory access, every later call of CUDA in the
+    same process fails.
+    """
+    device = device_of(model)
+    try:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def _why_no_gpu() -> str:
+    try:
+        torch.zeros(1, device="cuda")
+    except (RuntimeError, AssertionError) as error:  # AssertionError: PyTorch without CUDA
+        return str(error).splitlines()[0]
+    return "it finds none"
 
 
 def device_of(model: LanguageModel) -> torch.device:

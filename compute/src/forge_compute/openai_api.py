@@ -36,10 +36,16 @@ class ApiServer(ThreadingHTTPServer):
         self.token = token
         self.model_name = name
         self.model = model
-        self.queue = ModelQueue(model)
+        self.queue = ModelQueue(model, on_gpu_failure=self._give_up)
+        self.gpu_failure: str | None = None
         self.started = int(time.time())
         super().__init__((host, port), _Connection, bind_and_activate=False)
         self.server_bind()
+
+    def _give_up(self, gpu_failure: str) -> None:
+        """Ends `serve_forever`. Only a new process can use the GPU again."""
+        self.gpu_failure = gpu_failure
+        self.shutdown()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Logs one line for a broken connection, instead of socketserver's stack trace."""

@@ -3,13 +3,13 @@
 import queue
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import torch
 
 from .decoding import sample
-from .language_model import LanguageModel
+from .language_model import LanguageModel, find_gpu_failure
 
 QUEUE_LENGTH = 32
 
@@ -62,8 +62,15 @@ class ModelQueue:
     The thread does not wait for clients, so a client that reads slowly does not block the others.
     """
 
-    def __init__(self, model: LanguageModel, length: int = QUEUE_LENGTH) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        length: int = QUEUE_LENGTH,
+        on_gpu_failure: Callable[[str], None] = lambda error: None,
+    ) -> None:
+        """`on_gpu_failure`: called with the error that all later requests would get, too."""
         self._model = model
+        self._on_gpu_failure = on_gpu_failure
         self._requests: queue.Queue[Request] = queue.Queue(length)
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
@@ -82,6 +89,8 @@ class ModelQueue:
             except Exception:  # a failed request must not affect the next one
                 traceback.print_exc()
                 request.put(Finish("error", 0))
+                if failure := find_gpu_failure(self._model):
+                    self._on_gpu_failure(failure)
 
     def _write(self, request: Request) -> None:
         if request.seed is not None:
