@@ -58,6 +58,8 @@ export interface Context {
   uploadMutex: KeyedMutex;
   /** Keyed by tenant: one of a tenant's submissions at a time is checked against its budget. */
   budgetMutex: KeyedMutex;
+  /** Tenants known to have a budget. A budget is never deleted. Every other tenant may have one, too. */
+  tenantsWithBudget: Set<string>;
 }
 
 export function createContext(
@@ -105,6 +107,7 @@ export function createContext(
     }),
     uploadMutex: new KeyedMutex(),
     budgetMutex: new KeyedMutex(),
+    tenantsWithBudget: new Set(),
     ...overrides,
   };
 }

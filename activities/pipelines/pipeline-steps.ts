@@ -184,12 +184,12 @@ async function insertOnce(
     userId: pipeline.user_id,
     createdBy: pipeline.created_by,
     requestId: pipeline.request_id,
-    rateCard: pipeline.rate_card,
-    expectedCostUsd: step.expected_cost_usd,
   });
   await insertJob(db, {
     ...job,
     job_id: jobId,
+    rate_card: pipeline.rate_card,
+    expected_cost_usd: step.expected_cost_usd,
     warnings: step.warnings,
     pipeline_id: step.pipeline_id,
     pipeline_step: step.name,

@@ -1,13 +1,14 @@
 import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
 import type { AnyCall } from "../../platform/http/route";
-import { type Creation, createOnce } from "../../services/accounts/idempotency";
+import type { Queryable } from "../../platform/postgres/pool";
+import { createOnce } from "../../services/accounts/idempotency";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import { estimateSubmission } from "../../services/billing/estimate-job";
-import { findTerms } from "../../services/billing/rate-cards";
+import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
-import { insertJob } from "../../services/jobs/jobs";
+import { insertJob, insertUnbudgetedJob, type UnpricedJob } from "../../services/jobs/jobs";
 import { checkReferences, newJob } from "../../services/jobs/new-job";
 import { type Job, presentJob } from "./present-job";
 
@@ -27,48 +28,81 @@ interface JobRequest {
 /** Accepts a job. Once it returns, the job can be assigned and will reach a final status. */
 export async function submitJob(ctx: Context, call: AnyCall, requested: JobRequest): Promise<Job> {
   const { type, submission, userId } = requested;
-  const { caps } = ctx.config.limits;
-  const [warnings, { rateCard, hasBudget }] = await Promise.all([
+  const [warnings] = await Promise.all([
     checkReferences(ctx, userId, submission.payload),
-    findTerms(ctx.pool, userId),
-    requireRoomForBytes(ctx.pool, caps, userId),
+    requireRoomForBytes(ctx.pool, ctx.config.limits.caps, userId),
     ctx.queueQuota.refresh(userId),
   ]);
-  const expected = hasBudget
-    ? await estimateSubmission(ctx, userId, type, submission, rateCard)
-    : undefined;
-  const job = newJob(ctx, {
-    type,
-    submission,
-    userId,
-    createdBy: call.principal.keyName,
-    requestId: call.request.id,
-    rateCard,
-    expectedCostUsd: expected?.expectedUsd.toNumber() ?? null,
-  });
-  const create: Creation<Job> = {
-    content: requested.content,
-    isOneStatement: expected === undefined,
-    create: async (db) => {
-      ctx.queueQuota.admit(userId, job.requirementGroup);
-      const budgetWarnings =
-        expected && (await requireBudget(ctx, db, userId, rateCard, expected.expectedUsd));
-      const row = await insertJob(db, {
-        ...job,
-        warnings: [...warnings, ...(budgetWarnings ?? [])],
-        retried_from: requested.retriedFrom ?? null,
-        startAfterS: ctx.config.outbox.startAfterS,
-      });
-      if (!row) throw new Error(`job ${job.job_id} already exists`);
-      return presentJob(row);
-    },
+  const job: UnpricedJob = {
+    ...newJob(ctx, {
+      type,
+      submission,
+      userId,
+      createdBy: call.principal.keyName,
+      requestId: call.request.id,
+    }),
+    warnings,
+    retried_from: requested.retriedFrom ?? null,
+    startAfterS: ctx.config.outbox.startAfterS,
   };
-  const once = () => createOnce(ctx, call, create);
-  const { answer, isNew } = await (expected ? ctx.budgetMutex.runExclusive(userId, once) : once());
+  const { answer, isNew } = await insertOnce(ctx, call, requested, job);
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.job_id, job_type: type, user_id: userId }, "job accepted");
   ctx.signals.queueChanged(job.requirementGroup);
   ctx.signals.emit("outbox", { topic: "start", jobId: job.job_id });
   return answer;
+}
+
+/** Thrown in a transaction, which is then rolled back with the idempotency key that it has stored. */
+class HasBudget extends Error {}
+
+/** Most tenants have no budget, so first inserts the job for a tenant without one. */
+async function insertOnce(
+  ctx: Context,
+  call: AnyCall,
+  requested: JobRequest,
+  job: UnpricedJob,
+): Promise<{ answer: Job; isNew: boolean }> {
+  const { userId, content } = requested;
+  if (!ctx.tenantsWithBudget.has(userId)) {
+    const create = async (db: Queryable): Promise<Job> => {
+      ctx.queueQuota.admit(userId, job.requirementGroup);
+      const row = await insertUnbudgetedJob(db, job);
+      if (!row) throw new HasBudget();
+      return presentJob(row);
+    };
+    try {
+      return await createOnce(ctx, call, { content, isOneStatement: true, create });
+    } catch (error) {
+      if (!(error instanceof HasBudget)) throw error;
+      ctx.tenantsWithBudget.add(userId);
+    }
+  }
+  return await insertWithinBudget(ctx, call, requested, job);
+}
+
+async function insertWithinBudget(
+  ctx: Context,
+  call: AnyCall,
+  { type, submission, userId, content }: JobRequest,
+  job: UnpricedJob,
+): Promise<{ answer: Job; isNew: boolean }> {
+  const rateCard = await findRateCard(ctx.pool, userId);
+  const { expectedUsd } = await estimateSubmission(ctx, userId, type, submission, rateCard);
+  const create = async (db: Queryable): Promise<Job> => {
+    ctx.queueQuota.admit(userId, job.requirementGroup);
+    const budgetWarnings = await requireBudget(ctx, db, userId, rateCard, expectedUsd);
+    const row = await insertJob(db, {
+      ...job,
+      rate_card: rateCard,
+      expected_cost_usd: expectedUsd.toNumber(),
+      warnings: [...job.warnings, ...budgetWarnings],
+    });
+    if (!row) throw new Error(`job ${job.job_id} already exists`);
+    return presentJob(row);
+  };
+  return await ctx.budgetMutex.runExclusive(userId, () =>
+    createOnce(ctx, call, { content, create }),
+  );
 }

@@ -124,10 +124,14 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     userId: LOCAL_USER,
     createdBy: "bench",
     requestId: "bench",
-    rateCard: DEFAULT_RATE_CARD,
   });
   const { job_id: jobId } = job;
-  await insertJob(ctx.pool, { ...job, outputIds: { dataset_id: artifactId }, startAfterS: 3600 });
+  await insertJob(ctx.pool, {
+    ...job,
+    rate_card: DEFAULT_RATE_CARD,
+    outputIds: { dataset_id: artifactId },
+    startAfterS: 3600,
+  });
   await execute(
     ctx.pool,
     `update attempts set state = 'running', worker_id = $2, started_at = now() where job_id = $1`,

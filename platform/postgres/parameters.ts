@@ -18,6 +18,12 @@ export class Parameters {
    * prepared statement is reused.
    */
   insert(row: Record<string, unknown>): string {
-    return `(${Object.keys(row).join(", ")}) values (${this.addAll(Object.values(row))})`;
+    const { columns, values } = this.row(row);
+    return `(${columns}) values (${values})`;
+  }
+
+  /** The columns of a row and the placeholders of its values, as `a, b` and `$1, $2`. */
+  row(row: Record<string, unknown>): { columns: string; values: string } {
+    return { columns: Object.keys(row).join(", "), values: this.addAll(Object.values(row)) };
   }
 }

@@ -23,6 +23,9 @@ const CARD_AT = (userId: string, at: string): string => `
     order by t.effective_from desc limit 1), 'default')
   order by c.version desc limit 1`;
 
+/** SQL: the rate card that a job submitted now is billed by. */
+export const CARD_NOW = (userId: string): string => CARD_AT(userId, "now()");
+
 /**
  * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with the next month does
  * not count. If the month ended before the first version of the default card took effect, returns that first version:
@@ -50,24 +53,9 @@ export async function findRateCardAtEnd(
 
 /** The rate card that a job submitted now is billed by. */
 export async function findRateCard(db: Queryable, userId: string): Promise<RateCard> {
-  const row = await maybeOne<{ card: RateCard }>(db, CARD_AT("$1", "now()"), [userId]);
+  const row = await maybeOne<{ card: RateCard }>(db, CARD_NOW("$1"), [userId]);
   if (!row) throw new Error(`no rate card is in force for ${userId}`);
   return row.card;
-}
-
-/** The rate card that a job submitted now is billed by, and whether the tenant has a budget. */
-export async function findTerms(
-  db: Queryable,
-  userId: string,
-): Promise<{ rateCard: RateCard; hasBudget: boolean }> {
-  const row = await maybeOne<{ card: RateCard | null; has_budget: boolean }>(
-    db,
-    `select (${CARD_AT("$1", "now()")}) as card,
-            exists (select from budgets where user_id = $1) as has_budget`,
-    [userId],
-  );
-  if (!row?.card) throw new Error(`no rate card is in force for ${userId}`);
-  return { rateCard: row.card, hasBudget: row.has_budget };
 }
 
 /** The latest version of a card. */

@@ -4,6 +4,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { CARD_NOW } from "../billing/rate-cards";
 import { START_NUMBER } from "./outbox-entries";
 
 /** A warning about an accepted submission. */
@@ -118,21 +119,54 @@ export interface NewJob
   startAfterS: number | null;
 }
 
+/** A new job without a rate card. */
+export type UnpricedJob = Omit<NewJob, "rate_card">;
+
 /**
  * Inserts the job, its first attempt and the outbox entry that starts its workflow. Once committed, the job can be
  * assigned. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
-  const { requirementGroup, outputIds, startAfterS: after, ...columns } = job;
   const parameters = new Parameters();
-  const row = parameters.insert({ ...columns, warnings: JSON.stringify(job.warnings) });
-  const startAfterS = parameters.add(after);
+  const row = parameters.insert({ ...columnsOf(job), rate_card: job.rate_card });
+  return await insertWithAttempt(db, job, parameters, row);
+}
+
+/**
+ * Like `insertJob`, with the rate card in force. Returns undefined and inserts nothing if the tenant has a budget, which
+ * may not allow the job. It is one statement, because every submission without a budget waits for it.
+ */
+export async function insertUnbudgetedJob(
+  db: Queryable,
+  job: UnpricedJob,
+): Promise<JobRow | undefined> {
+  const parameters = new Parameters();
+  const { columns, values } = parameters.row(columnsOf(job));
+  const userId = parameters.add(job.user_id);
+  const row = `(${columns}, rate_card) select ${values}, (${CARD_NOW(userId)})
+    where not exists (select from budgets where user_id = ${userId})`;
+  return await insertWithAttempt(db, job, parameters, row);
+}
+
+function columnsOf(job: UnpricedJob): Record<string, unknown> {
+  const { requirementGroup, outputIds, startAfterS, ...columns } = job;
+  return { ...columns, warnings: JSON.stringify(job.warnings) };
+}
+
+/** @param row SQL: the columns and the source of the job's row, with its values in `parameters`. */
+async function insertWithAttempt(
+  db: Queryable,
+  job: UnpricedJob,
+  parameters: Parameters,
+  row: string,
+): Promise<JobRow | undefined> {
+  const startAfterS = parameters.add(job.startAfterS);
   return await maybeOne<JobRow>(
     db,
     `with job as (insert into jobs ${row} on conflict (job_id) do nothing returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
-       select job_id, 1, ${parameters.add(requirementGroup)}, priority, ${parameters.add(outputIds)} from job),
+       select job_id, 1, ${parameters.add(job.requirementGroup)}, priority, ${parameters.add(job.outputIds)} from job),
      start as (
        insert into outbox (job_id, attempt, due_at)
        select job_id, ${START_NUMBER}, now() + make_interval(secs => ${startAfterS}) from job

@@ -1,6 +1,5 @@
 import { ARTIFACT_FORMS, findNamed } from "../../core/artifacts/artifacts";
 import { checkDatasetUri } from "../../core/artifacts/dataset-uri";
-import type { RateCard } from "../../core/billing/rate-card";
 import { NotFound } from "../../core/errors";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
@@ -9,7 +8,7 @@ import { newId } from "../../platform/ids";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findOwnArtifacts } from "../artifacts/artifacts";
 import type { Context } from "../context";
-import type { JobWarning, NewJob } from "./jobs";
+import type { JobWarning, UnpricedJob } from "./jobs";
 
 /** A job requested by an API call or by a step of a pipeline. */
 interface JobRequest {
@@ -18,13 +17,10 @@ interface JobRequest {
   userId: string;
   createdBy: string;
   requestId: string;
-  rateCard: RateCard;
-  /** In USD; null if no budget requires an estimate. */
-  expectedCostUsd?: number | null;
 }
 
-/** Builds a job with a new id. The caller may override fields before it inserts the job. */
-export function newJob({ config }: Context, request: JobRequest): NewJob {
+/** Builds a job with a new id, without its price. The caller may override fields before it inserts the job. */
+export function newJob({ config }: Context, request: JobRequest): UnpricedJob {
   const { type, submission, userId } = request;
   const { policy, timeoutS } = config.jobs;
   const requirements = requirementsOf(type, submission.resources, policy, submission.payload);
@@ -47,14 +43,13 @@ export function newJob({ config }: Context, request: JobRequest): NewJob {
     req_gpu_tokens: requirements.gpuTokens,
     req_memory_gb: requirements.memoryGb,
     req_tags: requirements.tags,
-    rate_card: request.rateCard,
     request_id: request.requestId,
     retried_from: null,
     pipeline_id: null,
     pipeline_step: null,
     pipeline_run: null,
     reuse_key: null,
-    expected_cost_usd: request.expectedCostUsd ?? null,
+    expected_cost_usd: null,
     requirementGroup: requirementGroupOf(userId, requirements),
     outputIds: { [form.idField]: newId(form.idPrefix) },
     startAfterS: null,

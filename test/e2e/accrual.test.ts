@@ -134,10 +134,14 @@ async function begin(workerId: string): Promise<string> {
     userId: USER,
     createdBy: "test",
     requestId: "r",
-    rateCard: DEFAULT_RATE_CARD,
   });
   const { job_id: jobId } = job;
-  await insertJob(pool, { ...job, outputIds: { deployment_id: artifactId }, startAfterS: 3_600 });
+  await insertJob(pool, {
+    ...job,
+    rate_card: DEFAULT_RATE_CARD,
+    outputIds: { deployment_id: artifactId },
+    startAfterS: 3_600,
+  });
   await run(jobId, workerId);
   await reserveArtifact(pool, {
     artifactId,

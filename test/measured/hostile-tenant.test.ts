@@ -60,7 +60,7 @@ async function measure(): Promise<Measured> {
   })();
   for (let n = 0; n < JOBS; n++) {
     const taken = worker.take(30).then((job) => ({ job, at: performance.now() }));
-    await sleep(20);
+    await sleep(80);
     const sent = performance.now();
     await neighbour.user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
     const { job, at } = await taken;

@@ -79,7 +79,10 @@ export interface ForgeOptions {
   split?: boolean;
   /** Servers that the file stops, kills or freezes, and so can't share. */
   own?: Server[];
-  /** Runs the server with the optimizing compiler, like production. For files that measure time. */
+  /**
+   * Runs the server in a process of its own, with the optimizing compiler, like production. For
+   * files that measure time.
+   */
   optimized?: boolean;
 }
 
@@ -98,7 +101,7 @@ export async function startForge(
   let workerUrl: string | undefined;
   const { stack, env, end } = await startTestStack(
     {
-      own: isSplit ? [...own, "server"] : own,
+      own: isSplit || optimized ? [...own, "server"] : own,
       split: isSplit,
       env: { ...DEFAULTS, ...given },
       nodeOptions: optimized ? [] : SHORT_LIVED,
