@@ -297,19 +297,23 @@ def test_a_failure_of_the_gpu_ends_the_server(
 
     monkeypatch.setattr("forge_compute.serving.sample", fail)
     monkeypatch.setattr("forge_compute.serving.find_gpu_failure", lambda _: "CUDA error: planted")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setenv("FORGE_PORT", str(port))
     job = make_job(tmp_path, "deploy", {"checkpoint_id": "c"}, inputs={"checkpoint_id": checkpoint})
     answers = []
 
     def ask() -> None:
-        file = tmp_path / "result.json"
-        while not file.exists():
-            time.sleep(0.01)
-        url = json.loads(file.read_text())["result"]["inference_url"]
+        url = f"http://127.0.0.1:{port}/v1"
         with openai.OpenAI(base_url=url, api_key="-", max_retries=0) as client:
-            try:
-                client.completions.create(model="c", prompt="Say it 3.")
-            except openai.APIStatusError as error:
-                answers.append(error.status_code)
+            while not answers:
+                try:
+                    client.completions.create(model="c", prompt="Say it 3.")
+                except openai.APIConnectionError:  # the server does not listen yet
+                    time.sleep(0.01)
+                except openai.APIStatusError as error:
+                    answers.append(error.status_code)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
