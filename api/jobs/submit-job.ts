@@ -65,9 +65,14 @@ async function insertOnce(
   job: UnpricedJob,
 ): Promise<{ answer: Job; isNew: boolean }> {
   const { userId, content } = requested;
+  let isAdmitted = false;
+  const admit = (): void => {
+    if (!isAdmitted) ctx.queueQuota.admit(userId, job.requirementGroup);
+    isAdmitted = true;
+  };
   if (!ctx.tenantsWithBudget.has(userId)) {
     const create = async (db: Queryable): Promise<Job> => {
-      ctx.queueQuota.admit(userId, job.requirementGroup);
+      admit();
       const row = await insertUnbudgetedJob(db, job);
       if (!row) throw new HasBudget();
       return presentJob(row);
@@ -79,7 +84,7 @@ async function insertOnce(
       ctx.tenantsWithBudget.add(userId);
     }
   }
-  return await insertWithinBudget(ctx, call, requested, job);
+  return await insertWithinBudget(ctx, call, requested, job, admit);
 }
 
 async function insertWithinBudget(
@@ -87,11 +92,12 @@ async function insertWithinBudget(
   call: AnyCall,
   { type, submission, userId, content }: JobRequest,
   job: UnpricedJob,
+  admit: () => void,
 ): Promise<{ answer: Job; isNew: boolean }> {
   const rateCard = await findRateCard(ctx.pool, userId);
   const { expectedUsd } = await estimateSubmission(ctx, userId, type, submission, rateCard);
   const create = async (db: Queryable): Promise<Job> => {
-    ctx.queueQuota.admit(userId, job.requirementGroup);
+    admit();
     const budgetWarnings = await requireBudget(ctx, db, userId, rateCard, expectedUsd);
     const row = await insertJob(db, {
       ...job,

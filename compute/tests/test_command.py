@@ -89,6 +89,14 @@ def test_an_unreachable_teacher_is_transient_but_a_missing_file_is_not(tmp_path:
     assert "Traceback" in log
 
 
+ADVICE = """\
+CUDA kernel errors might be asynchronously reported at some other API call.
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+"""
+"""PyTorch adds this to every error of CUDA."""
+
+
 @pytest.mark.parametrize(
     ("error", "transient"),
     [
@@ -101,11 +109,12 @@ def test_an_unreachable_teacher_is_transient_but_a_missing_file_is_not(tmp_path:
         (TimeoutError(), True),
         (MemoryError(), True),
         (ValueError("x"), False),
-        (RuntimeError("CUDA error: uncorrectable ECC error encountered\nSearch for …"), True),
-        (RuntimeError("CUDA error: an illegal memory access was encountered"), True),
+        (RuntimeError(f"CUDA error: uncorrectable ECC error encountered\n{ADVICE}"), True),
+        (RuntimeError(f"CUDA error: an illegal memory access was encountered\n{ADVICE}"), True),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
         (RuntimeError("Found no NVIDIA driver on your system."), True),
-        (RuntimeError("CUDA error: device-side assert triggered"), False),
+        (RuntimeError(f"CUDA error: device-side assert triggered\n{ADVICE}"), False),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling cublasSgemm"), False),
         (RuntimeError("CUDA error: invalid configuration argument"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("CUDA error: out of range"), False),

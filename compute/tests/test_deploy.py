@@ -323,26 +323,50 @@ def test_a_failure_of_the_gpu_ends_the_server(
     assert answers == [500]
 
 
+def test_waiting_requests_get_an_error_when_the_gpu_fails(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, has_failed = threading.Event(), threading.Event()
+
+    def fail(*_: Any) -> None:  # noqa: ANN401
+        release.wait(10)
+        raise RuntimeError("CUDA error: planted")
+
+    monkeypatch.setattr("forge_compute.serving.sample", fail)
+    monkeypatch.setattr("forge_compute.serving.find_gpu_failure", lambda _: "CUDA error: planted")
+    queue = ModelQueue(load_model(checkpoint), on_gpu_failure=lambda _: has_failed.set())
+    requests = [Request([1, 2], 1, 0.0, []) for _ in range(4)]
+    for request in requests:
+        queue.submit(request)
+    release.set()
+    for request in requests:
+        assert list(request.pieces()) == [Finish("error", 0)]
+    assert has_failed.wait(10)
+    with pytest.raises(Busy):
+        queue.submit(requests[0])
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_an_error_in_a_kernel_is_a_failure_of_the_gpu(checkpoint: Path) -> None:
     """In a process of its own, because CUDA fails in it from then on."""
     script = f"""
 from pathlib import Path
+from queue import SimpleQueue
 from forge_compute.language_model import load_model
 from forge_compute.serving import ModelQueue, Request
 
-model = load_model(Path({str(checkpoint)!r}))
-queue = ModelQueue(model, on_gpu_failure=lambda error: print("failed:", error))
-for tokens in ([1, 2], [9_999], [1, 2]):
+failures = SimpleQueue()
+queue = ModelQueue(load_model(Path({str(checkpoint)!r})), on_gpu_failure=failures.put)
+for tokens in ([1, 2], [9_999]):
     request = Request(tokens, 1, 0.0, [])
     queue.submit(request)
     print(*(type(piece).__name__ for piece in request.pieces()))
+print(failures.get(timeout=30))
 """
     env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
-    lines = done.stdout.splitlines()
-    assert lines[:2] == ["str Finish", "Finish"], done.stderr
-    assert any("failed: CUDA error: device-side assert triggered" in line for line in lines[2:])
+    failure = "CUDA error: device-side assert triggered"
+    assert done.stdout.splitlines() == ["str Finish", "Finish", failure], done.stderr
 
 
 def test_a_deployment_can_be_a_teacher(url: str, tmp_path: Path) -> None:

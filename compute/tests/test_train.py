@@ -258,6 +258,9 @@ def test_a_worker_with_an_unusable_gpu_does_not_train_on_its_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORGE_GPU_COUNT", "1")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(TransientError, match="PyTorch can't use this worker's GPU"):
         _train(tmp_path, epochs=1)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert _train(tmp_path, epochs=1)["result"]["device"] == "cpu"

@@ -74,24 +74,29 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
 
 const isWarning = ({ code }: { code: string }): boolean => code === "budget_warning";
 
-test("a tenant's first budget counts at once on every server, also for jobs with a key", async () => {
-  const { user, users, budgetWorker: worker } = await createBudgetTenant("first");
-  const body = { dataset_uri: await uploadRows(user, ROWS) };
-  // Both servers have accepted a job of this tenant while it had no budget.
-  for (const each of users) await each.submit("audit", body);
-  await setCap(user, 0.1);
-  const plain = await submitAtOnce(users, 2, "/api/jobs/audit", body);
-  const keyed = await submitAtOnce(users, 2, "/api/jobs/audit", body, (n) => `first-${n}`);
-  for (const { refused } of [plain, keyed]) {
+test.each([
+  ["first", undefined],
+  ["first-keyed", (n: number) => `key-${n}`],
+])(
+  "tenant %s: its first budget counts at once on every server",
+  async (id, keyOf) => {
+    const { user, users, budgetWorker: worker } = await createBudgetTenant(id);
+    const body = { dataset_uri: await uploadRows(user, ROWS) };
+    // Both servers have accepted a job of this tenant while it had no budget.
+    for (const each of users) await each.submit("audit", body);
+    await setCap(user, 0.1);
+    const submit = () => submitAtOnce(users, 2, "/api/jobs/audit", body, keyOf);
+    const { refused } = await submit();
     expect(refused.map(({ status, body: { error } }) => [status, error?.details])).toEqual(
       Array(2).fill([402, expect.objectContaining({ cap_usd: 0.1, expected_usd: 0.2 })]),
     );
-  }
-  await setCap(user, 10);
-  expect((await submitAtOnce(users, 2, "/api/jobs/audit", body)).accepted.length).toBe(2);
-  await doJobs(user, worker, 4, { rows_processed: ROWS });
-  worker.stopHeartbeats();
-}, 60_000);
+    await setCap(user, 10);
+    expect((await submit()).accepted.length).toBe(2);
+    await doJobs(user, worker, 4, { rows_processed: ROWS });
+    worker.stopHeartbeats();
+  },
+  60_000,
+);
 
 test("an accepted submission is answered again by its key although the cap is reached", async () => {
   const { user, users, budgetWorker: worker } = await createBudgetTenant("keyed");

@@ -46,7 +46,10 @@ _GPU_FAILURE = re.compile(
     r"CUDA error|CUDA driver|NVIDIA driver|CUDA unknown error|No CUDA GPUs|cudaGetDeviceCount"
     r"|cuDNN error|CUBLAS_STATUS|CUDNN_STATUS"
 )
-_CALLER_MISTAKE = re.compile(r"device-side assert|invalid (configuration )?argument")
+_CALLER_MISTAKE = re.compile(
+    r"device-side assert triggered|invalid (configuration )?argument"
+    r"|STATUS_(INVALID_VALUE|BAD_PARAM|NOT_SUPPORTED)"
+)
 """CUDA reports some mistakes of its caller, such as a token outside of the vocabulary, in the same
 way as a failure of the GPU. On another worker they would occur again."""
 
@@ -72,9 +75,11 @@ def is_transient(error: BaseException) -> bool:
 def _is_gpu_failure(text: str) -> bool:
     """Whether PyTorch's message is about a failed GPU, such as an uncorrectable memory error.
 
-    PyTorch has no common type for these errors.
+    PyTorch has no common type for these errors. Only the first line says what failed: the others
+    are advice, which mentions device-side assertions in every message.
     """
-    return bool(_GPU_FAILURE.search(text)) and not _CALLER_MISTAKE.search(text)
+    what = text.partition("\n")[0]
+    return bool(_GPU_FAILURE.search(what)) and not _CALLER_MISTAKE.search(what)
 
 
 def message_of(error: BaseException) -> str:

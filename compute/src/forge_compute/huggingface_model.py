@@ -53,7 +53,9 @@ class HuggingFaceModel:
         except (OSError, ValueError) as error:
             if _is_network_error(error):
                 raise TransientError(f"model {name} can't be fetched: {error}") from error
-            raise FatalError(f"model {name} can't be used: {error}") from error
+            raise FatalError(
+                f"model {name} can't be used: {_unreadable(source) or error}"
+            ) from error
         return cls(name, module, tokenizer)
 
     @classmethod
@@ -109,6 +111,19 @@ def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
     return transformers
 
 
+def _unreadable(source: Path | str) -> str | None:
+    """Names a file of the model that this job's user can't read, which transformers calls missing.
+
+    This user is often not the one that the agent runs as.
+    """
+    if isinstance(source, str):
+        return None
+    for path in (source, *source.rglob("*")):
+        if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK):
+            return f"user {os.geteuid()} can't read {path}"
+    return None
+
+
 def _is_network_error(error: BaseException) -> bool:
     """Whether a network error is the cause. transformers raises OSError for this and much else."""
     cause: BaseException | None = error
@@ -137,19 +152,4 @@ def _local_folder(name: str) -> Path | None:
     folder = (Path(root) / name).resolve()
     if not folder.is_relative_to(Path(root).resolve()):
         raise FatalError(f"model {name} is not below FORGE_MODELS_DIR")
-    _require_readable(Path(root), name)
-    if not folder.is_dir():
-        return None
-    for path in folder.rglob("*"):
-        _require_readable(path, name)
-    return folder
-
-
-def _require_readable(path: Path, name: str) -> None:
-    """Raises FatalError if this job's user can't read a file or folder.
-
-    transformers calls such a file missing. The user is often not the one that the agent runs as.
-    """
-    mode = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
-    if path.exists() and not os.access(path, mode):
-        raise FatalError(f"model {name} can't be used: user {os.geteuid()} can't read {path}")
+    return folder if folder.is_dir() else None

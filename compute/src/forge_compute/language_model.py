@@ -120,7 +120,7 @@ def to_device(model: LanguageModel) -> LanguageModel:
     """
     if torch.cuda.is_available():
         model.module.to("cuda")
-    elif int(os.environ.get("FORGE_GPU_COUNT", "0")) > 0:
+    elif _should_have_gpu():
         raise TransientError(f"PyTorch can't use this worker's GPU: {_why_no_gpu()}")
     elif parameter_count(model) < _WORTH_SEVERAL_CORES:
         torch.set_num_threads(1)
@@ -140,6 +140,12 @@ def find_gpu_failure(model: LanguageModel) -> str | None:
     except RuntimeError as error:
         return str(error).splitlines()[0]
     return None
+
+
+def _should_have_gpu() -> bool:
+    """An empty CUDA_VISIBLE_DEVICES, in a handler's configuration, hides the GPUs on purpose."""
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    return int(os.environ.get("FORGE_GPU_COUNT", "0")) > 0 and not is_hidden
 
 
 def _why_no_gpu() -> str:

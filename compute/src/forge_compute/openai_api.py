@@ -17,6 +17,7 @@ from .serving import Busy, Finish, ModelQueue
 BODY_LIMIT = 2**20
 _IDLE_S = 60.0
 _LENGTH_DIGITS = 18
+_LAST_RESPONSES_S = 1.0
 _LINGER_S = 5.0
 _LINGER_BYTES = 32 * 2**20
 
@@ -43,8 +44,12 @@ class ApiServer(ThreadingHTTPServer):
         self.server_bind()
 
     def _give_up(self, gpu_failure: str) -> None:
-        """Ends `serve_forever`. Only a new process can use the GPU again."""
+        """Ends `serve_forever`, because only a new process can use the GPU again.
+
+        The process ends after it, so first give the open requests time to receive their error.
+        """
         self.gpu_failure = gpu_failure
+        time.sleep(_LAST_RESPONSES_S)
         self.shutdown()
 
     def handle_error(self, request: object, client_address: object) -> None:

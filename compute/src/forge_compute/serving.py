@@ -1,5 +1,6 @@
 """Serves one model to many clients: requests wait in a queue and are processed one at a time."""
 
+import contextlib
 import queue
 import threading
 import traceback
@@ -71,11 +72,14 @@ class ModelQueue:
         """`on_gpu_failure`: called with the error that all later requests would get, too."""
         self._model = model
         self._on_gpu_failure = on_gpu_failure
+        self._has_ended = False
         self._requests: queue.Queue[Request] = queue.Queue(length)
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
     def submit(self, request: Request) -> None:
-        """Raises Busy."""
+        """Raises Busy, also after a failure of the GPU."""
+        if self._has_ended:
+            raise Busy
         try:
             self._requests.put_nowait(request)
         except queue.Full as error:
@@ -90,7 +94,15 @@ class ModelQueue:
                 traceback.print_exc()
                 request.put(Finish("error", 0))
                 if failure := find_gpu_failure(self._model):
+                    self._refuse_all()
                     self._on_gpu_failure(failure)
+                    return
+
+    def _refuse_all(self) -> None:
+        self._has_ended = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._requests.get_nowait().put(Finish("error", 0))
 
     def _write(self, request: Request) -> None:
         if request.seed is not None:
