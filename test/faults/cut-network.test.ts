@@ -11,6 +11,11 @@ const GRACE_S = 5;
  * fleet monitor enforces deadlines even if no request comes in.
  */
 const CUT_S = 3 * GRACE_S;
+/**
+ * Longer than half a heartbeat time-out without requests, after which the monitor notices the cut.
+ * A deadline that passes earlier is enforced as usual.
+ */
+const JOB_S = TIMEOUT_S - 2;
 
 let forge: Forge;
 
@@ -32,7 +37,7 @@ afterAll(async () => {
 test("a deadline that passes while no request comes in leaves the grace period to deliver the result", async () => {
   const [holds, idle] = await Promise.all([forge.worker("holds"), forge.worker("idle")]);
   for (const worker of [holds, idle]) worker.startHeartbeats(500);
-  const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 2 });
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: JOB_S });
   const dispatched = await holds.take();
   for (const worker of [holds, idle]) worker.stopHeartbeats();
   // Simulate a cut network: from here on, no request may come in, so the test reads the database
