@@ -53,9 +53,7 @@ def url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("deployment")
     inputs = {"checkpoint_id": str(checkpoint)}
     env = write_job(folder, "deploy", {"checkpoint_id": "ckpt_1"}, inputs=inputs)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     address = {
         "FORGE_HOST": "127.0.0.1",
         "FORGE_PORT": str(port),
@@ -78,6 +76,12 @@ def url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     finally:
         process.terminate()
         assert process.wait(10) == -signal.SIGTERM
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _until_healthy(base: str, process: "subprocess.Popen[bytes]", log: Path) -> str:
@@ -289,17 +293,25 @@ def test_a_failure_of_the_model_affects_one_request_only(
     assert len(list(sound.pieces())) == 2
 
 
-def test_a_failure_of_the_gpu_ends_the_server(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Simulates a GPU that fails. Requests reach it once the event is set."""
+    released = threading.Event()
+
     def fail(*_: Any) -> None:  # noqa: ANN401
+        assert released.wait(10)
         raise RuntimeError("CUDA error: planted")
 
     monkeypatch.setattr("forge_compute.serving.sample", fail)
     monkeypatch.setattr("forge_compute.serving.find_gpu_failure", lambda _: "CUDA error: planted")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    return released
+
+
+def test_a_failure_of_the_gpu_ends_the_server(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: threading.Event
+) -> None:
+    release.set()
+    port = _free_port()
     monkeypatch.setenv("FORGE_PORT", str(port))
     job = make_job(tmp_path, "deploy", {"checkpoint_id": "c"}, inputs={"checkpoint_id": checkpoint})
     answers = []
@@ -324,16 +336,9 @@ def test_a_failure_of_the_gpu_ends_the_server(
 
 
 def test_waiting_requests_get_an_error_when_the_gpu_fails(
-    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    checkpoint: Path, release: threading.Event
 ) -> None:
-    release, has_failed = threading.Event(), threading.Event()
-
-    def fail(*_: Any) -> None:  # noqa: ANN401
-        release.wait(10)
-        raise RuntimeError("CUDA error: planted")
-
-    monkeypatch.setattr("forge_compute.serving.sample", fail)
-    monkeypatch.setattr("forge_compute.serving.find_gpu_failure", lambda _: "CUDA error: planted")
+    has_failed = threading.Event()
     queue = ModelQueue(load_model(checkpoint), on_gpu_failure=lambda _: has_failed.set())
     requests = [Request([1, 2], 1, 0.0, []) for _ in range(4)]
     for request in requests:

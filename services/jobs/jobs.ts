@@ -128,7 +128,7 @@ export type UnpricedJob = Omit<NewJob, "rate_card">;
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
   const parameters = new Parameters();
-  const row = parameters.insert({ ...columnsOf(job), rate_card: job.rate_card });
+  const row = parameters.insert(columnsOf(job));
   return await insertWithAttempt(db, job, parameters, row);
 }
 
@@ -148,7 +148,8 @@ export async function insertUnbudgetedJob(
   return await insertWithAttempt(db, job, parameters, row);
 }
 
-function columnsOf(job: UnpricedJob): Record<string, unknown> {
+/** The columns of the job's row; with the rate card, if the job has one. */
+function columnsOf(job: NewJob | UnpricedJob): Record<string, unknown> {
   const { requirementGroup, outputIds, startAfterS, ...columns } = job;
   return { ...columns, warnings: JSON.stringify(job.warnings) };
 }

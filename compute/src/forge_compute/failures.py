@@ -62,7 +62,7 @@ def is_transient(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno in _TRANSIENT_ERRNOS
-    if isinstance(error, RuntimeError) and _is_gpu_failure(str(error)):
+    if isinstance(error, RuntimeError) and _is_gpu_failure(first_line(error)):
         return True
     return any(
         isinstance(error, getattr(sys.modules[library], name))
@@ -75,11 +75,17 @@ def is_transient(error: BaseException) -> bool:
 def _is_gpu_failure(text: str) -> bool:
     """Whether PyTorch's message is about a failed GPU, such as an uncorrectable memory error.
 
-    PyTorch has no common type for these errors. Only the first line says what failed: the others
-    are advice, which mentions device-side assertions in every message.
+    PyTorch has no common type for these errors.
     """
-    what = text.partition("\n")[0]
-    return bool(_GPU_FAILURE.search(what)) and not _CALLER_MISTAKE.search(what)
+    return bool(_GPU_FAILURE.search(text)) and not _CALLER_MISTAKE.search(text)
+
+
+def first_line(error: BaseException) -> str:
+    """What failed. The other lines of PyTorch's messages are advice.
+
+    The advice mentions device-side assertions whatever has failed.
+    """
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def message_of(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from .failures import FatalError, TransientError
+from .failures import FatalError, TransientError, first_line
 
 BUILTIN_PREFIX = "builtin:"
 
@@ -138,7 +138,7 @@ def find_gpu_failure(model: LanguageModel) -> str | None:
         if device.type == "cuda":
             torch.cuda.synchronize(device)
     except RuntimeError as error:
-        return str(error).splitlines()[0]
+        return first_line(error)
     return None
 
 
@@ -152,7 +152,7 @@ def _why_no_gpu() -> str:
     try:
         torch.zeros(1, device="cuda")
     except (RuntimeError, AssertionError) as error:  # AssertionError: PyTorch without CUDA
-        return str(error).splitlines()[0]
+        return first_line(error)
     return "it finds none"
 
 
