@@ -40,12 +40,16 @@ export const stepThrough = (
   where s.nth < ${limit})`;
 
 /**
- * SQL: a CTE `name` with the requirements of each of the `groups`, one row (head) per group. Leaves out jobs of a type
- * that only a later release knows: after a rollback to this release they stay queued, because it can't dispatch them.
+ * SQL: the job with this id. Leaves out jobs of a type that only a later release knows: after a rollback to this release
+ * they stay queued, because it can't dispatch them. `offset 0` makes Postgres look up the job by its id. A plan made
+ * while the table is small would otherwise read the whole table, also after the table has grown.
  */
+export const KNOWN_JOB = (jobId: string): string => `(
+    select * from jobs where job_id = ${jobId} and job_type = any('{${JOB_TYPES.join(",")}}') offset 0)`;
+
+/** SQL: a CTE `name` with the requirements of each of the `groups`, one row (head) per group. */
 const headsIn = (groups: string, name: string): string => `${name} as materialized (
-  select h.shape, ${needsOf()} from ${groups} h join jobs j using (job_id)
-  where j.job_type = any('{${JOB_TYPES.join(",")}}'))`;
+  select h.shape, ${needsOf()} from ${groups} h cross join lateral ${KNOWN_JOB("h.job_id")} j)`;
 
 export const HEADS = headsIn("groups", "heads");
 
@@ -132,7 +136,7 @@ interface PassSql {
  * job was assigned before. Reads the job's events, because an earlier assignment that the worker did not fetch leaves
  * no trace in the attempt. The `limit` keeps the planner from reading whole tables.
  */
-const FIRST_WAIT = `(
+export const FIRST_WAIT = `(
   select j.job_type, case when a.attempt = 1 and not exists (
       select from job_events e where e.job_id = j.job_id and e.status = 'assigned')
     then greatest(0, extract(epoch from now() - a.queued_at))::float8 end as waited_s
@@ -140,7 +144,7 @@ const FIRST_WAIT = `(
   where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
 
 /** SQL: the order in which workers get jobs, the least capable worker first. */
-const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
+export const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.

@@ -26,9 +26,7 @@ export interface MatchedPair {
 }
 
 export interface Pass {
-  pairs: MatchedPair[];
-  /** Those of the assigned jobs that were never assigned before. */
-  firsts: FirstAssignment[];
+  pairs: Assigned[];
   /** The requirement group after which the next pass continues; undefined if this pass read all groups. */
   next: string | undefined;
   /** Whether another pass over the same groups right now would assign nothing: see SAW_ALL. */
@@ -42,22 +40,23 @@ export interface Pass {
   sharedWorkerFits: boolean;
 }
 
-interface FirstAssignment {
+export interface Assigned extends MatchedPair {
   job_type: JobType;
-  /** Seconds since the job's submission. */
-  waited_s: number;
+  /** Seconds from the job's submission to its first assignment; null for later assignments. */
+  waited_s: number | null;
 }
 
-type Assigned = MatchedPair & FirstAssignment;
+/** The columns of an assignment in a row of a statement; all null if the row has none. */
+export type MaybeAssigned = { [K in keyof Assigned]: Assigned[K] | null };
 
-type PassRow = { [K in keyof Assigned]: Assigned[K] | null } & {
+interface PassRow extends MaybeAssigned {
   next: string | null;
   saw_all: boolean | null;
   was_blocked: boolean | null;
   /** False if another process had the lock; null if the pass had nothing to do and did not try to take it. */
   had_lock: boolean | null;
   shared_worker_fits: boolean | null;
-};
+}
 
 /** A pass over some workers only, and all requirement groups that any of them fits. */
 interface FewWorkers {
@@ -70,7 +69,7 @@ interface FewWorkers {
  * if none of these workers is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided
  * among all tenants, which needs a pass over all requirement groups (`Pass.sharedWorkerFits`).
  */
-interface OneTenant {
+export interface OneTenant {
   tenant: string;
   groups: string[];
 }
@@ -101,6 +100,13 @@ async function passOf(
   return await transaction(pool, pass, { begin: BEGIN });
 }
 
+export const assignedIn = (rows: MaybeAssigned[]): Assigned[] =>
+  rows.flatMap(({ job_id, attempt, worker_id, job_type, waited_s }) =>
+    job_id === null || attempt === null || worker_id === null || job_type === null
+      ? []
+      : [{ job_id, attempt, worker_id, job_type, waited_s }],
+  );
+
 /**
  * One pass of the scheduler, usually a single statement. Its snapshot may be older than the last pass of another
  * process; rows that have changed since are left out when the statement locks them. If another process has the lock,
@@ -115,14 +121,6 @@ export async function assignOnce(
     if (!isLockTimeout(error)) throw error;
     return passOf(pool, ranked, scope, SKIPPING);
   });
-  const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
-    job_id === null || attempt === null || worker_id === null
-      ? []
-      : [{ job_id, attempt, worker_id }],
-  );
-  const firsts = rows.flatMap(({ job_type, waited_s }) =>
-    job_type === null || waited_s === null ? [] : [{ job_type, waited_s }],
-  );
   const {
     next,
     saw_all: sawAll,
@@ -130,8 +128,7 @@ export async function assignOnce(
     shared_worker_fits: sharedWorkerFits,
   } = rows.at(-1) ?? {};
   return {
-    pairs,
-    firsts,
+    pairs: assignedIn(rows),
     next: next ?? undefined,
     sawAll: sawAll ?? false,
     wasBlocked: wasBlocked ?? false,
@@ -172,8 +169,8 @@ select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
 from workers w where w.worker_id = $1`;
 
 /**
- * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these need
- * a pass, which costs far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
+ * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these are
+ * worth a claim or a pass, which cost far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
  * has more groups than one statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {

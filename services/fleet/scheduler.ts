@@ -1,12 +1,15 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { LoopComponent } from "../loop-component";
+import { assignOnlyJob } from "./assign-only-job";
 import {
+  type Assigned,
   assignOnce,
   FEW_GROUPS,
   hasTaker,
   isAnythingQueued,
   listAssigned,
+  type OneTenant,
   type Pass,
   type Scope,
 } from "./assignment";
@@ -130,7 +133,7 @@ export class Scheduler extends LoopComponent {
     const done = this.ctx.metrics.matchSeconds.startTimer();
     try {
       for (const scope of await this.scopesOf(changes)) {
-        if (scope !== "" && (await this.assignPart(scope))) continue;
+        if (typeof scope === "object" && (await this.assignPart(scope))) continue;
         while (await this.assignRound());
         return;
       }
@@ -154,12 +157,29 @@ export class Scheduler extends LoopComponent {
   }
 
   /** Returns false if passes over all requirement groups are needed instead. */
-  private async assignPart(scope: Scope): Promise<boolean> {
+  private async assignPart(scope: Exclude<Scope, string>): Promise<boolean> {
+    const isSettled = "tenant" in scope ? await this.assignOnly(scope) : undefined;
+    if (isSettled !== undefined) return isSettled;
     for (;;) {
       const { pairs, next, sawAll, sharedWorkerFits } = await this.assignOnce(scope);
       if (sharedWorkerFits) return false;
       if (pairs.length === 0 || sawAll) return next === undefined;
     }
+  }
+
+  /**
+   * Tries to do without a pass. Returns undefined if the tenant needs one, and false if passes over all requirement
+   * groups are needed.
+   */
+  private async assignOnly({ tenant, groups }: OneTenant): Promise<boolean | undefined> {
+    const { assigned, ownWorkerFits, sharedWorkerFits } = await assignOnlyJob(
+      this.ctx.pool,
+      tenant,
+      groups,
+    );
+    if (assigned) this.noteAssigned([assigned]);
+    if (sharedWorkerFits) return false;
+    return assigned || !ownWorkerFits ? true : undefined;
   }
 
   /**
@@ -203,17 +223,18 @@ export class Scheduler extends LoopComponent {
       const isBlockedEntirely = pass.wasBlocked && pass.pairs.length === 0;
       if (isBlockedEntirely && tried < MAX_TRIES) continue;
       if (isBlockedEntirely) this.changes.isAny = true;
-      this.noteAssigned(pass);
+      this.noteAssigned(pass.pairs);
       return pass;
     }
   }
 
-  private noteAssigned({ pairs, firsts }: Pass): void {
-    this.ctx.metrics.assigned.inc(pairs.length);
-    for (const { job_type, waited_s } of firsts) {
-      this.ctx.metrics.assignSeconds.observe({ job_type }, waited_s);
+  private noteAssigned(assigned: Assigned[]): void {
+    const { metrics } = this.ctx;
+    metrics.assigned.inc(assigned.length);
+    for (const { job_type, waited_s } of assigned) {
+      if (waited_s !== null) metrics.assignSeconds.observe({ job_type }, waited_s);
     }
-    const elsewhere = this.longPolls.wake(pairs.map((pair) => pair.worker_id));
+    const elsewhere = this.longPolls.wake(assigned.map((each) => each.worker_id));
     if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
   }
 

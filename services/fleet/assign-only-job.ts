@@ -1,0 +1,79 @@
+import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { requirementGroupRange } from "../accounts/quotas";
+import { type Assigned, assignedIn, type MaybeAssigned } from "./assignment";
+import {
+  FIRST_WAIT,
+  headsOf,
+  KNOWN_JOB,
+  LEAST_CAPABLE,
+  ownFits,
+  sharedFits,
+} from "./assignment-sql";
+import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
+
+/** SQL: `one_job` is the tenant's queued job, if it has just one. */
+const ASSIGN_ONLY_JOB = `
+with ${headsOf("(select $1::text[])")},
+fits as materialized (select ${ownFits("heads")} as own, ${sharedFits("heads")} as shared),
+queued as materialized (
+  select job_id, attempt from attempts where state = 'queued' and shape > (select $2::text) and shape < (select $3::text) order by shape limit 2),
+one_job as materialized (
+  select a.job_id, a.attempt, ${needsOf()}
+  from queued a cross join lateral ${KNOWN_JOB("a.job_id")} j
+  where (select count(*) from queued) = 1 and (select own and not shared from fits)),
+commits as materialized (select set_config('synchronous_commit', 'off', true) from one_job),
+taker as materialized (
+  select w.worker_id from commits, one_job q join workers w using (user_id)
+  where not w.shared and ${MAY_RUN} and ${IDLE}
+  order by ${LEAST_CAPABLE} limit 1 for no key update of w skip locked),
+locked as materialized (
+  select q.job_id, q.attempt, taker.worker_id from one_job q cross join taker
+  cross join lateral (
+    select from jobs where job_id = q.job_id and status in ('pending', 'provisioning_worker')
+    for no key update skip locked) j
+  cross join lateral (
+    select from attempts where job_id = q.job_id and attempt = q.attempt and state = 'queued'
+    for no key update skip locked) a),
+job as (
+  update jobs j set status = 'assigned', worker_id = p.worker_id from locked p where j.job_id = p.job_id),
+attempt as (
+  update attempts a set state = 'assigned', worker_id = p.worker_id, assigned_at = now()
+  from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
+worker as (
+  update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
+select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s, fits.own as own_worker_fits, fits.shared as shared_worker_fits
+from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true`;
+
+interface Row extends MaybeAssigned {
+  own_worker_fits: boolean;
+  shared_worker_fits: boolean;
+}
+
+interface Found {
+  assigned: Assigned | undefined;
+  /** Whether an idle worker of the tenant fits one of the groups. */
+  ownWorkerFits: boolean;
+  /** Whether an idle shared worker does. Shared workers are divided among all tenants, so then nothing is assigned. */
+  sharedWorkerFits: boolean;
+}
+
+/**
+ * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. It
+ * needs no lock against other passes and is one short statement, because most jobs find an empty queue. Assigns nothing
+ * if the tenant has more queued jobs, if no worker or a shared one fits, or if another transaction has locked the rows.
+ *
+ * @param groups the requirement groups of the tenant's new jobs.
+ */
+export async function assignOnlyJob(
+  db: Queryable,
+  tenant: string,
+  groups: string[],
+): Promise<Found> {
+  const row = await maybeOne<Row>(db, ASSIGN_ONLY_JOB, [groups, ...requirementGroupRange(tenant)]);
+  const [assigned] = row ? assignedIn([row]) : [];
+  return {
+    assigned,
+    ownWorkerFits: row?.own_worker_fits ?? false,
+    sharedWorkerFits: row?.shared_worker_fits ?? false,
+  };
+}

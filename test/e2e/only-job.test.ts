@@ -1,0 +1,121 @@
+/**
+ * The assignment of a tenant's only queued job, compared to the model of the scheduler on random fleets and queues in a
+ * real Postgres.
+ */
+
+import fc from "fast-check";
+import { mayRun, type QueuedJob } from "../../core/fleet/matching";
+import { requirementGroupOf } from "../../core/jobs/requirements";
+import { all, maybeOne } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { assignOnlyJob } from "../../services/fleet/assign-only-job";
+import { matchQueue, NO_NEEDS } from "../support/match-queue";
+import { queueJobs } from "../support/queued-jobs";
+import {
+  FLEETS,
+  openSchedulerDatabase,
+  QUEUES,
+  type SchedulerDatabase,
+} from "../support/scheduler-database";
+
+/** Most workers belong to one tenant, because a shared one that fits leaves nothing to assign here. */
+const OWN_FLEETS = FLEETS.map((fleet) =>
+  fleet.map((each) => ({ ...each, shared: each.shared && each.serves === "cyd" })),
+);
+
+let forge: SchedulerDatabase;
+
+beforeAll(async () => {
+  forge = await openSchedulerDatabase();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const assignAfter = (job: QueuedJob) =>
+  assignOnlyJob(forge.ctx.pool, job.userId, [requirementGroupOf(job.userId, job)]);
+
+test("on random fleets and queues, a tenant's only queued job gets the worker of the model, and no other job any", async () => {
+  let assignments = 0;
+  await fc.assert(
+    fc.asyncProperty(QUEUES, OWN_FLEETS, async (queue, fleet) => {
+      await forge.fill([], fleet);
+      const idle = new Map(fleet.map((each) => [each.workerId, each]));
+      const waiting = new Map<string, QueuedJob>();
+      for (const job of queue) {
+        await queueJobs(forge.ctx.pool, [job]);
+        waiting.set(job.jobId, job);
+        const fitting = [...idle.values()].filter((each) => mayRun(job, each));
+        const found = await assignAfter(job);
+        const sharedWorkerFits = fitting.some((each) => each.shared);
+        const ownWorkerFits = fitting.some((each) => !each.shared);
+        expect(found).toMatchObject({ ownWorkerFits, sharedWorkerFits });
+        const ofTenant = [...waiting.values()].filter((each) => each.userId === job.userId);
+        const isOnly = ofTenant.length === 1 && !sharedWorkerFits;
+        const [expected] = isOnly ? matchQueue([job], fitting) : [];
+        expect(found.assigned?.worker_id).toBe(expected?.workerId);
+        if (!expected) continue;
+        assignments += 1;
+        expect(found.assigned).toMatchObject({ job_id: job.jobId, attempt: 1 });
+        expect(await stateOf(job.jobId)).toEqual(["assigned", "assigned", "busy"]);
+        waiting.delete(job.jobId);
+        idle.delete(expected.workerId);
+      }
+    }),
+    { numRuns: 200 },
+  );
+  expect(assignments).toBeGreaterThan(10);
+}, 120_000);
+
+/** The status of a job, of its attempt and of its worker. */
+async function stateOf(jobId: string): Promise<unknown[]> {
+  const row = await maybeOne<{ states: string[] }>(
+    forge.ctx.pool,
+    `select array[j.status, a.state, w.status] as states
+     from jobs j join attempts a using (job_id) left join workers w on w.worker_id = j.worker_id and a.worker_id = j.worker_id
+     where job_id = $1`,
+    [jobId],
+  );
+  return row?.states ?? [];
+}
+
+const worker = {
+  ...NO_NEEDS,
+  workerId: "w",
+  userId: "ann",
+  shared: false,
+  jobTypes: null,
+  tenants: null,
+};
+const only = { ...NO_NEEDS, jobId: "only", userId: "ann", priority: 0, queuedAt: 0 };
+
+test.each([
+  ["job", "select from jobs where job_id = 'only' for no key update"],
+  ["attempt", "select from attempts where job_id = 'only' for no key update"],
+  ["worker", "select from workers where worker_id = 'w' for no key update"],
+])("a locked %s is left to a pass, without waiting for it", async (_name, lock) => {
+  await forge.fill([only], [worker]);
+  await transaction(forge.ctx.pool, async (db) => {
+    await all(db, lock);
+    // Would wait until the statement's time-out, if it waited for the row.
+    expect(await assignAfter(only)).toEqual({
+      assigned: undefined,
+      ownWorkerFits: true,
+      sharedWorkerFits: false,
+    });
+  });
+  expect(await stateOf("only")).toEqual(["pending", "queued", null]);
+  expect((await assignAfter(only)).assigned).toMatchObject({ job_id: "only", worker_id: "w" });
+});
+
+test("of many processes that assign the job at the same time, one does", async () => {
+  const fleet = Array.from({ length: 4 }, (_, n) => ({ ...worker, workerId: `w${n}` }));
+  for (let round = 0; round < 10; round++) {
+    await forge.fill([only], fleet);
+    const found = await Promise.all(Array.from({ length: 8 }, () => assignAfter(only)));
+    expect(found.filter(({ assigned }) => assigned)).toHaveLength(1);
+    const busy = await all(forge.ctx.pool, "select from workers where status = 'busy'");
+    expect(busy).toHaveLength(1);
+  }
+});
