@@ -15,6 +15,7 @@ import {
   lockLatestAttempt,
   queueAttempt,
 } from "../../services/jobs/attempts";
+import { avoidFailedWorkers } from "../../services/jobs/avoided-workers";
 import { cancelJob } from "../../services/jobs/cancel-job";
 import { isUnbilled } from "../../services/jobs/compared-jobs";
 import { failJob } from "../../services/jobs/fail-job";
@@ -88,9 +89,14 @@ export function createAttemptActivities(ctx: Context) {
         throw databaseBehind(`the retryable end of attempt ${input.attempt - 1} of ${input.jobId}`);
       }
       const form = ARTIFACT_FORMS[job.job_type];
-      const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
+      const outputIds = {
         // A job that places a deployment again uses the deployment's id in all its attempts.
         [form.idField]: job.deployment_id ?? newId(form.idPrefix),
+      };
+      const queued = await transaction(ctx.pool, async (db) => {
+        const isNew = await queueAttempt(db, input.jobId, input.attempt, outputIds);
+        if (isNew) await avoidFailedWorkers(db, job);
+        return isNew;
       });
       if (!queued) return;
       activityLogger(ctx, input).info("attempt queued");

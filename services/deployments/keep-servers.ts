@@ -3,6 +3,7 @@ import { newId } from "../../platform/ids";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
+import { setAvoided } from "../jobs/avoided-workers";
 import { findJob, type JobRow } from "../jobs/jobs";
 import {
   type DeploymentRow,
@@ -10,7 +11,7 @@ import {
   msUntilNextTry,
   recordPlacementFailure,
 } from "./deployments";
-import { hasIdleWorker, insertPlacementJob, refreshAvoided } from "./placement-jobs";
+import { hasIdleWorker, insertPlacementJob } from "./placement-jobs";
 import {
   failPlacement,
   insertPlacement,
@@ -37,7 +38,7 @@ export async function keepServers(ctx: Context, deploymentId: string): Promise<D
       return { look: { isOver: false, againInMs: 0 } };
     }
     if (starting && job) {
-      const isQueued = await refreshAvoided(db, job, workersOf(live));
+      const isQueued = await setAvoided(db, job, workersOf(live));
       return { look: { isOver: false, placing: jobOf(job, starting.placement) }, isQueued };
     }
     if (!(await needsAnother(db, deployment, live))) return { look: { isOver: false } };

@@ -1,17 +1,8 @@
-import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
+import { requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IDLE, MAY_RUN } from "../fleet/eligibility-sql";
+import { requirementsAvoiding } from "../jobs/avoided-workers";
 import type { JobRow } from "../jobs/jobs";
-
-/** The requirements of a job, but with `avoid` as the workers to avoid. */
-const needsOf = (job: JobRow, avoid: string[]): Requirements => ({
-  jobType: job.job_type,
-  gpuCount: job.req_gpu_count,
-  gpuTokens: job.req_gpu_tokens,
-  memoryGb: job.req_memory_gb,
-  tags: job.req_tags,
-  avoid: [...avoid].sort(),
-});
 
 export interface NewPlacementJob {
   jobId: string;
@@ -31,7 +22,7 @@ export async function insertPlacementJob(
   db: Queryable,
   { jobId, deploymentId, placement, first, avoid }: NewPlacementJob,
 ): Promise<void> {
-  const needs = needsOf(first, avoid);
+  const needs = requirementsAvoiding(first, avoid);
   const group = requirementGroupOf(first.user_id, needs);
   await execute(
     db,
@@ -49,30 +40,6 @@ export async function insertPlacementJob(
      select job_id, 1, $6, priority, jsonb_build_object('deployment_id', $3::text) from job`,
     [jobId, needs.avoid, deploymentId, placement, first.job_id, group],
   );
-}
-
-/**
- * Updates the workers that a queued placement job avoids. A worker that no longer serves the deployment may get the
- * job.
- *
- * @returns whether anything changed.
- */
-export async function refreshAvoided(
-  db: Queryable,
-  job: JobRow,
-  avoid: string[],
-): Promise<boolean> {
-  const needs = needsOf(job, avoid);
-  const changed = await execute(
-    db,
-    `with waiting as (
-       update jobs set req_avoid = $2
-       where job_id = $1 and status in ('pending', 'provisioning_worker') and req_avoid <> $2
-       returning job_id)
-     update attempts a set shape = $3 from waiting where a.job_id = waiting.job_id and a.state = 'queued'`,
-    [job.job_id, needs.avoid, requirementGroupOf(job.user_id, needs)],
-  );
-  return changed > 0;
 }
 
 /** Unfinished jobs whose placements have ended, so that their results are not needed. */

@@ -11,29 +11,45 @@ import {
 } from "./assignment-sql";
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
 
-/** SQL: `one_job` is the tenant's queued job, if it has just one. */
+/**
+ * 1. `fits`: whether an idle worker of the tenant, or a shared one, fits one of the groups.
+ * 2. `one_job` is the tenant's queued job, if it has just one, and only own workers fit.
+ * 3. `taker` is the worker that a pass would choose. It is chosen before any row is locked: a row may be locked for a
+ *    moment only, and the next worker may be one that other jobs need.
+ * 4. `locked_job`, `locked_attempt` and `locked` lock the three rows in the order of every transaction, and check them
+ *    again. If one is locked, nothing is assigned.
+ *
+ * The commit does not wait for the disk: see `tryLockIf`. The parameters are in subqueries, because Postgres would
+ * otherwise plan the statement again for each job, which takes longer than running it.
+ */
 const ASSIGN_ONLY_JOB = `
 with ${headsOf("(select $1::text[])")},
 fits as materialized (select ${ownFits("heads")} as own, ${sharedFits("heads")} as shared),
 queued as materialized (
-  select job_id, attempt from attempts where state = 'queued' and shape > (select $2::text) and shape < (select $3::text) order by shape limit 2),
+  select job_id, attempt from attempts
+  where state = 'queued' and shape > (select $2::text) and shape < (select $3::text) order by shape limit 2),
 one_job as materialized (
   select a.job_id, a.attempt, ${needsOf()}
   from queued a cross join lateral ${KNOWN_JOB("a.job_id")} j
   where (select count(*) from queued) = 1 and (select own and not shared from fits)),
 commits as materialized (select set_config('synchronous_commit', 'off', true) from one_job),
 taker as materialized (
-  select w.worker_id from commits, one_job q join workers w using (user_id)
+  select q.*, w.worker_id from commits, one_job q join workers w using (user_id)
   where not w.shared and ${MAY_RUN} and ${IDLE}
-  order by ${LEAST_CAPABLE} limit 1 for no key update of w skip locked),
-locked as materialized (
-  select q.job_id, q.attempt, taker.worker_id from one_job q cross join taker
-  cross join lateral (
-    select from jobs where job_id = q.job_id and status in ('pending', 'provisioning_worker')
-    for no key update skip locked) j
-  cross join lateral (
+  order by ${LEAST_CAPABLE} limit 1),
+locked_job as materialized (
+  select q.* from taker q cross join lateral (
+    select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')
+      and j.req_avoid = q.req_avoid
+    for no key update skip locked) j),
+locked_attempt as materialized (
+  select q.* from locked_job q cross join lateral (
     select from attempts where job_id = q.job_id and attempt = q.attempt and state = 'queued'
     for no key update skip locked) a),
+locked as materialized (
+  select q.job_id, q.attempt, q.worker_id from locked_attempt q cross join lateral (
+    select from workers w where w.worker_id = q.worker_id and not w.shared and ${MAY_RUN} and ${IDLE}
+    for no key update skip locked) w),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id from locked p where j.job_id = p.job_id),
 attempt as (
@@ -41,7 +57,8 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s, fits.own as own_worker_fits, fits.shared as shared_worker_fits
+select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
+       fits.own as own_worker_fits, fits.shared as shared_worker_fits
 from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true`;
 
 interface Row extends MaybeAssigned {

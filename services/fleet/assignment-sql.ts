@@ -41,8 +41,8 @@ export const stepThrough = (
 
 /**
  * SQL: the job with this id. Leaves out jobs of a type that only a later release knows: after a rollback to this release
- * they stay queued, because it can't dispatch them. `offset 0` makes Postgres look up the job by its id. A plan made
- * while the table is small would otherwise read the whole table, also after the table has grown.
+ * they stay queued, because it can't dispatch them. `offset 0` makes Postgres look up each job by itself, usually by
+ * the index. As a join, a plan made while the table is small would read the whole table, also after it has grown.
  */
 export const KNOWN_JOB = (jobId: string): string => `(
     select * from jobs where job_id = ${jobId} and job_type = any('{${JOB_TYPES.join(",")}}') offset 0)`;

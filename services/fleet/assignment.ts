@@ -169,8 +169,8 @@ select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
 from workers w where w.worker_id = $1`;
 
 /**
- * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these are
- * worth a claim or a pass, which cost far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
+ * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these need
+ * a pass, which costs far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
  * has more groups than one statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {

@@ -73,7 +73,8 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
 
 /**
  * Updates the status of queued jobs when workers are being set up. Each statement holds the matcher's lock for a short
- * time, so that no job is assigned meanwhile. It skips locked rows; a later call updates them.
+ * time, so that no pass runs meanwhile. It skips locked rows, such as those of a job that assign-only-job.ts assigns; a
+ * later call updates them.
  *
  * @param after the requirement group after which this call starts; "" for the first group.
  * @returns the group after which the next call continues; "" for the first group.

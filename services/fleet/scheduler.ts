@@ -1,5 +1,6 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
+import { admitAvoided } from "../jobs/avoided-workers";
 import { LoopComponent } from "../loop-component";
 import { assignOnlyJob } from "./assign-only-job";
 import {
@@ -37,8 +38,9 @@ class Changes {
 /**
  * Assigns queued attempts to idle workers. A pass reads only what a change affects, so its cost does not grow with the
  * rest of the queue. After a poll, it assigns only to that worker. After a submission, it does nothing if no idle
- * worker fits the job, and reads only the tenant's own jobs and workers if no shared worker fits. Otherwise, and in
- * every sweep, it reads all requirement groups, so that no tenant is passed over.
+ * worker fits the job, and reads only the tenant's own jobs and workers if no shared worker fits; if the job is the
+ * tenant's only one in the queue, no pass is needed (assign-only-job.ts). Otherwise, and in every sweep, it reads all
+ * requirement groups, so that no tenant is passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
@@ -158,8 +160,8 @@ export class Scheduler extends LoopComponent {
 
   /** Returns false if passes over all requirement groups are needed instead. */
   private async assignPart(scope: Exclude<Scope, string>): Promise<boolean> {
-    const isSettled = "tenant" in scope ? await this.assignOnly(scope) : undefined;
-    if (isSettled !== undefined) return isSettled;
+    const needed = "tenant" in scope ? await this.assignWithoutPass(scope) : "one pass";
+    if (needed !== "one pass") return needed === "no pass";
     for (;;) {
       const { pairs, next, sawAll, sharedWorkerFits } = await this.assignOnce(scope);
       if (sharedWorkerFits) return false;
@@ -167,19 +169,16 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  /**
-   * Tries to do without a pass. Returns undefined if the tenant needs one, and false if passes over all requirement
-   * groups are needed.
-   */
-  private async assignOnly({ tenant, groups }: OneTenant): Promise<boolean | undefined> {
-    const { assigned, ownWorkerFits, sharedWorkerFits } = await assignOnlyJob(
-      this.ctx.pool,
-      tenant,
-      groups,
-    );
-    if (assigned) this.noteAssigned([assigned]);
-    if (sharedWorkerFits) return false;
-    return assigned || !ownWorkerFits ? true : undefined;
+  /** Assigns the tenant's only queued job, if it has just one. Returns what else is needed. */
+  private async assignWithoutPass({
+    tenant,
+    groups,
+  }: OneTenant): Promise<"no pass" | "one pass" | "passes over all"> {
+    const { pool } = this.ctx;
+    const found = await assignOnlyJob(pool, tenant, groups);
+    if (found.sharedWorkerFits) return "passes over all";
+    if (found.assigned) this.noteAssigned([found.assigned]);
+    return found.assigned || !found.ownWorkerFits ? "no pass" : "one pass";
   }
 
   /**
@@ -242,6 +241,7 @@ export class Scheduler extends LoopComponent {
     // Usually the queue is empty: then neither a pass nor markProvisioning has anything to do.
     const isQueued = await isAnythingQueued(this.ctx.pool);
     if (isQueued) {
+      await admitAvoided(this.ctx.pool);
       this.changes.isAny = true;
       await this.wake();
     }

@@ -6,7 +6,7 @@
 import fc from "fast-check";
 import { mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
-import { all, maybeOne } from "../../platform/postgres/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
 import { matchQueue, NO_NEEDS } from "../support/match-queue";
@@ -18,7 +18,10 @@ import {
   type SchedulerDatabase,
 } from "../support/scheduler-database";
 
-/** Most workers belong to one tenant, because a shared one that fits leaves nothing to assign here. */
+/**
+ * Few of these workers are shared, because a shared one that fits leaves nothing to assign here. `serves` is only used
+ * as a random choice.
+ */
 const OWN_FLEETS = FLEETS.map((fleet) =>
   fleet.map((each) => ({ ...each, shared: each.shared && each.serves === "cyd" })),
 );
@@ -93,9 +96,10 @@ const only = { ...NO_NEEDS, jobId: "only", userId: "ann", priority: 0, queuedAt:
 test.each([
   ["job", "select from jobs where job_id = 'only' for no key update"],
   ["attempt", "select from attempts where job_id = 'only' for no key update"],
-  ["worker", "select from workers where worker_id = 'w' for no key update"],
+  ["least capable worker", "select from workers where worker_id = 'w' for no key update"],
 ])("a locked %s is left to a pass, without waiting for it", async (_name, lock) => {
-  await forge.fill([only], [worker]);
+  const capable = { ...worker, workerId: "capable", gpuCount: 1 };
+  await forge.fill([only], [worker, capable]);
   await transaction(forge.ctx.pool, async (db) => {
     await all(db, lock);
     // Would wait until the statement's time-out, if it waited for the row.
@@ -109,11 +113,33 @@ test.each([
   expect((await assignAfter(only)).assigned).toMatchObject({ job_id: "only", worker_id: "w" });
 });
 
+test.each([
+  ["a draining worker", "update workers set draining = true"],
+  ["a worker that does not poll", "update workers set available_until = now()"],
+  ["a busy worker", "update workers set status = 'busy'"],
+  ["a worker for other types", "update workers set job_types = '{train}'"],
+])("%s gets no job", async (_name, change) => {
+  await forge.fill([only], [worker]);
+  await execute(forge.ctx.pool, change);
+  const none = { assigned: undefined, ownWorkerFits: false, sharedWorkerFits: false };
+  expect(await assignAfter(only)).toEqual(none);
+});
+
+test("a job whose worker is being set up is assigned, too", async () => {
+  await forge.fill([only], [worker]);
+  await execute(forge.ctx.pool, "update jobs set status = 'provisioning_worker'");
+  const { assigned } = await assignAfter(only);
+  expect(assigned).toMatchObject({ job_type: "audit", waited_s: expect.any(Number) });
+  expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
+});
+
 test("of many processes that assign the job at the same time, one does", async () => {
   const fleet = Array.from({ length: 4 }, (_, n) => ({ ...worker, workerId: `w${n}` }));
+  // Opens the connections, so that the statements run at the same time.
+  await Promise.all(fleet.map(() => all(forge.ctx.pool, "select pg_sleep(0.2)")));
   for (let round = 0; round < 10; round++) {
     await forge.fill([only], fleet);
-    const found = await Promise.all(Array.from({ length: 8 }, () => assignAfter(only)));
+    const found = await Promise.all(fleet.map(() => assignAfter(only)));
     expect(found.filter(({ assigned }) => assigned)).toHaveLength(1);
     const busy = await all(forge.ctx.pool, "select from workers where status = 'busy'");
     expect(busy).toHaveLength(1);
