@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { TenantScope } from "../../core/accounts/principal";
 import { Parameters } from "./parameters";
-import { allUnprepared, type Queryable } from "./pool";
+import { all, allUnprepared, type Queryable } from "./pool";
 
 /** A page begins after this row. Lists are ordered newest first. */
 export interface Cursor {
@@ -33,6 +33,8 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024;
  */
 export class Where extends Parameters {
   private readonly conditions: string[] = [];
+  /** Whether the list has any condition besides its tenant. */
+  hasFilters = false;
 
   /** Adds a condition on a parameter if its value is set. */
   also(value: unknown, condition: (parameter: string) => string): this {
@@ -51,12 +53,15 @@ export class Where extends Parameters {
    * with their condition.
    */
   seenBy(tenantScope: TenantScope): this {
-    if (tenantScope === null) return this.and("length(user_id) > 0");
-    return this.also(tenantScope, (user) => `user_id = ${user}`);
+    this.conditions.push(
+      tenantScope === null ? "length(user_id) > 0" : `user_id = ${this.add(tenantScope)}`,
+    );
+    return this;
   }
 
   and(condition: string): this {
     this.conditions.push(condition);
+    this.hasFilters = true;
     return this;
   }
 
@@ -95,16 +100,37 @@ export async function listPage<Row extends pg.QueryResultRow>(
   db: Queryable,
   list: List,
 ): Promise<WithPosition<Row>[]> {
-  const { text, values } = pageStatement(list);
-  return await allUnprepared(db, text, values);
+  return await readPage(db, pageStatement(list));
+}
+
+/**
+ * Reads the rows of `pageStatement`. A list without filters has few texts, so it is prepared: planning takes longer than
+ * reading a page.
+ */
+export async function readPage<Row extends pg.QueryResultRow>(
+  db: Queryable,
+  { text, values, isFiltered }: PageStatement,
+): Promise<WithPosition<Row>[]> {
+  return await (isFiltered ? allUnprepared<WithPosition<Row>> : all<WithPosition<Row>>)(
+    db,
+    text,
+    values,
+  );
+}
+
+interface PageStatement {
+  text: string;
+  values: unknown[];
+  isFiltered: boolean;
 }
 
 /**
  * Builds the statement of one page. The page begins after the cursor's position, not at a row
  * number. So rows that are inserted between two requests don't make a page repeat or skip others.
  */
-export function pageStatement(list: List): { text: string; values: unknown[] } {
+export function pageStatement(list: List): PageStatement {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
+  const isFiltered = where.hasFilters;
   const [first, id] = order;
   const number = NUMBERS[orderedBy];
   if (page.after) {
@@ -112,10 +138,11 @@ export function pageStatement(list: List): { text: string; values: unknown[] } {
     const us = where.add(createdUs);
     where.and(`(${first}, ${id}) < (${number.back(us)}, ${where.add(afterId)}::text)`);
   }
-  const limit = where.add(page.limit + 1);
+  // Not a parameter: a prepared statement must be planned for few rows.
   const rows = `select ${select}, ${number.of(first)} as created_us
-      from ${from} where ${where} order by ${first} desc, ${id} desc limit ${limit}`;
-  return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values: where.values };
+      from ${from} where ${where} order by ${first} desc, ${id} desc limit ${page.limit + 1}`;
+  const text = sizedBy ? cutBySize(rows, id, sizedBy) : rows;
+  return { text, values: where.values, isFiltered };
 }
 
 /** As many rows as fit into MAX_PAGE_BYTES, but at least one. */

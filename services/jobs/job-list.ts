@@ -1,8 +1,14 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import { type ErrorCode, JOB_STATUSES, type JobStatus } from "../../core/jobs/states";
-import { type Page, pageStatement, Where, type WithPosition } from "../../platform/postgres/pages";
-import { allUnprepared, type Queryable } from "../../platform/postgres/pool";
+import {
+  type Page,
+  pageStatement,
+  readPage,
+  Where,
+  type WithPosition,
+} from "../../platform/postgres/pages";
+import type { Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either, startsWith } from "../../platform/postgres/text-search";
 import { DERIVED, type JobRow } from "./jobs";
 
@@ -30,8 +36,7 @@ export async function listJobs(
   filter: JobFilter,
   page: Page,
 ): Promise<WithPosition<JobRow>[]> {
-  const { text, values } = listJobsStatement(tenantScope, filter, page);
-  return await allUnprepared(db, text, values);
+  return await readPage(db, listJobsStatement(tenantScope, filter, page));
 }
 
 /** The statement of `listJobs`. Exported so that a test can run EXPLAIN on it. */
