@@ -19,6 +19,7 @@ import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
 import { MeasuringSlots } from "./jobs/measuring-slots";
+import { StartPace } from "./jobs/start-pace";
 
 /**
  * How many activities of jobs, pipelines and deployments a process runs at a time. Temporal's local activities have a
@@ -58,6 +59,7 @@ export interface Context {
   uploadMutex: KeyedMutex;
   /** Keyed by tenant: one of a tenant's submissions at a time is checked against its budget. */
   budgetMutex: KeyedMutex;
+  startPace: StartPace;
   /** Tenants known to have a budget. A budget is never deleted. Every other tenant may have one, too. */
   tenantsWithBudget: Set<string>;
 }
@@ -107,6 +109,7 @@ export function createContext(
     }),
     uploadMutex: new KeyedMutex(),
     budgetMutex: new KeyedMutex(),
+    startPace: new StartPace(config.outbox.startAfterS, () => performance.now()),
     tenantsWithBudget: new Set(),
     ...overrides,
   };

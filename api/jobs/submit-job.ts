@@ -43,7 +43,7 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
     }),
     warnings,
     retried_from: requested.retriedFrom ?? null,
-    startAfterS: ctx.config.outbox.startAfterS,
+    startAfterS: ctx.startPace.nextDelayS(),
   };
   const { answer, isNew } = await insertOnce(ctx, call, requested, job);
   if (!isNew) return answer;

@@ -88,7 +88,8 @@ const variables = {
       "seconds; with more than 25, a lost workflow may take more than a minute until it runs again",
   ),
   FORGE_WORKFLOW_START_S: seconds(3).describe(
-    "a job's workflow starts when its first attempt has ended, or this long after its submission, in seconds",
+    "a job's workflow starts when its first attempt has ended, or this long after its submission, in seconds; later if " +
+      "more than five jobs a second are submitted",
   ),
   FORGE_OUTBOX_LEASE_S: seconds(10).describe(
     "another process may deliver an outbox entry that was claimed for longer, in seconds; must exceed the time of a call",
