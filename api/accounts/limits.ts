@@ -81,8 +81,8 @@ async function usageOf(
     keys,
     sessions,
     workers,
-    queued_jobs: groups.reduce((sum, { jobs }) => sum + jobs, 0),
-    queued_shapes: groups.length,
+    queued_jobs: [...groups.values()].reduce((sum, jobs) => sum + jobs, 0),
+    queued_shapes: groups.size,
     stored_bytes: bytes,
   };
 }

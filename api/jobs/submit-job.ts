@@ -43,7 +43,6 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
     }),
     warnings,
     retried_from: requested.retriedFrom ?? null,
-    startAfterS: ctx.startPace.nextDelayS(),
   };
   const { answer, isNew } = await insertOnce(ctx, call, requested, job);
   if (!isNew) return answer;
@@ -65,15 +64,16 @@ async function insertOnce(
   job: UnpricedJob,
 ): Promise<{ answer: Job; isNew: boolean }> {
   const { userId, content } = requested;
-  let isAdmitted = false;
-  const admit = (): void => {
-    if (!isAdmitted) ctx.queueQuota.admit(userId, job.requirementGroup);
-    isAdmitted = true;
+  let admitted: UnpricedJob | undefined;
+  const admit = (): UnpricedJob => {
+    if (admitted) return admitted;
+    ctx.queueQuota.admit(userId, job.requirementGroup);
+    admitted = { ...job, startAfterS: ctx.startPace.nextDelayS() };
+    return admitted;
   };
   if (!ctx.tenantsWithBudget.has(userId)) {
     const create = async (db: Queryable): Promise<Job> => {
-      admit();
-      const row = await insertUnbudgetedJob(db, job);
+      const row = await insertUnbudgetedJob(db, admit());
       if (!row) throw new HasBudget();
       return presentJob(row);
     };
@@ -84,20 +84,19 @@ async function insertOnce(
       ctx.tenantsWithBudget.add(userId);
     }
   }
-  return await insertWithinBudget(ctx, call, requested, job, admit);
+  return await insertWithinBudget(ctx, call, requested, admit);
 }
 
 async function insertWithinBudget(
   ctx: Context,
   call: AnyCall,
   { type, submission, userId, content }: JobRequest,
-  job: UnpricedJob,
-  admit: () => void,
+  admit: () => UnpricedJob,
 ): Promise<{ answer: Job; isNew: boolean }> {
   const rateCard = await findRateCard(ctx.pool, userId);
   const { expectedUsd } = await estimateSubmission(ctx, userId, type, submission, rateCard);
   const create = async (db: Queryable): Promise<Job> => {
-    admit();
+    const job = admit();
     const budgetWarnings = await requireBudget(ctx, db, userId, rateCard, expectedUsd);
     const row = await insertJob(db, {
       ...job,

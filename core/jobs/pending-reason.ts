@@ -189,7 +189,10 @@ type Gap = Omit<NonNullable<PendingReason["requirement"]>, "name">;
 
 /** What the job needs and what the worker has, for a requirement that the worker does not meet. */
 const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
-  worker: () => ({ needed: "a worker that does not serve this deployment yet", available: null }),
+  worker: () => ({
+    needed: "another worker than those that serve its deployment or on which it failed",
+    available: null,
+  }),
   job_type: ({ jobTypes }, { jobType }) => ({
     needed: jobType,
     available: jobTypes?.join(", ") ?? null,

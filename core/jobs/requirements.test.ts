@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { declarationOf, JOB_TYPES } from "./job-types";
-import { fits, gpuTokens, requirementGroupOf, requirementsOf } from "./requirements";
+import {
+  fits,
+  gpuTokens,
+  groupWithoutAvoided,
+  requirementGroupOf,
+  requirementsOf,
+} from "./requirements";
 import { DEFAULT_JOB_POLICY as policy } from "./type-policy";
 
 const cpu = {
@@ -116,4 +122,12 @@ test("jobs of one requirement group fit the same workers", () => {
       expect(fits(left, worker)).toBe(fits(right, worker));
     }),
   );
+});
+
+test("a group without its avoided workers is that of the same jobs that avoid none", () => {
+  const needs = requirementsOf("audit", { gpu: 1, tags: ["a,]"] }, {});
+  const plain = requirementGroupOf("u", needs);
+  const avoiding = requirementGroupOf("u", { ...needs, avoid: ["w1", "w2"] });
+  expect(avoiding).not.toBe(plain);
+  expect([plain, avoiding].map(groupWithoutAvoided)).toEqual([plain, plain]);
 });

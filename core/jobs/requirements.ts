@@ -120,5 +120,14 @@ export function requirementGroupOf(userId: string, needs: Requirements): string 
   return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...avoidPart]);
 }
 
+/** The requirement group of the same jobs if they avoided no worker. */
+export function groupWithoutAvoided(group: string): string {
+  const parts = JSON.parse(group) as unknown[];
+  return parts.length > WITHOUT_AVOIDED ? JSON.stringify(parts.slice(0, WITHOUT_AVOIDED)) : group;
+}
+
+/** The number of a requirement group's parts before the avoided workers. */
+const WITHOUT_AVOIDED = 6;
+
 /** The tenant whose jobs a requirement group has. */
 export const tenantOfGroup = (group: string): string => (JSON.parse(group) as [string])[0];

@@ -104,14 +104,14 @@ export async function listPage<Row extends pg.QueryResultRow>(
 }
 
 /**
- * Reads the rows of `pageStatement`. A list without filters has few texts, so it is prepared: planning takes longer than
- * reading a page.
+ * Reads the rows of `pageStatement`. Prepares a statement with few texts, because planning takes longer than reading a
+ * page.
  */
 export async function readPage<Row extends pg.QueryResultRow>(
   db: Queryable,
-  { text, values, isFiltered }: PageStatement,
+  { text, values, hasManyTexts }: PageStatement,
 ): Promise<WithPosition<Row>[]> {
-  return await (isFiltered ? allUnprepared<WithPosition<Row>> : all<WithPosition<Row>>)(
+  return await (hasManyTexts ? allUnprepared<WithPosition<Row>> : all<WithPosition<Row>>)(
     db,
     text,
     values,
@@ -121,8 +121,12 @@ export async function readPage<Row extends pg.QueryResultRow>(
 interface PageStatement {
   text: string;
   values: unknown[];
-  isFiltered: boolean;
+  /** The list has filters, or an unusual limit. */
+  hasManyTexts: boolean;
 }
+
+/** The limit is part of the text. With any other one, clients could make each connection keep thousands of plans. */
+const COMMON_LIMITS = [20, 50, 100, 200];
 
 /**
  * Builds the statement of one page. The page begins after the cursor's position, not at a row
@@ -130,7 +134,7 @@ interface PageStatement {
  */
 export function pageStatement(list: List): PageStatement {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
-  const isFiltered = where.hasFilters;
+  const hasManyTexts = where.hasFilters || !COMMON_LIMITS.includes(page.limit);
   const [first, id] = order;
   const number = NUMBERS[orderedBy];
   if (page.after) {
@@ -142,7 +146,7 @@ export function pageStatement(list: List): PageStatement {
   const rows = `select ${select}, ${number.of(first)} as created_us
       from ${from} where ${where} order by ${first} desc, ${id} desc limit ${page.limit + 1}`;
   const text = sizedBy ? cutBySize(rows, id, sizedBy) : rows;
-  return { text, values: where.values, isFiltered };
+  return { text, values: where.values, hasManyTexts };
 }
 
 /** As many rows as fit into MAX_PAGE_BYTES, but at least one. */

@@ -48,8 +48,7 @@ export class QueueQuota {
 
   private async read(userId: string): Promise<void> {
     const readMs = this.nowMs();
-    const counts = await countQueuedByGroup(this.db, userId);
-    const byGroup = new Map(counts.map(({ shape, jobs }) => [shape, jobs]));
+    const byGroup = await countQueuedByGroup(this.db, userId);
     const jobs = [...byGroup.values()].reduce((sum, each) => sum + each, 0);
     if (this.queued.size >= MAX_TENANTS) this.forgetStale();
     this.queued.set(userId, { byGroup, jobs, readMs });

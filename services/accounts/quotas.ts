@@ -1,3 +1,4 @@
+import { groupWithoutAvoided } from "../../core/jobs/requirements";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "./keys";
 
@@ -48,11 +49,21 @@ export function requirementGroupRange(userId: string): [from: string, before: st
   return [first, `${first.slice(0, -1)}-`];
 }
 
-export async function countQueuedByGroup(db: Queryable, userId: string) {
-  return await all<{ shape: string; jobs: number }>(
+/** A tenant's queued jobs by requirement group. The workers that retries avoid make no groups of their own. */
+export async function countQueuedByGroup(
+  db: Queryable,
+  userId: string,
+): Promise<Map<string, number>> {
+  const rows = await all<{ shape: string; jobs: number }>(
     db,
     `select shape, count(*)::int as jobs from attempts
      where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,
     requirementGroupRange(userId),
   );
+  const byGroup = new Map<string, number>();
+  for (const { shape, jobs } of rows) {
+    const group = groupWithoutAvoided(shape);
+    byGroup.set(group, (byGroup.get(group) ?? 0) + jobs);
+  }
+  return byGroup;
 }

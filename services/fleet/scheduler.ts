@@ -1,6 +1,6 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
-import { admitAvoided } from "../jobs/avoided-workers";
+import { stopAvoiding } from "../jobs/avoided-workers";
 import { LoopComponent } from "../loop-component";
 import { assignOnlyJob } from "./assign-only-job";
 import {
@@ -241,7 +241,7 @@ export class Scheduler extends LoopComponent {
     // Usually the queue is empty: then neither a pass nor markProvisioning has anything to do.
     const isQueued = await isAnythingQueued(this.ctx.pool);
     if (isQueued) {
-      await admitAvoided(this.ctx.pool);
+      await stopAvoiding(this.ctx.pool);
       this.changes.isAny = true;
       await this.wake();
     }

@@ -38,7 +38,7 @@ const IN_SERVICE = "(w.status = 'busy' or w.status = 'idle' and w.available_unti
 /**
  * A queued retry avoids the workers on which earlier attempts of its job failed or were lost, if another worker that is
  * in service fits. Otherwise one broken worker could use up all attempts, because it asks for the next job at once.
- * `admitAvoided` ends this, because the other workers may be busy for days.
+ * `stopAvoiding` ends this, because the other workers may be busy for days.
  */
 export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<void> {
   // The workers that a placement job avoids are those that serve its deployment already.
@@ -63,22 +63,19 @@ const AVOIDED_S = 30;
 /**
  * Lets retries that have waited for AVOIDED_S run on any worker that fits. The first attempt has the requirement group
  * without avoided workers.
- *
- * @returns whether there were any.
  */
-export async function admitAvoided(db: Queryable): Promise<boolean> {
-  const changed = await execute(
+export async function stopAvoiding(db: Queryable): Promise<void> {
+  await execute(
     db,
     `with late as materialized (
        select j.job_id from attempts a join jobs j using (job_id)
        where a.state = 'queued' and a.attempt > 1 and a.queued_at < now() - make_interval(secs => $1)
          and j.req_avoid <> '{}' and j.placement is null and j.status in ('pending', 'provisioning_worker')
-       order by j.job_id for no key update of j skip locked),
+       order by j.job_id for no key update of j, a skip locked),
      job as (update jobs j set req_avoid = '{}' from late where j.job_id = late.job_id)
      update attempts a set shape = first.shape
      from late join attempts first on first.job_id = late.job_id and first.attempt = 1
      where a.job_id = late.job_id and a.state = 'queued'`,
     [AVOIDED_S],
   );
-  return changed > 0;
 }

@@ -3,6 +3,8 @@
  * costs about 25 ms of CPU time, twenty times as much as a submission.
  */
 const PER_SECOND = 5;
+/** This many may start at once after a while with fewer submissions. */
+const BURST = 100;
 /**
  * The longest delay, in ms: so a long job appears in Temporal even if many short ones are submitted all the time. After
  * a burst of more jobs than start in this time, the rest start faster.
@@ -15,7 +17,8 @@ const MOST_MS = 600_000;
  * still lasts, and slow down all tenants.
  */
 export class StartPace {
-  private nextMs = 0;
+  /** When the next start is free. In the past by up to the time of BURST starts. */
+  private nextMs = Number.NEGATIVE_INFINITY;
 
   /** @param afterS the least delay. */
   constructor(
@@ -23,11 +26,12 @@ export class StartPace {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Seconds until the workflow of a job that is submitted now starts, if its first attempt does not end earlier. */
+  /** Seconds until the workflow of a job that is inserted now starts, if its first attempt does not end earlier. */
   nextDelayS(): number {
     const nowMs = this.nowMs();
-    const dueMs = Math.max(nowMs + this.afterS * 1000, Math.min(this.nextMs, nowMs + MOST_MS));
-    this.nextMs = dueMs + 1000 / PER_SECOND;
-    return (dueMs - nowMs) / 1000;
+    const freeMs = Math.max(this.nextMs, nowMs - (BURST * 1000) / PER_SECOND);
+    const takenMs = Math.min(freeMs, nowMs + MOST_MS);
+    this.nextMs = takenMs + 1000 / PER_SECOND;
+    return Math.max(this.afterS, (takenMs - nowMs) / 1000);
   }
 }

@@ -65,6 +65,8 @@ test("a retry waits for a busy worker, but not for ever", async () => {
   );
   const second = await broken.take();
   expect(second).toMatchObject({ job_id: jobId, attempt: 2 });
+  const groups = "select count(distinct shape)::int as n from attempts where job_id = $1";
+  expect(await maybeOne(forge.ctx.pool, groups, [jobId])).toEqual({ n: 1 });
   await broken.complete(second);
   await busy.complete(long);
   for (const id of [jobId, longId]) await untilEnded(forge.user, id);

@@ -56,13 +56,13 @@ async function fill(userId: string, count: number): Promise<void> {
 
 async function planOf(userId: string | null, filter: object, after = false): Promise<string> {
   const cursor = { createdUs: Date.now() * 1000 - 3_600_000_000, id: "job_x" };
-  const { text, values, isFiltered } = listJobsStatement(userId, filter, {
+  const { text, values, hasManyTexts } = listJobsStatement(userId, filter, {
     limit: 50,
     after: after ? cursor : undefined,
   });
-  // Lists without filters are prepared statements, whose plan is the same for all tenants.
+  // Lists with few texts are prepared statements, whose plan is the same for all tenants.
   const { pool } = forge.ctx;
-  const { rows } = isFiltered
+  const { rows } = hasManyTexts
     ? await pool.query<{ "QUERY PLAN": string }>(`explain ${text}`, values)
     : await pool.query<{ "QUERY PLAN": string }>(`explain (generic_plan) ${text}`);
   return rows.map((row) => row["QUERY PLAN"]).join("\n");
