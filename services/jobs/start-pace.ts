@@ -1,10 +1,10 @@
 /**
  * The most workflows per second that start for jobs which this process accepts, unless an attempt ends earlier. A start
- * costs about 25 ms of CPU time, twenty times as much as a submission.
+ * costs about 25 ms of CPU time here and as much in Temporal, twenty times as much as a submission.
  */
 const PER_SECOND = 5;
 /** This many may start at once after a while with fewer submissions. */
-const BURST = 100;
+const BURST = 40;
 /**
  * The longest delay, in ms: so a long job appears in Temporal even if many short ones are submitted all the time. After
  * a burst of more jobs than start in this time, the rest start faster.
