@@ -13,7 +13,7 @@ import {
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { waitsForWorker } from "../../core/jobs/states";
 import type { Context } from "../../services/context";
-import type { JobRow } from "../../services/jobs/jobs";
+import { type JobRow, requirementsOfJob } from "../../services/jobs/jobs";
 import { listQueued, readFleet, readQueue } from "../../services/jobs/queue-view";
 import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
@@ -146,10 +146,5 @@ const waitingJobOf = (job: JobRow, queuedAt: number): WaitingJob => ({
   userId: job.user_id,
   priority: job.priority,
   queuedAt,
-  jobType: job.job_type,
-  gpuCount: job.req_gpu_count,
-  gpuTokens: job.req_gpu_tokens,
-  memoryGb: job.req_memory_gb,
-  tags: job.req_tags,
-  avoid: job.req_avoid,
+  ...requirementsOfJob(job),
 });

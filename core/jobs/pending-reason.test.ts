@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { matchQueue, NO_NEEDS } from "../../test/support/match-queue";
+import { matchQueue, NO_NEEDS, OWN_WORKER } from "../../test/support/match-queue";
 import {
   explainPending,
   type FleetMember,
@@ -10,12 +10,7 @@ import {
 const job: WaitingJob = { ...NO_NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
 
 const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
-  ...NO_NEEDS,
-  workerId: "w",
-  userId: "ann",
-  shared: false,
-  jobTypes: null,
-  tenants: null,
+  ...OWN_WORKER,
   gpuName: "cpu",
   status: "busy",
   statusReason: null,

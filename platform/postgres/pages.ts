@@ -111,11 +111,8 @@ export async function readPage<Row extends pg.QueryResultRow>(
   db: Queryable,
   { text, values, hasManyTexts }: PageStatement,
 ): Promise<WithPosition<Row>[]> {
-  return await (hasManyTexts ? allUnprepared<WithPosition<Row>> : all<WithPosition<Row>>)(
-    db,
-    text,
-    values,
-  );
+  const read = hasManyTexts ? allUnprepared : all;
+  return await read<WithPosition<Row>>(db, text, values);
 }
 
 interface PageStatement {

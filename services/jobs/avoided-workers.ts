@@ -1,15 +1,11 @@
 import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { MAY_RUN, needsOf } from "../fleet/eligibility-sql";
-import type { JobRow } from "./jobs";
+import { type JobRow, requirementsOfJob } from "./jobs";
 
 /** The requirements of a job, but with `avoid` as the workers to avoid. */
 export const requirementsAvoiding = (job: JobRow, avoid: string[]): Requirements => ({
-  jobType: job.job_type,
-  gpuCount: job.req_gpu_count,
-  gpuTokens: job.req_gpu_tokens,
-  memoryGb: job.req_memory_gb,
-  tags: job.req_tags,
+  ...requirementsOfJob(job),
   avoid: [...avoid].sort(),
 });
 

@@ -1,6 +1,7 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
+import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -78,6 +79,15 @@ export const DERIVED = `(
   end as has_files,
   (select jsonb_build_object('usd', total_cost_usd, 'state', state)
    from billing_records b where b.job_id = jobs.job_id) as bill`;
+
+export const requirementsOfJob = (job: JobRow): Requirements => ({
+  jobType: job.job_type,
+  gpuCount: job.req_gpu_count,
+  gpuTokens: job.req_gpu_tokens,
+  memoryGb: job.req_memory_gb,
+  tags: job.req_tags,
+  avoid: job.req_avoid,
+});
 
 /** A job to insert: its columns, and what other tables store. */
 export interface NewJob

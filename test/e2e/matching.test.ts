@@ -15,7 +15,7 @@ import {
   type MatchedPair,
 } from "../../services/fleet/assignment";
 import { blocksRead } from "../support/blocks-read";
-import { matchQueue, NO_NEEDS } from "../support/match-queue";
+import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import {
   FLEETS,
@@ -164,7 +164,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
   });
   const own = { ...NO_NEEDS, jobId: "own", userId: "ann", priority: 0, queuedAt: 0 };
   const fleet = ["w", "second"].map((workerId) => {
-    return { ...NO_NEEDS, workerId, userId: "ann", shared: false, jobTypes: null, tenants: null };
+    return { ...OWN_WORKER, workerId };
   });
   const fillAgain = async (): Promise<void> => {
     await fill([...others, own], fleet);

@@ -9,7 +9,7 @@ import { requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
-import { matchQueue, NO_NEEDS } from "../support/match-queue";
+import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import {
   FLEETS,
@@ -83,14 +83,6 @@ async function stateOf(jobId: string): Promise<unknown[]> {
   return row?.states ?? [];
 }
 
-const worker = {
-  ...NO_NEEDS,
-  workerId: "w",
-  userId: "ann",
-  shared: false,
-  jobTypes: null,
-  tenants: null,
-};
 const only = { ...NO_NEEDS, jobId: "only", userId: "ann", priority: 0, queuedAt: 0 };
 
 test.each([
@@ -98,8 +90,8 @@ test.each([
   ["attempt", "select from attempts where job_id = 'only' for no key update"],
   ["least capable worker", "select from workers where worker_id = 'w' for no key update"],
 ])("a locked %s is left to a pass, without waiting for it", async (_name, lock) => {
-  const capable = { ...worker, workerId: "capable", gpuCount: 1 };
-  await forge.fill([only], [worker, capable]);
+  const capable = { ...OWN_WORKER, workerId: "capable", gpuCount: 1 };
+  await forge.fill([only], [OWN_WORKER, capable]);
   await transaction(forge.ctx.pool, async (db) => {
     await all(db, lock);
     // Would wait until the statement's time-out, if it waited for the row.
@@ -119,14 +111,14 @@ test.each([
   ["a busy worker", "update workers set status = 'busy'"],
   ["a worker for other types", "update workers set job_types = '{train}'"],
 ])("%s gets no job", async (_name, change) => {
-  await forge.fill([only], [worker]);
+  await forge.fill([only], [OWN_WORKER]);
   await execute(forge.ctx.pool, change);
   const none = { assigned: undefined, ownWorkerFits: false, sharedWorkerFits: false };
   expect(await assignAfter(only)).toEqual(none);
 });
 
 test("a job whose worker is being set up is assigned, too", async () => {
-  await forge.fill([only], [worker]);
+  await forge.fill([only], [OWN_WORKER]);
   await execute(forge.ctx.pool, "update jobs set status = 'provisioning_worker'");
   const { assigned } = await assignAfter(only);
   expect(assigned).toMatchObject({ job_type: "audit", waited_s: expect.any(Number) });
@@ -134,7 +126,7 @@ test("a job whose worker is being set up is assigned, too", async () => {
 });
 
 test("of many processes that assign the job at the same time, one does", async () => {
-  const fleet = Array.from({ length: 4 }, (_, n) => ({ ...worker, workerId: `w${n}` }));
+  const fleet = Array.from({ length: 4 }, (_, n) => ({ ...OWN_WORKER, workerId: `w${n}` }));
   // Opens the connections, so that the statements run at the same time.
   await Promise.all(fleet.map(() => all(forge.ctx.pool, "select pg_sleep(0.2)")));
   for (let round = 0; round < 10; round++) {

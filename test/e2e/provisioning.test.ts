@@ -10,7 +10,7 @@ import { all, execute } from "../../platform/postgres/pool";
 import { assignOnce } from "../../services/fleet/assignment";
 import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
-import { NO_NEEDS } from "../support/match-queue";
+import { NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import {
   FLEETS,
   openSchedulerDatabase,
@@ -32,9 +32,7 @@ test("jobs that wait for a worker being set up show it, however many they are, u
   const queue = Array.from({ length: 1_200 }, (_, n) => {
     return { ...NO_NEEDS, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
   });
-  await forge.fill(queue, [
-    { ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null },
-  ]);
+  await forge.fill(queue, [OWN_WORKER]);
   const statuses = async (): Promise<unknown> =>
     await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
   await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
@@ -137,7 +135,7 @@ test("a revoked assignment no longer waits for a worker being set up", async () 
   const { pool } = forge.ctx;
   await forge.fill(
     [{ ...NO_NEEDS, jobId: "job", userId: "ann", priority: 0, queuedAt: 0 }],
-    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
+    [OWN_WORKER],
   );
   // Set only the job's status, as a server of the previous release would: it does not know the
   // attempt's column `is_provisioning`.
@@ -156,10 +154,7 @@ test("the tenants whose jobs wait for a worker being set up are found without re
   });
   // Jobs of a tenant that can't use that worker.
   const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
-  await forge.fill(
-    [...waiting, ...others],
-    [{ ...NO_NEEDS, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
-  );
+  await forge.fill([...waiting, ...others], [OWN_WORKER]);
   const { pool } = forge.ctx;
   await execute(pool, "update workers set status = 'bootstrapping'");
   for (let after: string | undefined; after !== ""; ) after = await markProvisioning(pool, after);

@@ -24,6 +24,16 @@ export const NO_NEEDS = {
   avoid: [] as string[],
 };
 
+/** A worker that runs any job of its owner that needs no more than NO_NEEDS. */
+export const OWN_WORKER = {
+  ...NO_NEEDS,
+  workerId: "w",
+  userId: "ann",
+  shared: false,
+  jobTypes: null,
+  tenants: null,
+};
+
 interface Assignment {
   jobId: string;
   workerId: string;
