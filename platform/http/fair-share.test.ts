@@ -89,6 +89,35 @@ test("the tenant that causes most of the work waits, and the other does not", as
   expect(await waits).toBe(true);
 });
 
+test("the largest tenant also waits in the short pauses of a busy process", async () => {
+  jest.useFakeTimers();
+  try {
+    const fair = share();
+    fair.spend("big", 100_000);
+    fair.spend("small", 1_000);
+    let passed = false;
+    const waits = enter(fair, "big").then(() => {
+      passed = true;
+    });
+    const pause = async (ms: number): Promise<void> => {
+      busy = 0.2;
+      now += ms;
+      await jest.advanceTimersByTimeAsync(ms);
+    };
+    for (let n = 0; n < 20; n++) {
+      await pause(20);
+      busy = 1;
+      now += 100;
+      await jest.advanceTimersByTimeAsync(100);
+      expect(passed).toBe(false);
+    }
+    for (let n = 0; n < 10; n++) await pause(20);
+    await waits;
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test("no tenant waits for the work of unauthenticated requests, and no tenant can hide behind it", async () => {
   const fair = share();
   fair.spend("honest", 1_000);

@@ -1,6 +1,12 @@
 /** Recorded work loses half of its weight after this time. */
 const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
+/**
+ * The recent busy share of the process loses half of its weight after this time. Without it, the
+ * largest tenant's requests would pass in each pause of a few milliseconds between two requests of
+ * another tenant, and delay the next one.
+ */
+const BUSY_HALF_LIFE_MS = 100;
 const TICK_MS = 10;
 /**
  * The most requests of the largest tenant (`isLargest`) that pass per tick while the process is not
@@ -65,6 +71,7 @@ export class FairShare {
   private readonly queues = new Map<string, Queue>();
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
+  private recentBusyShare = 0;
   private lookedMs = 0;
   private atOnce = 1;
   /**
@@ -207,9 +214,13 @@ export class FairShare {
   }
 
   private looksBusy(): boolean {
-    if (this.nowMs() - this.lookedMs >= LOOK_MS) {
+    const passedMs = this.nowMs() - this.lookedMs;
+    if (passedMs >= LOOK_MS) {
       this.lookedMs = this.nowMs();
-      this.isBusy = this.busyShare() >= this.options.busyFrom;
+      const share = this.busyShare();
+      const weight = 0.5 ** (passedMs / BUSY_HALF_LIFE_MS);
+      this.recentBusyShare = share + (this.recentBusyShare - share) * weight;
+      this.isBusy = Math.max(share, this.recentBusyShare) >= this.options.busyFrom;
       const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
       this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
       this.wasLimited = false;
