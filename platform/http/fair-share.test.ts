@@ -22,6 +22,16 @@ beforeEach(() => {
   now = 1_000;
 });
 
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** Advances the clock of FairShare and the timers, which must be fake. */
+async function pass(ms: number): Promise<void> {
+  now += ms;
+  await jest.advanceTimersByTimeAsync(ms);
+}
+
 test("a tenant alone may use all of a busy process", async () => {
   const fair = share();
   fair.spend("a", 1_000);
@@ -48,32 +58,27 @@ test.each([
   "the largest tenant of a process that is not busy gets through %s",
   async (_, othersPerTick, atLeast, atMost) => {
     jest.useFakeTimers();
-    try {
-      const fair = share(5_000);
-      fair.spend("big", 5_000);
-      let work = 0;
-      let passed = 0;
-      const sendNext = (): void => {
-        void enter(fair, "big").then(() => {
-          passed += 1;
-          work += 1;
-          sendNext();
-        });
-      };
-      for (let n = 0; n < 64; n++) sendNext();
-      for (let n = 0; n < 200; n++) {
-        fair.spend("small", othersPerTick);
-        // Each request keeps the process busy for half a millisecond.
-        busy = work / 20;
-        work = 0;
-        now += 10;
-        await jest.advanceTimersByTimeAsync(10);
-      }
-      expect(passed).toBeGreaterThan(atLeast);
-      expect(passed).toBeLessThan(atMost);
-    } finally {
-      jest.useRealTimers();
+    const fair = share(5_000);
+    fair.spend("big", 5_000);
+    let work = 0;
+    let passed = 0;
+    const sendNext = (): void => {
+      void enter(fair, "big").then(() => {
+        passed += 1;
+        work += 1;
+        sendNext();
+      });
+    };
+    for (let n = 0; n < 64; n++) sendNext();
+    for (let n = 0; n < 200; n++) {
+      fair.spend("small", othersPerTick);
+      // Each request keeps the process busy for half a millisecond.
+      busy = work / 20;
+      work = 0;
+      await pass(10);
     }
+    expect(passed).toBeGreaterThan(atLeast);
+    expect(passed).toBeLessThan(atMost);
   },
 );
 
@@ -91,29 +96,24 @@ test("the tenant that causes most of the work waits, and the other does not", as
 
 test("the largest tenant also waits in the short pauses of a busy process", async () => {
   jest.useFakeTimers();
-  try {
-    const fair = share();
-    fair.spend("big", 100_000);
-    fair.spend("small", 1_000);
-    let passed = false;
-    void enter(fair, "big").then(() => {
-      passed = true;
-    });
-    const work = async (share: number, ms: number): Promise<void> => {
-      busy = share;
-      now += ms;
-      await jest.advanceTimersByTimeAsync(ms);
-    };
-    for (let n = 0; n < 20; n++) {
-      await work(0.2, 20);
-      await work(1, 100);
-      expect(passed).toBe(false);
-    }
-    for (let n = 0; n < 10; n++) await work(0.2, 20);
-    expect(passed).toBe(true);
-  } finally {
-    jest.useRealTimers();
+  const fair = share();
+  fair.spend("big", 100_000);
+  fair.spend("small", 1_000);
+  let passed = false;
+  void enter(fair, "big").then(() => {
+    passed = true;
+  });
+  const work = async (busyShare: number, ms: number): Promise<void> => {
+    busy = busyShare;
+    await pass(ms);
+  };
+  for (let n = 0; n < 20; n++) {
+    await work(0.2, 20);
+    await work(1, 100);
+    expect(passed).toBe(false);
   }
+  for (let n = 0; n < 10; n++) await work(0.2, 20);
+  expect(passed).toBe(true);
 });
 
 test("the largest tenant waits as soon as the process is busy, also after a calm time", async () => {
@@ -149,24 +149,19 @@ test("no tenant waits for the work of unauthenticated requests, and no tenant ca
 
 test("a burst of the largest tenant is spread while other tenants send requests, even if the process is idle", async () => {
   jest.useFakeTimers();
-  try {
-    busy = 0.1;
-    const fair = share();
-    fair.spend("big", 1_000);
-    fair.spend("small", 1);
-    let passed = 0;
-    const all = Array.from({ length: 40 }, () => enter(fair, "big").then(() => passed++));
-    await jest.advanceTimersByTimeAsync(0);
-    expect(passed).toBeLessThanOrEqual(2);
-    expect(await fair.enter("small", "", 1_000)).toBe(true);
-    for (let n = 0; n < 50; n++) {
-      now += 10;
-      await jest.advanceTimersByTimeAsync(10);
-    }
-    await Promise.all(all);
-  } finally {
-    jest.useRealTimers();
+  busy = 0.1;
+  const fair = share();
+  fair.spend("big", 1_000);
+  fair.spend("small", 1);
+  let passed = 0;
+  const all = Array.from({ length: 40 }, () => enter(fair, "big").then(() => passed++));
+  await jest.advanceTimersByTimeAsync(0);
+  expect(passed).toBeLessThanOrEqual(2);
+  expect(await fair.enter("small", "", 1_000)).toBe(true);
+  for (let n = 0; n < 50; n++) {
+    await pass(10);
   }
+  await Promise.all(all);
 });
 
 test("a tenant with little work never waits", async () => {
@@ -201,51 +196,41 @@ test.each([
   "a burst is spread over time while the process is busy and ticks every %i ms",
   async (lateMs, most) => {
     jest.useFakeTimers();
-    try {
-      const fair = share(5_000);
-      fair.spend("big", 100_000);
+    const fair = share(5_000);
+    fair.spend("big", 100_000);
+    fair.spend("small", 1);
+    const passed: number[] = [];
+    const all = Array.from({ length: 300 }, () => enter(fair, "big").then(() => passed.push(now)));
+    while (now < 7_000) {
+      now += lateMs;
+      fair.spend("big", 1_000);
       fair.spend("small", 1);
-      const passed: number[] = [];
-      const all = Array.from({ length: 300 }, () =>
-        enter(fair, "big").then(() => passed.push(now)),
-      );
-      while (now < 7_000) {
-        now += lateMs;
-        fair.spend("big", 1_000);
-        fair.spend("small", 1);
-        await jest.advanceTimersByTimeAsync(10);
-      }
-      await Promise.all(all);
-      expect(Math.max(...passed)).toBeLessThanOrEqual(1_000 + 5_000 + lateMs);
-      const inOneTick = (at: number): number => passed.filter((other) => other === at).length;
-      expect(Math.max(...passed.map(inOneTick))).toBeLessThanOrEqual(most);
-    } finally {
-      jest.useRealTimers();
+      await jest.advanceTimersByTimeAsync(10);
     }
+    await Promise.all(all);
+    expect(Math.max(...passed)).toBeLessThanOrEqual(1_000 + 5_000 + lateMs);
+    const inOneTick = (at: number): number => passed.filter((other) => other === at).length;
+    expect(Math.max(...passed.map(inOneTick))).toBeLessThanOrEqual(most);
   },
 );
 
 test("a single waiting request waits the maximum time while the process is busy", async () => {
   jest.useFakeTimers();
-  try {
-    const fair = share(5_000);
-    fair.spend("big", 100_000);
+  const fair = share(5_000);
+  fair.spend("big", 100_000);
+  fair.spend("small", 1);
+  let passed = 0;
+  const waits = enter(fair, "big").then(() => {
+    passed = now;
+  });
+  while (passed === 0 && now < 10_000) {
+    now += 10;
+    fair.spend("big", 1_000);
     fair.spend("small", 1);
-    let passed = 0;
-    const waits = enter(fair, "big").then(() => {
-      passed = now;
-    });
-    while (passed === 0 && now < 10_000) {
-      now += 10;
-      fair.spend("big", 1_000);
-      fair.spend("small", 1);
-      await jest.advanceTimersByTimeAsync(10);
-    }
-    await waits;
-    expect(passed - 1_000).toBeGreaterThanOrEqual(4_900);
-  } finally {
-    jest.useRealTimers();
+    await jest.advanceTimersByTimeAsync(10);
   }
+  await waits;
+  expect(passed - 1_000).toBeGreaterThanOrEqual(4_900);
 });
 
 test("waiting requests pass in order, and the work of a formerly large tenant decays", async () => {
@@ -264,26 +249,22 @@ test("waiting requests pass in order, and the work of a formerly large tenant de
 
 test("once the process is not busy a queue drains, however fast requests join it", async () => {
   jest.useFakeTimers();
-  try {
-    const fair = share(5_000);
-    fair.spend("big", 1_000);
-    fair.spend("small", 1);
-    const waits: number[] = [];
-    // Requests arrive at 2,000 a second. The process is busy during the first hundred.
-    for (let n = 0; n < 8_000; n++) {
-      if (n === 100) busy = 0;
-      const arrived = now;
-      enter(fair, "big").then(() => waits.push(now - arrived));
-      if (n % 2 === 1) {
-        now += 1;
-        await jest.advanceTimersByTimeAsync(1);
-      }
+  const fair = share(5_000);
+  fair.spend("big", 1_000);
+  fair.spend("small", 1);
+  const waits: number[] = [];
+  // Requests arrive at 2,000 a second. The process is busy during the first hundred.
+  for (let n = 0; n < 8_000; n++) {
+    if (n === 100) busy = 0;
+    const arrived = now;
+    enter(fair, "big").then(() => waits.push(now - arrived));
+    if (n % 2 === 1) {
+      now += 1;
+      await jest.advanceTimersByTimeAsync(1);
     }
-    expect(waits.length).toBeGreaterThan(6_500);
-    expect(Math.max(...waits.slice(-1_000))).toBeLessThanOrEqual(600);
-  } finally {
-    jest.useRealTimers();
   }
+  expect(waits.length).toBeGreaterThan(6_500);
+  expect(Math.max(...waits.slice(-1_000))).toBeLessThanOrEqual(600);
 });
 
 test("requests beyond the maximum length of a queue are refused", async () => {
