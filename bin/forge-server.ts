@@ -17,7 +17,7 @@ import { addAuditCommands } from "./audit-commands";
 import { addBillingCommands } from "./billing-commands";
 import { addJobCommands } from "./job-commands";
 import { keepHeapSmall } from "./memory";
-import { createServer, type Role } from "./server";
+import type { Role } from "./server";
 import { startServer } from "./start-server";
 
 function openContext(): Context {
@@ -43,6 +43,8 @@ function writeAtomically(path: string, content: string): void {
 }
 
 async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
+  // Loaded only here, because it takes most of the time of a command that does not serve.
+  const { createServer } = await import("./server.js");
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {
     ctx.logger.info({ url, role }, "listening");

@@ -3,10 +3,13 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
-/** The pause between two probes grows from FIRST_PAUSE_MS to LAST_PAUSE_MS. */
-const FIRST_PAUSE_MS = 30;
-const LAST_PAUSE_MS = 100;
-const GROWTH = 1.4;
+/**
+ * The pause between two probes is a fifth of the time waited so far, within these bounds. Frequent
+ * probes of long waits would use much of the time of the waiting program and of the probed one.
+ */
+const SHORTEST_PAUSE_MS = 30;
+const LONGEST_PAUSE_MS = 250;
+const PAUSE_SHARE = 0.2;
 
 /**
  * Calls `probe` until it returns a value other than undefined and false. An error of `probe` counts
@@ -20,8 +23,7 @@ export async function waitFor<T>(
   options: { timeoutMs?: number; everyMs?: number; process?: ManagedProcess } = {},
 ): Promise<T> {
   const { timeoutMs = 30_000, everyMs, process } = options;
-  const deadline = performance.now() + timeoutMs;
-  let pauseMs = everyMs ?? FIRST_PAUSE_MS;
+  const began = performance.now();
   let last: unknown;
   for (;;) {
     try {
@@ -34,13 +36,14 @@ export async function waitFor<T>(
     if (process && !process.alive) {
       throw new Error(`${process.name} ended while waiting for ${what}:\n${process.lastWords()}`);
     }
-    if (performance.now() > deadline) {
+    const waitedMs = performance.now() - began;
+    if (waitedMs > timeoutMs) {
       const why =
         last === undefined ? "" : ` (${last instanceof Error ? last.message : String(last)})`;
       throw new Error(`timed out after ${timeoutMs / 1000} s waiting for ${what}${why}`);
     }
-    await sleep(pauseMs);
-    if (everyMs === undefined) pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * GROWTH);
+    const pauseMs = Math.max(SHORTEST_PAUSE_MS, PAUSE_SHARE * waitedMs);
+    await sleep(everyMs ?? Math.min(LONGEST_PAUSE_MS, pauseMs));
   }
 }
 

@@ -6,6 +6,7 @@ import { browserStage } from "../support/browser-stage";
 import { type Deployment, deploy, read, servingWorker } from "../support/deployments";
 import { answerByKeys } from "../support/keyboard";
 import type { ServingWorker } from "../support/serving-worker";
+import { oneFormOf } from "../support/slow";
 
 const stage = browserStage();
 let worker: ServingWorker;
@@ -99,7 +100,7 @@ inBrowser("deployments", () => {
     expect(page.url()).toMatch(/tab=bill/);
   });
 
-  test.each(FORMS)("pages in $name", async (form) => {
+  test.each(oneFormOf(FORMS))("pages in $name", async (form) => {
     const path = `/deployments/${deployment.deployment_id}`;
     const seen = await checkPages(stage.browser, stage.forge.user, form, {
       deployments: ["/deployments", "Serving"],

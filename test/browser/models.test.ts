@@ -3,6 +3,7 @@ import { execute } from "../../platform/postgres/pool";
 import { accessibilityProblems, checkPages, FORMS, inBrowser } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
+import { oneFormOf } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const stage = browserStage({ env: { FORGE_JOB_METRICS_S: "0.2" }, path: "/jobs" });
@@ -109,7 +110,7 @@ inBrowser("models", () => {
     expect(await row.getByRole("cell").allInnerTexts()).toEqual(["3", "1", "−2 (−66.7 %)"]);
   });
 
-  test.each(FORMS)("pages in $name", async (form) => {
+  test.each(oneFormOf(FORMS))("pages in $name", async (form) => {
     const seen = await checkPages(stage.browser, stage.forge.user, form, {
       "job-metrics": [`/jobs/${running.job_id}?tab=metrics`, "eval/acc"],
       "artifact-training": [`/artifacts/${models[1]}?tab=training`, "law-bench"],

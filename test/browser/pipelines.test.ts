@@ -9,6 +9,7 @@ import {
   untilPipeline,
   usualWork,
 } from "../support/pipelines";
+import { oneFormOf } from "../support/slow";
 
 const stage = browserStage({ path: "/pipelines" }, async ({ forge }) => {
   crew = await new Crew(forge).start(2);
@@ -149,7 +150,7 @@ inBrowser("pipelines", () => {
     await page.getByText("No pipeline matches these filters.").waitFor();
   });
 
-  test.each(FORMS)("pages in $name", async (form) => {
+  test.each(oneFormOf(FORMS))("pages in $name", async (form) => {
     const { pipelines } = await stage.forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
     const seen = await checkPages(stage.browser, stage.forge.user, form, {

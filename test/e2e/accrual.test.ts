@@ -37,7 +37,7 @@ import { type Database, openDatabase } from "../support/database";
 let forge: Database;
 const USER = "local";
 const WORKERS = ["w0", "w1", "w2"];
-const SEQUENCES = process.env.TEST_SLOW ? 150 : 40;
+const SEQUENCES = process.env.TEST_SLOW ? 150 : 20;
 
 beforeAll(async () => {
   forge = await openDatabase({

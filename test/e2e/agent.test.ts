@@ -158,7 +158,7 @@ test("after SIGTERM it finishes its job and exits", async () => {
   const python = await pythonEnvironment(saySilently);
   const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
   const out = join(forge.stack.storeDir, "artifacts", "samples", "more.parquet");
-  execFileSync(python, [generator, "--rows", "30000", "--out", out]);
+  execFileSync(python, [generator, "--rows", "12000", "--out", out]);
   const { job_id } = await forge.user.submit("audit", {
     dataset_uri: "forge://artifacts/samples/more.parquet",
   });

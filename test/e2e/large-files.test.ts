@@ -10,6 +10,7 @@ import { saySilently } from "../../dev/stack/say";
 import { artifactOf } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { oneFormOf } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 const MEBIBYTE = 1024 * 1024;
@@ -132,7 +133,7 @@ const stores: [string, () => Promise<Record<string, string>>][] = [
   ...(canHaveS3Server() ? [["a bucket", bucket] as (typeof stores)[number]] : []),
 ];
 
-test.each(stores)(
+test.each(oneFormOf(stores))(
   `${SIZE_MIB} MiB to and from %s take under ${MAX_GROWTH_MB} MB of memory`,
   async (name, open) => {
     forge = await startForge(await open(), { own: ["server"] });

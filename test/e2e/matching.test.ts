@@ -87,7 +87,7 @@ test("on random fleets and queues, passes assign the same as the model", async (
       ]);
       expect(assigned).toEqual(expected.sort());
     }),
-    { numRuns: process.env.TEST_SLOW ? 1_000 : 150 },
+    { numRuns: process.env.TEST_SLOW ? 1_000 : 80 },
   );
 }, 120_000);
 
@@ -117,7 +117,7 @@ test("on random fleets and queues, a pass for one worker assigns it the same as 
       }
       expect((await assignOnce(pool, ranked)).pairs).toEqual([]);
     }),
-    { numRuns: process.env.TEST_SLOW ? 500 : 60 },
+    { numRuns: process.env.TEST_SLOW ? 500 : 30 },
   );
 }, 120_000);
 
@@ -152,7 +152,7 @@ test("on random fleets and queues, passes after submissions assign the same as t
       }
       expect((await assignOnce(pool, ranked)).pairs).toEqual([]);
     }),
-    { numRuns: process.env.TEST_SLOW ? 500 : 60 },
+    { numRuns: process.env.TEST_SLOW ? 500 : 30 },
   );
 }, 120_000);
 

@@ -307,7 +307,7 @@ describe("whatever the file, the server survives", () => {
     expect((await preview(await upload(good, "parquet"))).status).toBe(200);
   });
 
-  test("a reader process that is killed or hangs is replaced", async () => {
+  slowTest("a reader process that is killed or hangs is replaced", async () => {
     await preview(await upload("a\n1\n", "csv"));
     const ends: [status: number, end: (pid: number) => unknown][] = [
       // Killed: the server lets another process read the file.
@@ -352,7 +352,7 @@ describe("whatever the file, the server survives", () => {
     await forge.stack.startServer();
   });
 
-  test("it ends with a server that is killed", async () => {
+  slowTest("it ends with a server that is killed", async () => {
     await preview(await upload("a\n5\n", "csv"));
     const pid = readerPid();
     await forge.stack.server?.kill();

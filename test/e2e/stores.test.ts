@@ -10,6 +10,7 @@ import { saySilently } from "../../dev/stack/say";
 import { LocalStore } from "../../platform/store/local-store";
 import { isStoreUnavailable, type ObjectStore } from "../../platform/store/object-store";
 import { S3Store } from "../../platform/store/s3-store";
+import { slowTest } from "../support/slow";
 
 const home = mkdtempSync(join(tmpdir(), "forge-stores-"));
 let s3: S3Server;
@@ -179,14 +180,18 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.list(`${folder}/`)).toEqual([]);
   });
 
-  test("moves files larger than the store's limit for one copy", async () => {
-    const block = randomBytes(1_000_000);
-    const large = Array.from({ length: 280 }, () => block);
-    const put = await store.putStream(`${folder}/from`, streamOf(...large));
-    expect(await store.move(`${folder}/from`, `${folder}/to`)).toBe(true);
-    expect(await store.measure(`${folder}/to`)).toEqual(put);
-    await store.removeAll(`${folder}/`);
-  }, 60_000);
+  slowTest(
+    "moves files larger than the store's limit for one copy",
+    async () => {
+      const block = randomBytes(1_000_000);
+      const large = Array.from({ length: 280 }, () => block);
+      const put = await store.putStream(`${folder}/from`, streamOf(...large));
+      expect(await store.move(`${folder}/from`, `${folder}/to`)).toBe(true);
+      expect(await store.measure(`${folder}/to`)).toEqual(put);
+      await store.removeAll(`${folder}/`);
+    },
+    60_000,
+  );
 
   test("moves files that were put whole", async () => {
     await store.put(`${folder}/from`, Buffer.from("x"));

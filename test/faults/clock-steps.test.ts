@@ -160,7 +160,7 @@ describe("a deployment is billed for its real lifetime although the clock", () =
     120_000,
   );
 
-  test("was set a day forward", async () => {
+  slowTest("was set a day forward", async () => {
     expectTrue(await lifetime(() => setAndWait(DAY_S)));
   });
 

@@ -10,6 +10,7 @@ import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
 import { type Forge, startForge } from "../support/forge";
 import { asActivity, pausingPool, pausingStatement } from "../support/late-activity";
 import { readPipeline, startPipeline, stepOf, URI, untilPipeline } from "../support/pipelines";
+import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
@@ -76,22 +77,26 @@ test("no job of a cancelled run is inserted into a resumed one", async () => {
   expect(jobs).toHaveLength(1);
 }, 120_000);
 
-test("no job is inserted for a step that the resumed run does not repeat", async () => {
-  const b = { ...STEP, name: "b", optional: true };
-  const c = { ...STEP, name: "c", choose: { from: ["a", "b"], by: "metrics.score" } };
-  const id = await startPipeline(forge.user, { steps: [STEP, b, c], approvals: ["b"] });
-  await worker.complete(await worker.take(), { metrics: { score: 1 } });
-  await waitFor("step a to be completed", async () => {
-    return stepOf(await readPipeline(forge.user, id), "a").status === "completed";
-  });
-  await forge.stack.temporalWorker?.kill();
-  await forge.user.post(`/api/pipelines/${id}/approve`, { step: "b" });
-  await expectNoLateJob(id, "b");
-  await worker.complete(await worker.take());
-  await untilCompleted(id);
-  const { jobs } = await forge.user.get<{ jobs: object[] }>(`/api/jobs?pipeline_id=${id}`);
-  expect(jobs).toHaveLength(2);
-}, 120_000);
+slowTest(
+  "no job is inserted for a step that the resumed run does not repeat",
+  async () => {
+    const b = { ...STEP, name: "b", optional: true };
+    const c = { ...STEP, name: "c", choose: { from: ["a", "b"], by: "metrics.score" } };
+    const id = await startPipeline(forge.user, { steps: [STEP, b, c], approvals: ["b"] });
+    await worker.complete(await worker.take(), { metrics: { score: 1 } });
+    await waitFor("step a to be completed", async () => {
+      return stepOf(await readPipeline(forge.user, id), "a").status === "completed";
+    });
+    await forge.stack.temporalWorker?.kill();
+    await forge.user.post(`/api/pipelines/${id}/approve`, { step: "b" });
+    await expectNoLateJob(id, "b");
+    await worker.complete(await worker.take());
+    await untilCompleted(id);
+    const { jobs } = await forge.user.get<{ jobs: object[] }>(`/api/jobs?pipeline_id=${id}`);
+    expect(jobs).toHaveLength(2);
+  },
+  120_000,
+);
 
 test("a cancel does not cancel the jobs of a resumed run", async () => {
   const id = await startOne();
@@ -109,40 +114,48 @@ test("a cancel does not cancel the jobs of a resumed run", async () => {
   await untilCompleted(id);
 }, 120_000);
 
-test("a cancel through Temporal does not cancel a resumed run", async () => {
-  const id = await startOne();
-  const first = await worker.take();
-  const late = pausingPool(forge.ctx.pool);
-  const activities = createPipelineActivities({ ...forge.ctx, pool: late.pool });
-  const cancelling = asActivity("cancelPipeline", () =>
-    activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
-  );
-  await late.untilAsked();
-  await cancel(id);
-  await worker.fail(first);
-  await resume(id);
-  const second = await worker.take();
-  late.goOn();
-  await cancelling;
-  await worker.complete(second);
-  await untilCompleted(id);
-}, 120_000);
+slowTest(
+  "a cancel through Temporal does not cancel a resumed run",
+  async () => {
+    const id = await startOne();
+    const first = await worker.take();
+    const late = pausingPool(forge.ctx.pool);
+    const activities = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+    const cancelling = asActivity("cancelPipeline", () =>
+      activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
+    );
+    await late.untilAsked();
+    await cancel(id);
+    await worker.fail(first);
+    await resume(id);
+    const second = await worker.take();
+    late.goOn();
+    await cancelling;
+    await worker.complete(second);
+    await untilCompleted(id);
+  },
+  120_000,
+);
 
-test("an approval through Temporal does not approve a step of a resumed run", async () => {
-  const id = await startOne({ approvals: [STEP.name] });
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  const late = pausingPool(forge.ctx.pool);
-  const { decideStep } = createPipelineActivities({ ...forge.ctx, pool: late.pool });
-  const deciding = asActivity("decideStep", () =>
-    decideStep({ pipelineId: id, requestId: "late", run: 1, request: { step: STEP.name } }),
-  );
-  const refused = expect(deciding).rejects.toThrow("run 1 is over");
-  await late.untilAsked();
-  await cancel(id);
-  await resume(id);
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  late.goOn();
-  await refused;
-  await cancel(id);
-  await untilCancelled(id);
-}, 120_000);
+slowTest(
+  "an approval through Temporal does not approve a step of a resumed run",
+  async () => {
+    const id = await startOne({ approvals: [STEP.name] });
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    const late = pausingPool(forge.ctx.pool);
+    const { decideStep } = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+    const deciding = asActivity("decideStep", () =>
+      decideStep({ pipelineId: id, requestId: "late", run: 1, request: { step: STEP.name } }),
+    );
+    const refused = expect(deciding).rejects.toThrow("run 1 is over");
+    await late.untilAsked();
+    await cancel(id);
+    await resume(id);
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    late.goOn();
+    await refused;
+    await cancel(id);
+    await untilCancelled(id);
+  },
+  120_000,
+);

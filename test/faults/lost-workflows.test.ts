@@ -11,7 +11,7 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { slowTest } from "../support/slow";
 
-const OF_EACH = process.env.TEST_SLOW ? 500 : 200;
+const OF_EACH = process.env.TEST_SLOW ? 500 : 80;
 
 let forge: Forge;
 

@@ -170,25 +170,29 @@ slowTest(
   120_000,
 );
 
-test("a pipeline that waited for an approval continues if it is resumed before Temporal knows of its cancel", async () => {
-  const worker = await forge.worker("hopeful");
-  worker.startHeartbeats();
-  const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
-  const id = await startPipeline(forge.user, { steps, approvals: ["a"] });
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.stack.temporalWorker?.kill();
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-  // Do the workflow's next write, as if its worker had been killed only after that write.
-  const end = { status: "cancelled", error: null, errorCode: null } as const;
-  await closeRun(forge.ctx.pool, id, end);
-  await forge.user.post(`/api/pipelines/${id}/resume`, {});
-  await forge.stack.startTemporalWorker();
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.user.post(`/api/pipelines/${id}/approve`, {});
-  await worker.complete(await worker.take());
-  expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
-  worker.stopHeartbeats();
-}, 120_000);
+slowTest(
+  "a pipeline that waited for an approval continues if it is resumed before Temporal knows of its cancel",
+  async () => {
+    const worker = await forge.worker("hopeful");
+    worker.startHeartbeats();
+    const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
+    const id = await startPipeline(forge.user, { steps, approvals: ["a"] });
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    await forge.stack.temporalWorker?.kill();
+    await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+    // Do the workflow's next write, as if its worker had been killed only after that write.
+    const end = { status: "cancelled", error: null, errorCode: null } as const;
+    await closeRun(forge.ctx.pool, id, end);
+    await forge.user.post(`/api/pipelines/${id}/resume`, {});
+    await forge.stack.startTemporalWorker();
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    await forge.user.post(`/api/pipelines/${id}/approve`, {});
+    await worker.complete(await worker.take());
+    expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
+    worker.stopHeartbeats();
+  },
+  120_000,
+);
 
 slowTest(
   "a pipeline still ends after many concurrent resumes, cancels and approvals",

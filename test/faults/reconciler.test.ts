@@ -113,7 +113,7 @@ test("a workflow terminated during the last write of a completed job ends as the
   );
 });
 
-test("so does one of a failed job", async () => {
+slowTest("so does one of a failed job", async () => {
   await isTerminatedWhileItEnds(
     (dispatched) => worker.fail(dispatched),
     "failed",
@@ -301,26 +301,29 @@ slowTest(
   60_000,
 );
 
-test("a workflow that gets no outcome reads that its job has ended, and ends the same way", async () => {
-  worker.stopHeartbeats();
-  const { job_id } = await forge.user.submit("audit", AUDIT);
-  await untilAwaited(forge, job_id);
-  const { runId } = await workflowOf(forge, job_id).describe();
-  // End the job while Temporal is down, and delete its outbox entry while the server is down, too:
-  // so no process tells the workflow of the job's end.
-  await forge.own("temporal").kill();
-  await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
-  await forge.stack.server?.kill();
-  await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
-  await forge.stack.startTemporal();
-  await forge.stack.startServer();
-  await waitFor("its workflow to end", async () => {
-    const now = await workflowOf(forge, job_id).describe();
-    return now.status.name === "FAILED" && now.runId === runId;
-  });
-  worker.startHeartbeats();
-  await forge.proveInvariants();
-});
+slowTest(
+  "a workflow that gets no outcome reads that its job has ended, and ends the same way",
+  async () => {
+    worker.stopHeartbeats();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await untilAwaited(forge, job_id);
+    const { runId } = await workflowOf(forge, job_id).describe();
+    // End the job while Temporal is down, and delete its outbox entry while the server is down, too:
+    // so no process tells the workflow of the job's end.
+    await forge.own("temporal").kill();
+    await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    await forge.stack.server?.kill();
+    await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
+    await forge.stack.startTemporal();
+    await forge.stack.startServer();
+    await waitFor("its workflow to end", async () => {
+      const now = await workflowOf(forge, job_id).describe();
+      return now.status.name === "FAILED" && now.runId === runId;
+    });
+    worker.startHeartbeats();
+    await forge.proveInvariants();
+  },
+);
 
 test("a late caller with an earlier attempt does not disturb a workflow that waits for a later one", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
@@ -338,7 +341,7 @@ test("a late caller with an earlier attempt does not disturb a workflow that wai
   await forge.proveInvariants();
 });
 
-test("a workflow whose job is missing in a restored database ends", async () => {
+slowTest("a workflow whose job is missing in a restored database ends", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilAwaited(forge, job_id);
   await untilDelivered(forge, job_id);
@@ -400,7 +403,7 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
   });
 }
 
-test("workflows of another Forge in the same namespace are left alone", async () => {
+slowTest("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
   // Once the reconciler has repaired a job, it has also looked at the foreign workflow.

@@ -89,28 +89,36 @@ test("a pipeline whose workflow is a step ahead of the database continues", asyn
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 }, 180_000);
 
-test("a pipeline that is cancelled after that ends", async () => {
-  const id = await startPipeline(forge.user, { steps: [A, B] });
-  const again = await loseTheEndOfA(id);
-  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-  await worker.fail(again);
-  expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
-}, 180_000);
+slowTest(
+  "a pipeline that is cancelled after that ends",
+  async () => {
+    const id = await startPipeline(forge.user, { steps: [A, B] });
+    const again = await loseTheEndOfA(id);
+    await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+    await worker.fail(again);
+    expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
+  },
+  180_000,
+);
 
-test("a pipeline that waited for an approval unknown to the database asks again", async () => {
-  const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });
-  const first = await worker.take();
-  const restore = await backUp(forge.stack.databaseUrl);
-  await worker.complete(first);
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.withoutServers(restore);
-  await worker.heartbeat();
-  await worker.complete(await worker.take());
-  await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.user.post(`/api/pipelines/${id}/approve`, {});
-  await worker.complete(await worker.take());
-  expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-}, 180_000);
+slowTest(
+  "a pipeline that waited for an approval unknown to the database asks again",
+  async () => {
+    const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });
+    const first = await worker.take();
+    const restore = await backUp(forge.stack.databaseUrl);
+    await worker.complete(first);
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    await forge.withoutServers(restore);
+    await worker.heartbeat();
+    await worker.complete(await worker.take());
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    await forge.user.post(`/api/pipelines/${id}/approve`, {});
+    await worker.complete(await worker.take());
+    expect((await untilPipeline(forge.user, id)).status).toBe("completed");
+  },
+  180_000,
+);
 
 test("a pipeline with a ready step continues although its workflow waits for something else", async () => {
   const id = await startPipeline(forge.user, { steps: [A, B], approvals: ["b"] });

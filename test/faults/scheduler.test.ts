@@ -6,6 +6,7 @@ import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded } from "../support/jobs";
 import { countWaiting, untilServerWaits, withLock } from "../support/locks";
+import { slowTest } from "../support/slow";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /**
@@ -214,24 +215,28 @@ test("a frozen process that holds a queued job does not keep others from being a
   await untilEnded(forge.user, held.job_id);
 }, 60_000);
 
-test("a frozen process that holds an idle worker does not keep a job from another one", async () => {
-  const held = await forge.worker("a-held");
-  const free = await forge.worker("b-free");
-  // The scheduler prefers the first worker.
-  const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
-  for (const { id } of [held, free]) {
-    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
-  }
-  const row = "select from workers where worker_id = $1 for update";
-  await withLock(forge, row, [held.id], async () => {
-    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-    const job = await polls[1];
-    expect(job?.job_id).toBe(jobId);
-    if (job) await free.complete(job);
-    await untilEnded(forge.user, jobId);
-  });
-  await Promise.all(polls);
-}, 60_000);
+slowTest(
+  "a frozen process that holds an idle worker does not keep a job from another one",
+  async () => {
+    const held = await forge.worker("a-held");
+    const free = await forge.worker("b-free");
+    // The scheduler prefers the first worker.
+    const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
+    for (const { id } of [held, free]) {
+      await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
+    }
+    const row = "select from workers where worker_id = $1 for update";
+    await withLock(forge, row, [held.id], async () => {
+      const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+      const job = await polls[1];
+      expect(job?.job_id).toBe(jobId);
+      if (job) await free.complete(job);
+      await untilEnded(forge.user, jobId);
+    });
+    await Promise.all(polls);
+  },
+  60_000,
+);
 
 /**
  * Long enough for several passes: each sweep of the server starts one, which waits LOCKED_MS for a

@@ -56,7 +56,7 @@ const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
       CLIENTS.map((client): [string, (n: number) => Fault] => [client, () => fault]),
     )
-  : CLIENTS.map((client, shift): [string, (n: number) => Fault] => [
+  : DIFFERENT_CLIENTS.map((client, shift): [string, (n: number) => Fault] => [
       client,
       (n) => FAULTS[(n + shift) % FAULTS.length] ?? "slow",
     ]);

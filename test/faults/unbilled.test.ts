@@ -92,7 +92,7 @@ testAlone(
   120_000,
 );
 
-testAlone(
+slowTestAlone(
   "so is one that is cancelled between two attempts",
   async () => {
     const { worker, job, id } = await running("gpu-2");
