@@ -17,7 +17,7 @@ let worker: TestWorker;
 let job: DispatchedJob;
 
 /** Number of names for each of `forFiles`, `forCheckpoints`, `forDownloads` and `forIds`. */
-const NAMES = process.env.TEST_SLOW ? 2_600 : 50;
+const NAMES = process.env.TEST_SLOW ? 2_600 : 100;
 
 beforeAll(async () => {
   forge = await startForge({
