@@ -33,12 +33,12 @@ const SHORT = {
   jobs: 60,
   // Enough to keep fifty in flight. With fewer, the ratio to bare Temporal would compare latency
   // instead of throughput.
-  workflows: 180,
+  workflows: 100,
   rounds: 3,
   slack: 1.5,
   slackMs: 3,
   tail: 0.9,
-  statusCalls: 300,
+  statusCalls: 200,
   workers: 150,
   idleWindows: 1,
   windows: 7,

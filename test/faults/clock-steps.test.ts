@@ -123,14 +123,18 @@ describe("a deployment is billed for its real lifetime although the clock", () =
     await forge.endTest();
   });
 
-  test("was set back, and right again", async () => {
-    const back = async (): Promise<void> => {
-      await untilMonitorHasRun();
-      await setAndWait(-25);
-      await setAndWait(0);
-    };
-    expectTrue(await lifetime(back));
-  }, 120_000);
+  slowTest(
+    "was set back, and right again",
+    async () => {
+      const back = async (): Promise<void> => {
+        await untilMonitorHasRun();
+        await setAndWait(-25);
+        await setAndWait(0);
+      };
+      expectTrue(await lifetime(back));
+    },
+    120_000,
+  );
 
   slowTest(
     "was set forward and back before, and has passed that time again",

@@ -244,28 +244,34 @@ slowTest(
  */
 const SEVERAL_SWEEPS_S = 10;
 
-test("a worker that no longer takes a tenant's jobs when a pass has its row gets none", async () => {
-  const worker = new TestWorker(forge.admin, "shared");
-  await worker.register({ name: "cpu", memory_gb: 0 });
-  const poll = worker.next(SEVERAL_SWEEPS_S);
-  await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
-  const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
-  await client.connect();
-  try {
-    await client.query("begin");
-    await client.query("update workers set tenants = '{other}' where worker_id = $1", [worker.id]);
-    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-    const isWaiting = async (): Promise<boolean> =>
-      (await countWaiting(forge, "forge", "pg_try_advisory_xact_lock")) > 0;
-    await waitFor("a pass to wait", isWaiting, { everyMs: 20 });
-    await client.query("commit");
-    const own = await forge.worker("own");
-    const job = await own.take();
-    expect(job.job_id).toBe(jobId);
-    await own.complete(job);
-    await untilEnded(forge.user, jobId);
-  } finally {
-    await client.end();
-  }
-  expect(await poll).toBeUndefined();
-}, 60_000);
+slowTest(
+  "a worker that no longer takes a tenant's jobs when a pass has its row gets none",
+  async () => {
+    const worker = new TestWorker(forge.admin, "shared");
+    await worker.register({ name: "cpu", memory_gb: 0 });
+    const poll = worker.next(SEVERAL_SWEEPS_S);
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
+    const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
+    await client.connect();
+    try {
+      await client.query("begin");
+      await client.query("update workers set tenants = '{other}' where worker_id = $1", [
+        worker.id,
+      ]);
+      const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+      const isWaiting = async (): Promise<boolean> =>
+        (await countWaiting(forge, "forge", "pg_try_advisory_xact_lock")) > 0;
+      await waitFor("a pass to wait", isWaiting, { everyMs: 20 });
+      await client.query("commit");
+      const own = await forge.worker("own");
+      const job = await own.take();
+      expect(job.job_id).toBe(jobId);
+      await own.complete(job);
+      await untilEnded(forge.user, jobId);
+    } finally {
+      await client.end();
+    }
+    expect(await poll).toBeUndefined();
+  },
+  60_000,
+);

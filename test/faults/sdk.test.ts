@@ -16,7 +16,7 @@ import { close, listen } from "../support/local-server";
 import { kept, type Outcome, type Step } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
-import { oneFormOf } from "../support/slow";
+import { slowTest } from "../support/slow";
 import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 let forge: Forge;
@@ -105,7 +105,7 @@ test.each(CLIENTS)(
   },
 );
 
-test.each(oneFormOf(DIFFERENT_CLIENTS))(
+slowTest.each(DIFFERENT_CLIENTS)(
   "%s: many refusals by the rate limit",
   async (client) => {
     const tenant = await fleet.newTenant();

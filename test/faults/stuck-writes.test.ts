@@ -282,51 +282,55 @@ slowTest(
   60_000,
 );
 
-test("a job ended while its bill is written leaves no open bill", async () => {
-  const { pool } = forge.ctx;
-  const lock = 43;
-  await execute(
-    pool,
-    `create function hold_bills() returns trigger language plpgsql as
+slowTest(
+  "a job ended while its bill is written leaves no open bill",
+  async () => {
+    const { pool } = forge.ctx;
+    const lock = 43;
+    await execute(
+      pool,
+      `create function hold_bills() returns trigger language plpgsql as
      $$ begin perform pg_advisory_xact_lock(${lock}); return new; end $$`,
-  );
-  await execute(
-    pool,
-    `create trigger hold_bills before insert on billing_records for each row
-     execute function hold_bills()`,
-  );
-  const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
-  // Keep the server from completing the job after its bill. Otherwise it could complete the job
-  // before the operator's command gets the lock on the job.
-  const allow = await refuse(
-    forge,
-    "before update on jobs",
-    `new.job_id = '${jobId}' and new.status = 'completed'`,
-  );
-  const dispatched = await worker.take();
-  const hold = `select pg_advisory_xact_lock(${lock})`;
-  const ending = await withLock(forge, hold, [], async () => {
-    await worker.complete(dispatched, { result: { inference_url: "http://127.0.0.1:1/v1" } });
-    await waitFor("the bill to be held", async () => (await countWaiting(forge)) === 1);
-    let isOver = false;
-    const ended = end(jobId).finally(() => {
-      isOver = true;
-    });
-    // Count only the operator's command, because the server's next try may wait, too.
-    await waitFor(
-      "the operator's command to wait",
-      async () => isOver || (await countWaiting(forge, OPERATOR)) > 0,
     );
-    return { ended };
-  });
-  expect(await ending.ended).toMatchObject({ code: 0, stderr: "" });
-  await untilFailedInTemporal(jobId);
-  await allow();
-  await execute(pool, "drop trigger hold_bills on billing_records");
-  const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);
-  expect(bills).toEqual([]);
-  await forge.proveInvariants();
-}, 60_000);
+    await execute(
+      pool,
+      `create trigger hold_bills before insert on billing_records for each row
+     execute function hold_bills()`,
+    );
+    const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
+    // Keep the server from completing the job after its bill. Otherwise it could complete the job
+    // before the operator's command gets the lock on the job.
+    const allow = await refuse(
+      forge,
+      "before update on jobs",
+      `new.job_id = '${jobId}' and new.status = 'completed'`,
+    );
+    const dispatched = await worker.take();
+    const hold = `select pg_advisory_xact_lock(${lock})`;
+    const ending = await withLock(forge, hold, [], async () => {
+      await worker.complete(dispatched, { result: { inference_url: "http://127.0.0.1:1/v1" } });
+      await waitFor("the bill to be held", async () => (await countWaiting(forge)) === 1);
+      let isOver = false;
+      const ended = end(jobId).finally(() => {
+        isOver = true;
+      });
+      // Count only the operator's command, because the server's next try may wait, too.
+      await waitFor(
+        "the operator's command to wait",
+        async () => isOver || (await countWaiting(forge, OPERATOR)) > 0,
+      );
+      return { ended };
+    });
+    expect(await ending.ended).toMatchObject({ code: 0, stderr: "" });
+    await untilFailedInTemporal(jobId);
+    await allow();
+    await execute(pool, "drop trigger hold_bills on billing_records");
+    const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);
+    expect(bills).toEqual([]);
+    await forge.proveInvariants();
+  },
+  60_000,
+);
 
 describe("a write with many tries", () => {
   const workflowId = "job:of-nobody";
