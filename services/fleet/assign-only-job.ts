@@ -1,14 +1,7 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { requirementGroupRange } from "../accounts/quotas";
 import { type Assigned, assignedIn, type MaybeAssigned } from "./assignment";
-import {
-  FIRST_WAIT,
-  headsOf,
-  KNOWN_JOB,
-  LEAST_CAPABLE,
-  ownFits,
-  sharedFits,
-} from "./assignment-sql";
+import { FIRST_WAIT, headsOf, KNOWN_JOB, OWN_TAKER, ownFits, sharedFits } from "./assignment-sql";
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
 
 /**
@@ -34,9 +27,7 @@ one_job as materialized (
   where (select count(*) from queued) = 1 and (select own and not shared from fits)),
 commits as materialized (select set_config('synchronous_commit', 'off', true) from one_job),
 taker as materialized (
-  select q.*, w.worker_id from commits, one_job q join workers w using (user_id)
-  where not w.shared and ${MAY_RUN} and ${IDLE}
-  order by ${LEAST_CAPABLE} limit 1),
+  select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_TAKER} w),
 locked_job as materialized (
   select q.* from taker q cross join lateral (
     select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')

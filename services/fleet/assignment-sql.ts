@@ -53,9 +53,23 @@ const headsIn = (groups: string, name: string): string => `${name} as materializ
 
 export const HEADS = headsIn("groups", "heads");
 
+/** SQL: the order in which workers get jobs, the least capable worker first. */
+const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
+
+/**
+ * SQL: the least capable idle worker of the tenant that fits requirements `q`. The `case` hides the conditions from the
+ * planner. It would expect that hardly any worker meets all of them, and would sort all idle workers instead of reading
+ * them in the order of the index `workers_idle` until one meets them.
+ */
+export const OWN_TAKER = `(
+  select w.worker_id from workers w
+  where w.user_id = q.user_id and not w.shared and w.status = 'idle'
+    and case when ${MAY_RUN} and ${IDLE} then true else false end
+  order by ${LEAST_CAPABLE} limit 1)`;
+
 /** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */
 export const ownFits = (heads: string): string =>
-  `exists (select from ${heads} q join workers w using (user_id) where not w.shared and ${MAY_RUN} and ${IDLE})`;
+  `exists (select from ${heads} q cross join lateral ${OWN_TAKER} w)`;
 
 /** SQL: whether an idle shared worker fits one of these `heads`. */
 export const sharedFits = (heads: string): string =>
@@ -142,9 +156,6 @@ export const FIRST_WAIT = `(
     then greatest(0, extract(epoch from now() - a.queued_at))::float8 end as waited_s
   from jobs j join attempts a using (job_id)
   where j.job_id = p.job_id and a.attempt = p.attempt limit 1)`;
-
-/** SQL: the order in which workers get jobs, the least capable worker first. */
-export const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.

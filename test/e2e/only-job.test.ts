@@ -9,6 +9,7 @@ import { requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
+import { blocksRead } from "../support/blocks-read";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import {
@@ -36,8 +37,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-const assignAfter = (job: QueuedJob) =>
-  assignOnlyJob(forge.ctx.pool, job.userId, [requirementGroupOf(job.userId, job)]);
+const assignAfter = (job: QueuedJob, pool = forge.ctx.pool) =>
+  assignOnlyJob(pool, job.userId, [requirementGroupOf(job.userId, job)]);
 
 test("on random fleets and queues, a tenant's only queued job gets the worker of the model, and no other job any", async () => {
   let assignments = 0;
@@ -136,4 +137,22 @@ test("of many processes that assign the job at the same time, one does", async (
     const busy = await all(forge.ctx.pool, "select from workers where status = 'busy'");
     expect(busy).toHaveLength(1);
   }
+});
+
+test("idle workers cost a submission nothing, however many the tenant and others have", async () => {
+  const fleetOf = (userId: string) =>
+    Array.from({ length: 2_000 }, (_, n) => ({
+      ...OWN_WORKER,
+      userId,
+      workerId: `${userId}-${n}`,
+    }));
+  await forge.fill([only], [...fleetOf("bob"), ...fleetOf("ann"), ...fleetOf("cyd")]);
+  await forge.longStatements.query("vacuum analyze workers");
+  let taken: string | undefined;
+  const blocks = await blocksRead(forge, ["workers"], async (pool) => {
+    taken = (await assignAfter(only, pool)).assigned?.worker_id;
+  });
+  expect(taken).toBe("ann-0");
+  // Reading all workers of the tenant would take thousands of blocks, as each is looked up.
+  expect(blocks).toBeLessThan(100);
 });
