@@ -15,6 +15,8 @@ const PROGRAM = join(__dirname, "../../dist/platform/tables/engine-process.js");
 let folder: string;
 let engine: TableEngine;
 let peakMb = 0;
+/** The reader's running time so far. Unlike wall time, it depends little on other load. */
+let readMs = 0;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "forge-hostile-"));
@@ -42,7 +44,10 @@ async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]
   writeFileSync(path, bytes);
   const outcomes: unknown[] = [];
   for (const work of ["measure", "preview"] as const) {
-    const reading = engine.read({ work, path, format, tenant: "t", timeoutMs: 20_000 });
+    const onRead = (ms: number): void => {
+      readMs += ms;
+    };
+    const reading = engine.read({ work, path, format, tenant: "t", timeoutMs: 20_000, onRead });
     outcomes.push(
       await reading.then(
         (result): unknown => JSON.parse(result),
@@ -57,12 +62,21 @@ async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]
   return outcomes;
 }
 
-test.each(HOSTILE_FILES)("$what: is read or refused within limits", async ({ format, bytes }) => {
-  const began = performance.now();
-  const outcomes = await outcomesOf(format, bytes());
-  expect(outcomes).toHaveLength(2);
-  expect(performance.now() - began).toBeLessThan(40_000);
-  expect(peakMb).toBeLessThan(900);
+test.each(HOSTILE_FILES)(
+  "$what: is read or refused within limits",
+  async ({ format, bytes }) => {
+    const before = readMs;
+    const outcomes = await outcomesOf(format, bytes());
+    expect(outcomes).toHaveLength(2);
+    expect(readMs - before).toBeLessThan(20_000);
+    expect(peakMb).toBeLessThan(900);
+  },
+  // The reader has a low priority, so on a busy machine it takes many times its running time.
+  240_000,
+);
+
+test("the reader's running time was measured", () => {
+  expect(readMs).toBeGreaterThan(500);
 });
 
 const TEXTS: Record<"csv" | "jsonl", string> = {
