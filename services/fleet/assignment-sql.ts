@@ -1,5 +1,13 @@
 import { JOB_TYPES } from "../../core/jobs/job-types";
-import { ADMITS_AND_FITS, IDLE, MAY_RUN, needsOf, SOME_KINDS } from "./eligibility-sql";
+import {
+  ACCEPTS_JOBS,
+  ADMITS_AND_FITS,
+  HELD,
+  IDLE,
+  MAY_RUN,
+  needsOf,
+  SOME_KINDS,
+} from "./eligibility-sql";
 
 /** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
 const MATCHER_LOCK = 7_263_002;
@@ -57,14 +65,14 @@ export const HEADS = headsIn("groups", "heads");
 const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
 
 /**
- * SQL: the least capable idle worker of the tenant that fits requirements `q`. The `case` hides the conditions from the
- * planner. It would expect that hardly any worker meets all of them, and would sort all idle workers instead of reading
- * them in the order of the index `workers_idle` until one meets them.
+ * SQL: the least capable idle worker of the tenant that fits requirements `q`. Reads the tenant's idle workers in the
+ * order of the index `workers_idle` until one fits. Without the `case`, the planner expects hardly any worker to meet
+ * the conditions, and sorts all idle workers. Without the `offset`, it may read all held attempts of all tenants.
  */
 export const OWN_TAKER = `(
   select w.worker_id from workers w
-  where w.user_id = q.user_id and not w.shared and w.status = 'idle'
-    and case when ${MAY_RUN} and ${IDLE} then true else false end
+  where w.user_id = q.user_id and not w.shared and w.status = 'idle' and w.gpu_count >= q.req_gpu_count
+    and case when ${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD} offset 0) then true else false end
   order by ${LEAST_CAPABLE} limit 1)`;
 
 /** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */

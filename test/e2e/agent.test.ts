@@ -158,13 +158,14 @@ test("after SIGTERM it finishes its job and exits", async () => {
   const python = await pythonEnvironment(saySilently);
   const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
   const out = join(forge.stack.storeDir, "artifacts", "samples", "more.parquet");
-  execFileSync(python, [generator, "--rows", "12000", "--out", out]);
+  execFileSync(python, [generator, "--rows", "15000", "--out", out]);
   const { job_id } = await forge.user.submit("audit", {
     dataset_uri: "forge://artifacts/samples/more.parquet",
   });
   await waitFor("progress", async () => ((await forge.user.job(job_id)).progress ?? 0) > 0);
   const agent = forge.stack.agents.get("box");
   agent?.signal("SIGTERM");
+  expect((await forge.user.job(job_id)).status).toBe("running");
   expect(await agent?.exited).toBe(0);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
 });

@@ -352,7 +352,7 @@ describe("whatever the file, the server survives", () => {
     await forge.stack.startServer();
   });
 
-  slowTest("it ends with a server that is killed", async () => {
+  test("it ends with a server that is killed", async () => {
     await preview(await upload("a\n5\n", "csv"));
     const pid = readerPid();
     await forge.stack.server?.kill();

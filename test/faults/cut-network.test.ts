@@ -2,7 +2,6 @@ import { waitFor } from "../../dev/stack/wait";
 import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { slowTest } from "../support/slow";
 
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
@@ -35,28 +34,24 @@ afterAll(async () => {
   }
 });
 
-slowTest(
-  "a deadline that passes while no request comes in leaves the grace period to deliver the result",
-  async () => {
-    const [holds, idle] = await Promise.all([forge.worker("holds"), forge.worker("idle")]);
-    for (const worker of [holds, idle]) worker.startHeartbeats(500);
-    const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: JOB_S });
-    const dispatched = await holds.take();
-    for (const worker of [holds, idle]) worker.stopHeartbeats();
-    // Simulate a cut network: from here on, no request may come in, so the test reads the database
-    // directly.
-    const silent = `select from workers where worker_id = 'holds'
+test("a deadline that passes while no request comes in leaves the grace period to deliver the result", async () => {
+  const [holds, idle] = await Promise.all([forge.worker("holds"), forge.worker("idle")]);
+  for (const worker of [holds, idle]) worker.startHeartbeats(500);
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: JOB_S });
+  const dispatched = await holds.take();
+  for (const worker of [holds, idle]) worker.stopHeartbeats();
+  // Simulate a cut network: from here on, no request may come in, so the test reads the database
+  // directly.
+  const silent = `select from workers where worker_id = 'holds'
     and last_heartbeat_at < now() - make_interval(secs => $1)`;
-    const isSilent = async () => maybeOne(forge.ctx.pool, silent, [CUT_S]);
-    await waitFor("the cut to have lasted", isSilent, { timeoutMs: 3_000 * CUT_S });
-    // After the outage, the worker's heartbeat arrives before its result.
-    for (const worker of [holds, idle]) worker.startHeartbeats(500);
-    expect((await holds.complete(dispatched)).status).toBe(200);
-    expect(await untilEnded(forge.user, job_id)).toMatchObject({
-      status: "completed",
-      attempts: 1,
-    });
-    for (const worker of [holds, idle]) worker.stopHeartbeats();
-  },
-  90_000,
-);
+  const isSilent = async () => maybeOne(forge.ctx.pool, silent, [CUT_S]);
+  await waitFor("the cut to have lasted", isSilent, { timeoutMs: 3_000 * CUT_S });
+  // After the outage, the worker's heartbeat arrives before its result.
+  for (const worker of [holds, idle]) worker.startHeartbeats(500);
+  expect((await holds.complete(dispatched)).status).toBe(200);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({
+    status: "completed",
+    attempts: 1,
+  });
+  for (const worker of [holds, idle]) worker.stopHeartbeats();
+}, 90_000);

@@ -114,28 +114,24 @@ test("a cancel does not cancel the jobs of a resumed run", async () => {
   await untilCompleted(id);
 }, 120_000);
 
-slowTest(
-  "a cancel through Temporal does not cancel a resumed run",
-  async () => {
-    const id = await startOne();
-    const first = await worker.take();
-    const late = pausingPool(forge.ctx.pool);
-    const activities = createPipelineActivities({ ...forge.ctx, pool: late.pool });
-    const cancelling = asActivity("cancelPipeline", () =>
-      activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
-    );
-    await late.untilAsked();
-    await cancel(id);
-    await worker.fail(first);
-    await resume(id);
-    const second = await worker.take();
-    late.goOn();
-    await cancelling;
-    await worker.complete(second);
-    await untilCompleted(id);
-  },
-  120_000,
-);
+test("a cancel through Temporal does not cancel a resumed run", async () => {
+  const id = await startOne();
+  const first = await worker.take();
+  const late = pausingPool(forge.ctx.pool);
+  const activities = createPipelineActivities({ ...forge.ctx, pool: late.pool });
+  const cancelling = asActivity("cancelPipeline", () =>
+    activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
+  );
+  await late.untilAsked();
+  await cancel(id);
+  await worker.fail(first);
+  await resume(id);
+  const second = await worker.take();
+  late.goOn();
+  await cancelling;
+  await worker.complete(second);
+  await untilCompleted(id);
+}, 120_000);
 
 slowTest(
   "an approval through Temporal does not approve a step of a resumed run",

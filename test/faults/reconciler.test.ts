@@ -403,7 +403,7 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
   });
 }
 
-slowTest("workflows of another Forge in the same namespace are left alone", async () => {
+test("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
   // Once the reconciler has repaired a job, it has also looked at the foreign workflow.

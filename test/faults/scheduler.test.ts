@@ -6,7 +6,6 @@ import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded } from "../support/jobs";
 import { countWaiting, untilServerWaits, withLock } from "../support/locks";
-import { slowTest } from "../support/slow";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /**
@@ -164,7 +163,9 @@ test("a frozen process that holds the matcher's lock does not block assignment",
         poll = there.next(40).catch(() => undefined);
         await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);
       });
-      await waitFor("it to have the lock", async () => (await countMatchersWaiting()) === 0);
+      await waitFor("it to have the lock", async () => (await countMatchersWaiting()) === 0, {
+        everyMs: 20,
+      });
       await untilServerWaits(forge);
       frozen.signal("SIGSTOP");
     });
@@ -215,28 +216,24 @@ test("a frozen process that holds a queued job does not keep others from being a
   await untilEnded(forge.user, held.job_id);
 }, 60_000);
 
-slowTest(
-  "a frozen process that holds an idle worker does not keep a job from another one",
-  async () => {
-    const held = await forge.worker("a-held");
-    const free = await forge.worker("b-free");
-    // The scheduler prefers the first worker.
-    const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
-    for (const { id } of [held, free]) {
-      await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
-    }
-    const row = "select from workers where worker_id = $1 for update";
-    await withLock(forge, row, [held.id], async () => {
-      const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-      const job = await polls[1];
-      expect(job?.job_id).toBe(jobId);
-      if (job) await free.complete(job);
-      await untilEnded(forge.user, jobId);
-    });
-    await Promise.all(polls);
-  },
-  60_000,
-);
+test("a frozen process that holds an idle worker does not keep a job from another one", async () => {
+  const held = await forge.worker("a-held");
+  const free = await forge.worker("b-free");
+  // The scheduler prefers the first worker.
+  const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
+  for (const { id } of [held, free]) {
+    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));
+  }
+  const row = "select from workers where worker_id = $1 for update";
+  await withLock(forge, row, [held.id], async () => {
+    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+    const job = await polls[1];
+    expect(job?.job_id).toBe(jobId);
+    if (job) await free.complete(job);
+    await untilEnded(forge.user, jobId);
+  });
+  await Promise.all(polls);
+}, 60_000);
 
 /**
  * Long enough for several passes: each sweep of the server starts one, which waits LOCKED_MS for a
@@ -244,34 +241,28 @@ slowTest(
  */
 const SEVERAL_SWEEPS_S = 10;
 
-slowTest(
-  "a worker that no longer takes a tenant's jobs when a pass has its row gets none",
-  async () => {
-    const worker = new TestWorker(forge.admin, "shared");
-    await worker.register({ name: "cpu", memory_gb: 0 });
-    const poll = worker.next(SEVERAL_SWEEPS_S);
-    await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
-    const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
-    await client.connect();
-    try {
-      await client.query("begin");
-      await client.query("update workers set tenants = '{other}' where worker_id = $1", [
-        worker.id,
-      ]);
-      const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-      const isWaiting = async (): Promise<boolean> =>
-        (await countWaiting(forge, "forge", "pg_try_advisory_xact_lock")) > 0;
-      await waitFor("a pass to wait", isWaiting, { everyMs: 20 });
-      await client.query("commit");
-      const own = await forge.worker("own");
-      const job = await own.take();
-      expect(job.job_id).toBe(jobId);
-      await own.complete(job);
-      await untilEnded(forge.user, jobId);
-    } finally {
-      await client.end();
-    }
-    expect(await poll).toBeUndefined();
-  },
-  60_000,
-);
+test("a worker that no longer takes a tenant's jobs when a pass has its row gets none", async () => {
+  const worker = new TestWorker(forge.admin, "shared");
+  await worker.register({ name: "cpu", memory_gb: 0 });
+  const poll = worker.next(SEVERAL_SWEEPS_S);
+  await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
+  const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await client.query("update workers set tenants = '{other}' where worker_id = $1", [worker.id]);
+    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+    const isWaiting = async (): Promise<boolean> =>
+      (await countWaiting(forge, "forge", "pg_try_advisory_xact_lock")) > 0;
+    await waitFor("a pass to wait", isWaiting, { everyMs: 20 });
+    await client.query("commit");
+    const own = await forge.worker("own");
+    const job = await own.take();
+    expect(job.job_id).toBe(jobId);
+    await own.complete(job);
+    await untilEnded(forge.user, jobId);
+  } finally {
+    await client.end();
+  }
+  expect(await poll).toBeUndefined();
+}, 60_000);

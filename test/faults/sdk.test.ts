@@ -49,8 +49,8 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * All combinations in `npm run test:slow`. Otherwise each client makes every request and meets
- * every fault, and each request meets as many faults as there are clients.
+ * All combinations in `npm run test:slow`. Otherwise the two different clients make every request
+ * and meet every fault, and each request meets two faults.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>

@@ -184,55 +184,51 @@ slowTest(
   60_000,
 );
 
-slowTest(
-  "a job ended after its bill was computed costs nothing, and may run again under the same id",
-  async () => {
-    const { pool, config, store } = forge.ctx;
-    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-    const allow = await refuse(
-      forge,
-      "before update of registered_at on artifacts",
-      `new.job_id = '${jobId}'`,
-    );
-    const made = { result: { dataset_id: "team-data-v1" } };
-    const dispatched = await worker.take();
-    await worker.upload(dispatched, "old.txt", "of the job that is ended");
-    expect((await worker.complete(dispatched, made)).status).toBe(200);
-    await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
-    const before = await readSummary(forge.user);
-    expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
-    await untilFailedInTemporal(jobId);
-    await allow();
-    const lines = await all(
-      pool,
-      "select cost_usd::float8, is_billed from billing_lines where job_id = $1",
-      [jobId],
-    );
-    expect(lines).toEqual([{ cost_usd: 0, is_billed: false }]);
-    const { total_cost_usd: costUsd } = await readSummary(forge.user);
-    expect(costUsd).toBe(before.total_cost_usd);
-    await forge.proveInvariants();
-    const again = await forge.user.post<{ job_id: string }>(`/api/jobs/${jobId}/retry`, {});
-    const dispatchedAgain = await worker.take();
-    await worker.upload(dispatchedAgain, "new.txt", "of the job that is done again");
-    await worker.complete(dispatchedAgain, made);
-    expect(await untilEnded(forge.user, again.job_id)).toMatchObject({ status: "completed" });
-    const { manifest } = await forge.user.get<{ manifest: { files: { path: string }[] } }>(
-      "/api/artifacts/team-data-v1",
-    );
-    expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
-    // Backdate the job's end, so that the sweeper removes the files of the first run.
-    await execute(
-      pool,
-      "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
-      [jobId, config.sweep.afterS + 1],
-    );
-    const prefix = artifactPrefix("audit", "team-data-v1");
-    await waitFor("its folder to be empty", async () => (await store.list(prefix)).length === 0);
-    await forge.proveInvariants();
-  },
-  120_000,
-);
+test("a job ended after its bill was computed costs nothing, and may run again under the same id", async () => {
+  const { pool, config, store } = forge.ctx;
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  const allow = await refuse(
+    forge,
+    "before update of registered_at on artifacts",
+    `new.job_id = '${jobId}'`,
+  );
+  const made = { result: { dataset_id: "team-data-v1" } };
+  const dispatched = await worker.take();
+  await worker.upload(dispatched, "old.txt", "of the job that is ended");
+  expect((await worker.complete(dispatched, made)).status).toBe(200);
+  await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
+  const before = await readSummary(forge.user);
+  expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
+  await untilFailedInTemporal(jobId);
+  await allow();
+  const lines = await all(
+    pool,
+    "select cost_usd::float8, is_billed from billing_lines where job_id = $1",
+    [jobId],
+  );
+  expect(lines).toEqual([{ cost_usd: 0, is_billed: false }]);
+  const { total_cost_usd: costUsd } = await readSummary(forge.user);
+  expect(costUsd).toBe(before.total_cost_usd);
+  await forge.proveInvariants();
+  const again = await forge.user.post<{ job_id: string }>(`/api/jobs/${jobId}/retry`, {});
+  const dispatchedAgain = await worker.take();
+  await worker.upload(dispatchedAgain, "new.txt", "of the job that is done again");
+  await worker.complete(dispatchedAgain, made);
+  expect(await untilEnded(forge.user, again.job_id)).toMatchObject({ status: "completed" });
+  const { manifest } = await forge.user.get<{ manifest: { files: { path: string }[] } }>(
+    "/api/artifacts/team-data-v1",
+  );
+  expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
+  // Backdate the job's end, so that the sweeper removes the files of the first run.
+  await execute(
+    pool,
+    "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
+    [jobId, config.sweep.afterS + 1],
+  );
+  const prefix = artifactPrefix("audit", "team-data-v1");
+  await waitFor("its folder to be empty", async () => (await store.list(prefix)).length === 0);
+  await forge.proveInvariants();
+}, 120_000);
 
 slowTest(
   "a deployment that could not be written is not billed",

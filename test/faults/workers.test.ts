@@ -195,29 +195,25 @@ describe("cancel while Temporal is unavailable", () => {
     await forge.stack.startTemporal();
   }, 60_000);
 
-  slowTest(
-    "between two attempts records the usage of the lost one",
-    async () => {
-      const worker = await forge.worker("away-lost", { name: "NVIDIA A100 80GB", memory_gb: 80 });
-      const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
-      await worker.take();
-      await forge.own("temporal").kill();
-      // A new boot of the worker does not know the job.
-      await worker.register({ name: "NVIDIA A100 80GB", memory_gb: 80 }, { boot_id: "another" });
-      expect((await forge.user.job(job_id)).status).toBe("pending");
-      await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
-      await forge.stack.startTemporal();
-      await waitFor("its hours to be noted", async () => {
-        const [line] = await all<{ unbilled_gpu_hours: number }>(
-          forge.ctx.pool,
-          "select unbilled_gpu_hours from billing_lines where job_id = $1",
-          [job_id],
-        );
-        return line !== undefined && line.unbilled_gpu_hours > 0;
-      });
-    },
-    60_000,
-  );
+  test("between two attempts records the usage of the lost one", async () => {
+    const worker = await forge.worker("away-lost", { name: "NVIDIA A100 80GB", memory_gb: 80 });
+    const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+    await worker.take();
+    await forge.own("temporal").kill();
+    // A new boot of the worker does not know the job.
+    await worker.register({ name: "NVIDIA A100 80GB", memory_gb: 80 }, { boot_id: "another" });
+    expect((await forge.user.job(job_id)).status).toBe("pending");
+    await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    await forge.stack.startTemporal();
+    await waitFor("its hours to be noted", async () => {
+      const [line] = await all<{ unbilled_gpu_hours: number }>(
+        forge.ctx.pool,
+        "select unbilled_gpu_hours from billing_lines where job_id = $1",
+        [job_id],
+      );
+      return line !== undefined && line.unbilled_gpu_hours > 0;
+    });
+  }, 60_000);
 });
 
 test("a worker that reports five times in a row that it runs nothing has lost the attempt", async () => {

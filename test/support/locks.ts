@@ -28,10 +28,13 @@ export const countWaiting = async (
   return (await all(ctx.pool, statement, [part])).length;
 };
 
+/** Probes often, because some statements wait for a lock for a third of a second only. */
 export const untilServerWaits = (forge: Pick<Forge, "ctx">, part = ""): Promise<unknown> =>
-  waitFor("the server to wait for the lock", async () => {
-    return (await countWaiting(forge, "forge", part)) > 0;
-  });
+  waitFor(
+    "the server to wait for the lock",
+    async () => (await countWaiting(forge, "forge", part)) > 0,
+    { everyMs: 20 },
+  );
 
 /** Holds a lock in a separate transaction while `work` runs. */
 export async function withLock<T>(
