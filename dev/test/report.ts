@@ -7,11 +7,12 @@ const SLOWEST = 10;
 
 /**
  * Target times of `npm test` on two cores, without installation. The first run on a machine has no
- * caches of jest, mypy and Python, and no recorded times of files. A run fails at 1.5 times its
- * target.
+ * caches of jest, mypy and Python, and no recorded times of files. A run fails at twice its target:
+ * on a virtual machine, much the same suites took 790 to 1,145 s within a day, depending on other
+ * load on its host.
  */
 const BUDGET_S = { first: 1200, later: 600 };
-const TOLERANCE = 1.5;
+const TOLERANCE = 2;
 
 /** Checks the total time of a run. Counts as one test. */
 export function judgeBudget(seconds: number, isFirst: boolean): Tally {
