@@ -2,7 +2,7 @@ import { JOB_TYPES } from "../../core/jobs/job-types";
 import {
   ACCEPTS_JOBS,
   ADMITS_AND_FITS,
-  HELD,
+  HELD_ATTEMPT,
   IDLE,
   MAY_RUN,
   needsOf,
@@ -72,7 +72,7 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
 export const OWN_TAKER = `(
   select w.worker_id from workers w
   where w.user_id = q.user_id and not w.shared and w.status = 'idle' and w.gpu_count >= q.req_gpu_count
-    and case when ${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD} offset 0) then true else false end
+    and case when ${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT} offset 0) then true else false end
   order by ${LEAST_CAPABLE} limit 1)`;
 
 /** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */

@@ -27,14 +27,14 @@ export const MAY_RUN = `(w.shared or w.user_id = q.user_id) and ${ADMITS_AND_FIT
 export const ACCEPTS_JOBS = "w.status = 'idle' and w.available_until > now() and not w.draining";
 
 /** SQL: the attempt that worker `w` holds. */
-export const HELD =
+export const HELD_ATTEMPT =
   "select from attempts held where held.worker_id = w.worker_id and held.state in ('assigned', 'running')";
 
 /**
  * SQL: whether worker `w` can get a job. Checks for held attempts, too: if a worker that holds one were wrongly `idle`,
  * every pass would assign it a second attempt and fail on the unique index.
  */
-export const IDLE = `${ACCEPTS_JOBS} and not exists (${HELD})`;
+export const IDLE = `${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT})`;
 
 /** SQL: the requirements of a job `j`. @param avoid the column with the workers that must not run the job. */
 export const needsOf = (avoid = "j.req_avoid"): string =>

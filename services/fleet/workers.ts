@@ -1,5 +1,6 @@
 import type { WorkerErrorCode, WorkerStatus } from "../../core/jobs/states";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { HELD_ATTEMPT } from "./eligibility-sql";
 
 export interface WorkerRow {
   worker_id: string;
@@ -108,8 +109,7 @@ export async function upsertWorker(db: Queryable, given: Registration) {
        strikes_since = case when w.error_code is null then w.strikes_since end,
        struck_by = case when w.error_code is null then w.struck_by else '{}' end,
        status = case when w.status = 'bootstrapping' then w.status
-                     when exists (select from attempts a where a.worker_id = w.worker_id
-                                  and a.state in ('assigned', 'running')) then 'busy'
+                     when exists (${HELD_ATTEMPT}) then 'busy'
                      else 'idle' end
      where w.user_id = excluded.user_id
      returning status`,
@@ -156,8 +156,7 @@ export interface Offer {
 /** SQL: the offer of a worker `w`. */
 export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
   w.decommissioned_at is not null as decommissioned,
-  exists (select from attempts held
-          where held.worker_id = w.worker_id and held.state in ('assigned', 'running')) as holds`;
+  exists (${HELD_ATTEMPT}) as holds`;
 
 /**
  * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S more seconds. An

@@ -293,6 +293,7 @@ test("all results form one graph of verifiable artifacts; a flipped byte is dete
       const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);
       expect([file.path, sha256(bytes)]).toEqual([file.path, file.sha256]);
     }
+    expect(forgeCommand(python, "artifacts", "verify", id)).toMatchObject({ code: 0 });
   }
   const model = join(forge.stack.storeDir, "artifacts", "checkpoints", trained, "model.pt");
   const bytes = readFileSync(model);

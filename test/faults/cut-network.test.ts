@@ -49,9 +49,6 @@ test("a deadline that passes while no request comes in leaves the grace period t
   // After the outage, the worker's heartbeat arrives before its result.
   for (const worker of [holds, idle]) worker.startHeartbeats(500);
   expect((await holds.complete(dispatched)).status).toBe(200);
-  expect(await untilEnded(forge.user, job_id)).toMatchObject({
-    status: "completed",
-    attempts: 1,
-  });
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   for (const worker of [holds, idle]) worker.stopHeartbeats();
 }, 90_000);
