@@ -184,7 +184,8 @@ async function nextJob(
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
       const why = await countWaiting(ctx, waiting.woken);
       hasWaited = true;
-      if (why === "superseded") return NOTHING;
+      // An assignment or a drain that was missed while the poll waited shows at the next poll.
+      if (why === "superseded" || why === "time-out") return NOTHING;
       mayHold = why === "assigned";
     } finally {
       waiting.leave();

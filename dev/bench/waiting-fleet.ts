@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SimulatedFleet } from "../simulator/fleet";
 import { cpuShares, residentKib } from "../stack/cpu-time";
+import { forgeServerOptions } from "../stack/own-node-options";
 import { checkoutRoot } from "../stack/paths";
 import type { Stack } from "../stack/stack";
 import { quantile } from "./dispatch-latency";
@@ -69,7 +70,7 @@ export async function measureWaitingFleet(
   { workers, idleWindows, windows, windowS, heartbeatS }: FleetScale,
 ): Promise<Loads[]> {
   const program = join(checkoutRoot(), "dist/dev/bench/bare-server.js");
-  const server = fork(program, { execArgv: [] });
+  const server = fork(program, { execArgv: forgeServerOptions() });
   const fleets: SimulatedFleet[] = [];
   const heartbeatMs = heartbeatS * 1000;
   const startFleet = async (url: string, workerKey: string): Promise<void> => {

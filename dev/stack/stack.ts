@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join, resolve } from "node:path";
 import { migrate } from "../../platform/postgres/migrate";
 import { forAgents, serverDefaults } from "./environments";
+import { ownNodeOptions } from "./own-node-options";
 import { checkoutRoot } from "./paths";
 import { postgresUrl, startPostgres } from "./postgres";
 import { ManagedProcess } from "./process";
@@ -22,8 +23,8 @@ export interface StackOptions {
   /** Runs the Temporal worker as a separate process, as in production. */
   split?: boolean;
   /**
-   * Node's options for the server. Default: source maps, which add a quarter to the CPU time of its
-   * start.
+   * More of Node's options for the server. Default: source maps, which add a quarter to the CPU time
+   * of its start.
    */
   nodeOptions?: string[];
   /** Running servers that the stack uses instead of starting its own. */
@@ -235,7 +236,7 @@ export class Stack {
     const server = ManagedProcess.start({
       name,
       program: process.execPath,
-      args: [...nodeOptions, program, role, "--url-file", urlFile],
+      args: [...ownNodeOptions(program), ...nodeOptions, program, role, "--url-file", urlFile],
       env: { ...this.serverEnvironment(port), ...more },
       logFile: this.logFile(name),
     });

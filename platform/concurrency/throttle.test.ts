@@ -49,3 +49,16 @@ test("calls beyond the maximum number of waiting calls are refused", async () =>
   ]);
   expect(await throttle.wait("a")).toBe(true);
 });
+
+test("calls above the rate that arrive together pass at different times", async () => {
+  const throttle = new Throttle({ ...RATE, maxWaitMs: 200, maxWaiting: 100 }, () => 0);
+  const began = performance.now();
+  const passed: number[] = [];
+  const call = async (): Promise<void> => {
+    await throttle.wait("a");
+    passed.push(performance.now() - began);
+  };
+  await Promise.all(Array.from({ length: 60 }, call));
+  const late = passed.slice(-40);
+  expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(50);
+});

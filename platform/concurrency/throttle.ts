@@ -44,7 +44,10 @@ export class Throttle {
     const waiting = this.waiting.get(group) ?? 0;
     if (waiting >= this.rate.maxWaiting) return false;
     this.waiting.set(group, waiting + 1);
-    await sleep(ms);
+    // Calls that arrived together and wait for the longest time would pass together, and their
+    // clients would send the next ones together. So spread them over half of that time.
+    const isLongest = ms === this.rate.maxWaitMs;
+    await sleep(isLongest ? ms * (0.5 + Math.random() / 2) : ms);
     const left = (this.waiting.get(group) ?? 1) - 1;
     if (left > 0) this.waiting.set(group, left);
     else this.waiting.delete(group);

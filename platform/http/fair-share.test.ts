@@ -267,6 +267,30 @@ test("once the process is not busy a queue drains, however fast requests join it
   expect(Math.max(...waits.slice(-1_000))).toBeLessThanOrEqual(600);
 });
 
+test("a long queue passes slowly until the process was not busy for half a second", async () => {
+  jest.useFakeTimers();
+  const fair = share(60_000);
+  fair.spend("big", 1_000_000);
+  let passed = 0;
+  const step = async (busyShare: number, ms: number): Promise<number> => {
+    const before = passed;
+    busy = busyShare;
+    for (let at = 0; at < ms; at += 10) {
+      fair.spend("small", 1);
+      await pass(10);
+    }
+    return passed - before;
+  };
+  await step(1, 500);
+  for (let n = 0; n < 900; n++) void enter(fair, "big").then(() => passed++);
+  await step(1, 100);
+  const inPause = await step(0.1, 300);
+  expect(inPause).toBeGreaterThan(5);
+  expect(inPause).toBeLessThan(60);
+  expect(await step(0.1, 700)).toBeGreaterThan(200);
+  await step(0.1, 10_000);
+});
+
 test("requests beyond the maximum length of a queue are refused", async () => {
   const fair = share(500);
   fair.spend("big", 1_000);

@@ -21,10 +21,11 @@ const MAX_AT_ONCE = 8;
  */
 const OTHERS_FEW = 20;
 /**
- * At least this share of a queue passes per tick if its tenant need not wait, so that a long queue
- * drains faster than requests join it.
+ * At least this share of a queue passes per tick after the process was not busy for CALM_MS, so that
+ * a long queue drains faster than requests join it. Earlier, it would make the process busy at once.
  */
 const SHARE_AT_ONCE = 0.02;
+const CALM_MS = 500;
 /** Below this much work of all other tenants, a tenant counts as alone. */
 const OTHERS_IDLE = 0.05;
 const MAX_TENANTS = 10_000;
@@ -72,6 +73,8 @@ export class FairShare {
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private recentBusyShare = 0;
+  /** When the process was last busy. */
+  private busyMs = 0;
   private lookedMs = 0;
   private atOnce = 1;
   /**
@@ -141,10 +144,9 @@ export class FairShare {
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
-      const next = Math.max(this.atOnceOf(tenant), Math.ceil(waiting.length * SHARE_AT_ONCE));
       const due = this.due(queue);
       const mustWait = this.isLargest(tenant) && this.looksBusy();
-      const leaving = mustWait ? due : Math.max(due, next);
+      const leaving = mustWait ? due : Math.max(due, this.atOnceOf(tenant), this.shareOf(waiting));
       if (waiting.length > leaving) this.wasLimited = true;
       for (const { pass } of waiting.splice(0, leaving)) pass();
       if (waiting.length === 0) this.queues.delete(name);
@@ -213,6 +215,11 @@ export class FairShare {
     return this.othersOf(tenant) > OTHERS_FEW ? 1 : this.atOnce;
   }
 
+  private shareOf(waiting: Waiting[]): number {
+    const isCalm = this.nowMs() - this.busyMs >= CALM_MS;
+    return isCalm ? Math.ceil(waiting.length * SHARE_AT_ONCE) : 0;
+  }
+
   private looksBusy(): boolean {
     const now = this.nowMs();
     const passedMs = now - this.lookedMs;
@@ -222,6 +229,7 @@ export class FairShare {
       const weight = 0.5 ** (passedMs / BUSY_HALF_LIFE_MS);
       this.recentBusyShare = share + (this.recentBusyShare - share) * weight;
       this.isBusy = Math.max(share, this.recentBusyShare) >= this.options.busyFrom;
+      if (this.isBusy) this.busyMs = now;
       const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
       this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
       this.wasLimited = false;

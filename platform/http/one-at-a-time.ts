@@ -4,9 +4,9 @@ import { Throttle } from "../concurrency/throttle";
 import { addressGroup } from "../net/address-group";
 
 /** Most requests that may wait on one connection. */
-const MAX_WAITING = 16;
+const MAX_WAITING = 4;
 /** The rate per address at which connections with too many requests are closed. */
-const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 1_000, maxWaiting: 100 };
+const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 2_000, maxWaiting: 100 };
 /**
  * Most connections, of all addresses together, that wait to be closed at the rate of CUTS. Further
  * ones are closed at once.

@@ -18,11 +18,12 @@ import { RateLimiter } from "./rate-limit";
  * The rate at which refused requests get their responses: per tenant, or per address for requests without a valid key.
  * Responses above this rate are delayed. If too many responses wait, the connection is closed.
  */
-const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
+const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 2_000 };
 const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
-const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
+/** The agent gives a poll 15 s more than the wait it requests, and a registration 30 s (control_plane.py). */
+const SHARES = { busyFrom: 0.5, maxWaitMs: 8_000 };
 /**
  * A tenant's use of this process is counted in small requests. This many characters of a response, or bytes of a body,
  * count as one more request.

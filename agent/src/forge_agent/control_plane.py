@@ -13,6 +13,8 @@ from .lease import Claim, Unavailable
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
+_REGISTRATION_TIMEOUT_S = 30.0
+"""The control plane delays registrations while it is busy or many workers register at once."""
 TRANSFER_TIMEOUT_S = 60.0
 """How long a transfer may make no progress."""
 
@@ -76,7 +78,8 @@ class ControlPlane:
         self._client.close()
 
     def register(self, registration: dict[str, Any]) -> Registration:
-        answer = self._post("/api/workers/register", registration)
+        path = "/api/workers/register"
+        answer = self._post(path, registration, timeout_s=_REGISTRATION_TIMEOUT_S)
         return Registration(
             worker_id=str(answer["worker_id"]),
             heartbeat_interval_s=float(answer["heartbeat_interval_s"]),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Connection } from "@temporalio/client";
 import pg from "pg";
+import { forgeServerOptions } from "../../stack/own-node-options";
 import { checkoutRoot } from "../../stack/paths";
 import { saySilently } from "../../stack/say";
 import { Stack } from "../../stack/stack";
@@ -196,7 +197,8 @@ export class Stage {
   private async startPeer(script: string, argument = ""): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
     // The peers' packages may use deprecated features of pg.
-    const child = fork(program, [argument], { execArgv: ["--no-deprecation"] });
+    const execArgv = ["--no-deprecation", ...forgeServerOptions()];
+    const child = fork(program, [argument], { execArgv });
     this.children.push(child);
     const ended = once(child, "exit").then(() => {
       throw new Error(`${script} ended before it was ready`);
