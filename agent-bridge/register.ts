@@ -22,8 +22,8 @@ import {
 } from "./register-ssh";
 
 /**
- * A whole fleet may start at once. Registrations then wait, but for less time than the request
- * time-out of an agent.
+ * A whole fleet may start at once. Registrations then wait, up to 13 s with the wait for the
+ * tenant's share of a busy process. The agent gives up after 30 s.
  */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 

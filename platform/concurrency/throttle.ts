@@ -16,7 +16,7 @@ interface Rate {
  * Limits the rate of calls per group by delaying them. A client that waits for each response, as a
  * well-behaved client does, is slowed down to the rate. A client that sends many calls concurrently
  * may exceed the rate, because no call waits longer than `maxWaitMs`: up to `maxWaiting` of its
- * calls pass in each such period, and further ones are refused.
+ * calls wait, for half of that time at least, and further ones are refused.
  */
 export class Throttle {
   /**
@@ -46,7 +46,7 @@ export class Throttle {
     this.waiting.set(group, waiting + 1);
     // Calls that arrived together and wait for the longest time would pass together, and their
     // clients would send the next ones together. So spread them over half of that time.
-    const isLongest = ms === this.rate.maxWaitMs;
+    const isLongest = ms > this.rate.maxWaitMs - this.everyMs / 2;
     await sleep(isLongest ? ms * (0.5 + Math.random() / 2) : ms);
     const left = (this.waiting.get(group) ?? 1) - 1;
     if (left > 0) this.waiting.set(group, left);

@@ -281,7 +281,7 @@ test("a long queue passes slowly until the process was not busy for half a secon
     }
     return passed - before;
   };
-  await step(1, 500);
+  fair.spend("small", 1);
   for (let n = 0; n < 900; n++) void enter(fair, "big").then(() => passed++);
   await step(1, 100);
   const inPause = await step(0.1, 300);
@@ -289,6 +289,27 @@ test("a long queue passes slowly until the process was not busy for half a secon
   expect(inPause).toBeLessThan(60);
   expect(await step(0.1, 700)).toBeGreaterThan(200);
   await step(0.1, 10_000);
+});
+
+test("a queue drains although the process is busy in one look of ten", async () => {
+  jest.useFakeTimers();
+  const fair = share(60_000);
+  fair.spend("big", 1_000_000);
+  const waits: number[] = [];
+  // 200 requests a second arrive for 10 s, more than pass one by one.
+  for (let n = 0; n < 1_000; n++) {
+    busy = n % 20 < 2 ? 1 : 0.2;
+    fair.spend("small", 1);
+    for (let more = 0; more < 2; more++) {
+      const arrived = now;
+      void enter(fair, "big").then(() => waits.push(now - arrived));
+    }
+    await pass(10);
+  }
+  busy = 0;
+  for (let n = 0; n < 200; n++) await pass(10);
+  expect(waits.length).toBe(2_000);
+  expect(Math.max(...waits)).toBeLessThan(2_000);
 });
 
 test("requests beyond the maximum length of a queue are refused", async () => {

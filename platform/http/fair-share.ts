@@ -73,7 +73,10 @@ export class FairShare {
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private recentBusyShare = 0;
-  /** When the process was last busy. */
+  /**
+   * When the process was last busy on average, as far as it was measured: a single busy look, for
+   * example a garbage collection, does not count.
+   */
   private busyMs = 0;
   private lookedMs = 0;
   private atOnce = 1;
@@ -229,7 +232,7 @@ export class FairShare {
       const weight = 0.5 ** (passedMs / BUSY_HALF_LIFE_MS);
       this.recentBusyShare = share + (this.recentBusyShare - share) * weight;
       this.isBusy = Math.max(share, this.recentBusyShare) >= this.options.busyFrom;
-      if (this.isBusy) this.busyMs = now;
+      if (this.recentBusyShare >= this.options.busyFrom) this.busyMs = now;
       const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
       this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
       this.wasLimited = false;

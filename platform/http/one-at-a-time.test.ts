@@ -84,7 +84,7 @@ test("connections are closed at a limited rate, and are not read until then", as
   );
   // The first connections close at once, the next ones at 20 a second, and all within two seconds.
   expect(heldMs.filter((ms) => ms > 900).length).toBeGreaterThanOrEqual(15);
-  // The server reads only the first chunk of a connection. It sees 18 requests of the chunk: the
+  // The server reads only the first chunk of a connection. It sees 6 requests of the chunk: the
   // first one, 4 that wait, and the one that is too many.
   expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
   expect(requests).toBe(60 * 6);

@@ -22,7 +22,10 @@ const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 2_000 };
 const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
-/** The agent gives a poll 15 s more than the wait it requests, and a registration 30 s (control_plane.py). */
+/**
+ * The longest wait must be below the time limits of the agent (control_plane.py): for a poll 15 s more than the wait
+ * that it requests, for a registration or a result 30 s, for all else 10 s.
+ */
 const SHARES = { busyFrom: 0.5, maxWaitMs: 8_000 };
 /**
  * A tenant's use of this process is counted in small requests. This many characters of a response, or bytes of a body,

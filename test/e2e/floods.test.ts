@@ -127,8 +127,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // At most this many responses are sent: a burst of 20, 20 a second, and 100 a second after the
-  // maximum delay of 1 s, because at most 100 responses wait at a time.
+  // At most this many responses are sent: a burst of 20, 20 a second, and 100 a second after a
+  // delay of 1 s at least, because at most 100 responses wait at a time.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });

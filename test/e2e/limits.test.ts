@@ -83,8 +83,8 @@ test("a client that ignores refusals waits for them, and no other client waits",
   const servedMs = passed();
   const refusals = await refused;
   expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([403]));
-  // The server sends 20 refusals at once, and 20 more within a second. It delays the other 60 by a
-  // second.
+  // The server sends 20 refusals at once, and 20 more within a second. It delays the other 60 by
+  // one to two seconds.
   const slow = refusals.filter(({ ms }) => ms >= 900);
   expect(slow.length).toBeGreaterThanOrEqual(60);
   expect(servedMs).toBeLessThan(Math.max(...slow.map(({ ms }) => ms)));

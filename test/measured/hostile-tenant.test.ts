@@ -117,12 +117,12 @@ test("another tenant's jobs still run, /healthz answers within a second, and mem
   const registrations = (answers.workers?.[201] ?? 0) + (answers.registrations?.[201] ?? 0);
   const seconds = (performance.now() - began) / 1000;
   // At most: one registration of each of the 1,500 workers, then 10 a second
-  // (agent-bridge/register.ts). No request waits longer than 8 s, so each of the 40 loops adds one
-  // request per 8 s.
-  expect(registrations).toBeLessThanOrEqual(1_500 + 10 * seconds + 40 * (seconds / 8 + 1));
+  // (agent-bridge/register.ts). A registration above that rate waits for at least 2.5 s, so each of
+  // the 40 loops adds one per 2.5 s.
+  expect(registrations).toBeLessThanOrEqual(1_500 + 10 * seconds + 40 * (seconds / 2.5 + 1));
   expect(attacked.healthzMax).toBeLessThan(1_000);
   expect(attacked.rssMb).toBeLessThan(1_024);
-  // Measured: 1.4 to 3.9 times. The bound is higher, because the p99 is the sixth slowest of 600
-  // jobs, and other processes share the machine.
-  expect(attacked.p99).toBeLessThan(5 * quiet.p99);
+  // Measured: 3.6 times; with more memory (docs/threat-model.md) 1.4 to 3.9 times. The bound is
+  // higher, because the p99 is the sixth slowest of 600 jobs, and other processes share the machine.
+  expect(attacked.p99).toBeLessThan(6 * quiet.p99);
 }, 600_000);

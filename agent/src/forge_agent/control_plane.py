@@ -13,8 +13,8 @@ from .lease import Claim, Unavailable
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
-_REGISTRATION_TIMEOUT_S = 30.0
-"""The control plane delays registrations while it is busy or many workers register at once."""
+_DELAYED_TIMEOUT_S = 30.0
+"""For requests that a busy control plane delays: registrations and results, which may be large."""
 TRANSFER_TIMEOUT_S = 60.0
 """How long a transfer may make no progress."""
 
@@ -79,7 +79,7 @@ class ControlPlane:
 
     def register(self, registration: dict[str, Any]) -> Registration:
         path = "/api/workers/register"
-        answer = self._post(path, registration, timeout_s=_REGISTRATION_TIMEOUT_S)
+        answer = self._post(path, registration, timeout_s=_DELAYED_TIMEOUT_S)
         return Registration(
             worker_id=str(answer["worker_id"]),
             heartbeat_interval_s=float(answer["heartbeat_interval_s"]),
@@ -101,7 +101,7 @@ class ControlPlane:
         return (job if job.get("job_id") else None), _commands_of(job)
 
     def job_result(self, result: dict[str, Any]) -> None:
-        self._post("/api/workers/job_result", result)
+        self._post("/api/workers/job_result", result, timeout_s=_DELAYED_TIMEOUT_S)
 
     def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
         """Appends bytes at an offset. Returns the length that the control plane has.

@@ -65,5 +65,5 @@ def _checks(context: typer.Context) -> Iterator[Check]:
             yield check
         if any(check.name != "versions" and check.state == FAILED for check in found):
             return
-    with Forge(settings.api_key, settings.base_url, timeout=5, max_retries=0) as client:
+    with Forge(settings.api_key, settings.base_url, timeout=10, max_retries=0) as client:
         yield from account_checks(client)
