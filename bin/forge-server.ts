@@ -1,7 +1,8 @@
 #!/usr/bin/env -S node --v8-pool-size=1 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=60
 // These options keep garbage collection from delaying requests on a machine with few cores: by
 // default, four threads that mark objects would compete with the main thread for 200 ms at a time.
-// With one thread, and more room for new objects, it happens less often and leaves a core to the main thread.
+// With one thread, and more room for new objects, it happens less often and leaves a core to the
+// main thread.
 import "./private-files";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";

@@ -22,7 +22,7 @@ const MAX_AT_ONCE = 8;
 const OTHERS_FEW = 20;
 /**
  * At least this share of a queue passes per tick after the process was not busy for CALM_MS, so that
- * a long queue drains faster than requests join it. Earlier, it would make the process busy at once.
+ * a long queue drains faster than requests join it. Sooner, it would make the process busy at once.
  */
 const SHARE_AT_ONCE = 0.02;
 const CALM_MS = 500;

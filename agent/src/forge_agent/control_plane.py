@@ -78,8 +78,7 @@ class ControlPlane:
         self._client.close()
 
     def register(self, registration: dict[str, Any]) -> Registration:
-        path = "/api/workers/register"
-        answer = self._post(path, registration, timeout_s=_DELAYED_TIMEOUT_S)
+        answer = self._post("/api/workers/register", registration, timeout_s=_DELAYED_TIMEOUT_S)
         return Registration(
             worker_id=str(answer["worker_id"]),
             heartbeat_interval_s=float(answer["heartbeat_interval_s"]),
