@@ -2,6 +2,13 @@ import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
+/** As Postgres's own, it is the same time during a whole transaction. */
+const NOW = `
+  create function test_clock.now() returns timestamptz language sql stable as $$
+    select pg_catalog.now() + make_interval(secs => coalesce(
+      nullif(current_setting('test_clock.by_s', true), ''),
+      (select set_config('test_clock.by_s', by_s::text, true) from test_clock.step))::float8) $$`;
+
 const CLOCK = (name: string): string => `
   create function test_clock.${name}() returns timestamptz language sql ${name === "clock_timestamp" ? "volatile" : "stable"} as
     $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
@@ -29,7 +36,7 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     "create schema test_clock",
     "create table test_clock.step (by_s float8 not null)",
     "insert into test_clock.step values (0)",
-    CLOCK("now"),
+    NOW,
     CLOCK("clock_timestamp"),
     CLOCK("statement_timestamp"),
     DEFAULTS,
