@@ -79,6 +79,8 @@ export async function createApp(
   const { http } = ctx.config;
   const admission = new AdmissionControl(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+    // A refusal may wait for seconds, and a parsed body may take megabytes.
+    request.body = undefined;
     if (await admission.mayAnswer(error, request)) {
       const code = sendError(error, request, reply);
       ctx.metrics.refusals.inc({ route: labelOf(request), code });
@@ -190,6 +192,8 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
     const route = labelOf(request);
     ctx.metrics.requests.inc({ route, status: reply.statusCode });
     ctx.metrics.requestSeconds.observe({ route }, reply.elapsedTime / 1000);
+    // A connection keeps its last request until the next one, and a parsed body may take megabytes.
+    if (reply.raw.writableFinished) request.body = undefined;
     done();
   });
 }
