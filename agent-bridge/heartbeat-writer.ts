@@ -102,7 +102,8 @@ export class HeartbeatWriter {
     // If a dead worker has become idle again, its poll may already wait: wake the scheduler.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) signals.queueChanged();
     const missing = sent.filter((heartbeat) => !rowOf(heartbeat));
-    // A registered worker whose heartbeat was not recorded has a locked row.
+    // recordHeartbeats leaves out unregistered workers and locked rows. So the rows of registered
+    // workers whose heartbeats were not recorded were locked.
     const registered = missing.length > 0 ? await listRegistered(pool, missing) : [];
     const locked = new Set(registered.map(callKeyOf));
     return heartbeats.map(

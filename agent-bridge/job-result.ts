@@ -205,10 +205,10 @@ async function endingOf(
   const { artifactId, minted } = nameArtifact(given.result, job, attempt);
   // Refuse an id that was generated for another attempt: it names the folder of that attempt's
   // uploads.
-  const isForeign = MINTED_ID.test(artifactId) && artifactId !== minted;
+  const isOfOtherAttempt = MINTED_ID.test(artifactId) && artifactId !== minted;
   // A folder is named by its artifact's id (spec.md 2.6). Tenants share the store and may choose
   // the same id. If another tenant already has that folder, use the generated id as storage id.
-  for (const storageId of isForeign ? [] : new Set([artifactId, minted])) {
+  for (const storageId of isOfOtherAttempt ? [] : new Set([artifactId, minted])) {
     const uri = uriOf(given.artifacts_uri, storeUri(artifactPrefix(job.job_type, storageId)));
     if (await reserve(db, { artifactId, storageId, uri }, job, attempt)) {
       const result = { ...given.result, [idField]: artifactId };

@@ -185,7 +185,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
   });
   // With a callback instead of a promise, a model's response is forwarded without another tick.
   app.addHook("onSend", (request, _reply, payload, done) => {
-    if (typeof payload === "string") admission.noteAnswer(request, payload.length);
+    if (typeof payload === "string") admission.chargeAnswer(request, payload.length);
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {

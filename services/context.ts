@@ -60,7 +60,10 @@ export interface Context {
   /** Keyed by tenant: one of a tenant's submissions at a time is checked against its budget. */
   budgetMutex: KeyedMutex;
   startPace: StartPace;
-  /** Tenants known to have a budget. A budget is never deleted. Every other tenant may have one, too. */
+  /**
+   * Tenants that this process knows to have a budget. A budget is never deleted, so entries stay valid. For all other
+   * tenants, the database says whether they have one.
+   */
   tenantsWithBudget: Set<string>;
 }
 

@@ -74,7 +74,8 @@ export async function finishCompleted(
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
   // Prefer the measurement that was stored with the bill. `facts` has none if this run wrote the
-  // bill (the facts are older), if an earlier release wrote it, or if the job has ended.
+  // bill, because it read `facts` before that; if an earlier release wrote the bill; or if the job
+  // has completed, which deletes the stored measurement.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));

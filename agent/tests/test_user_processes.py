@@ -117,7 +117,10 @@ def test_works_if_no_process_can_be_started(start: Start, monkeypatch: pytest.Mo
 def test_returns_processes_that_cannot_be_ended(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that waits for a device, for example, does not end before its wait does."""
+    """A process in uninterruptible sleep, for example for a disk, can't be killed.
+
+    The test simulates it by not sending the signal.
+    """
     process = start(SLEEPS)
     monkeypatch.setattr(user_processes, "_end", lambda *_: None)
     assert end_processes_of(UID, timeout_s=0.1) == [process.pid]

@@ -19,8 +19,8 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * How long fleet and queue are cached, in ms: VIEW_FACTOR times the time that was spent on finding
- * the pending reasons of jobs (`explain`) with the cached data, within these limits.
+ * Maximum age of the cached fleet and queue, in ms: VIEW_FACTOR times the time that `explain` has
+ * worked with them so far, but at least `least` and at most `most`.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;

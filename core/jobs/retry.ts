@@ -6,8 +6,9 @@ export const MAX_ATTEMPTS = 3;
 type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
 
 /**
- * True if this outcome allows another attempt, regardless of how many are left. `queueAttempt` in
- * services/jobs/attempts.ts has the same rule in SQL.
+ * True if this outcome allows another attempt, regardless of how many are left. The workflow
+ * (workflows/job.ts) queues the next attempt at once. `queueAttempt` in services/jobs/attempts.ts
+ * has the same rule in SQL.
  */
 export function isRetryable(end: RetryableEnd): boolean {
   switch (end.outcome) {

@@ -6,8 +6,8 @@ const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
 /**
- * Limits the time for which the parsing of one body blocks the process. This many values in arrays
- * take about 10 ms; a body of the largest size that has only short fields takes about 40 ms.
+ * The most JSON values in a body. Parsing blocks the process: this many elements of arrays take
+ * about 10 ms, a body of the largest size that consists of short members of objects about 40 ms.
  */
 const MAX_VALUES = 150_000;
 

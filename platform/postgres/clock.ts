@@ -37,10 +37,11 @@ const NOTICED_WITHIN = "interval '15 s'";
  * delete data. A backward step makes nothing older. ClockWatch.transaction handles steps that are
  * not recorded yet.
  *
- * The steps divide time into segments, each from `since` to `until`. A row is old if its time is
- * before the `old_before` of its segment. If a segment can have old rows, all rows of earlier
- * segments are old too. The subquery returns the latest time before which all rows are old.
- * Postgres computes it once per statement, and can find older rows by an index.
+ * The recorded steps split the time line into segments, each from `since` to `until`. Each segment
+ * has its own limit: its rows before `old_before` are old. In the newest segment that contains old
+ * rows, that limit decides, and everything before that segment is old. So one time is enough: all
+ * rows before it are old, and no others. The subquery returns that time. Postgres computes it once
+ * per statement, and can find older rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (

@@ -8,8 +8,8 @@ import { createLogger } from "../logger";
 import { TableEngine } from "./engine";
 
 /**
- * A reader program. It does what the path of the file says. For any other path it returns the path,
- * its own process id and its environment.
+ * A fake reader process. The path of the file selects what it does, such as `crash` or `hang`. For
+ * any other path it returns the path, its own process id and its environment.
  */
 const PROGRAM = `
 process.on("disconnect", () => process.exit());

@@ -106,7 +106,8 @@ export class AdmissionControl {
     });
   }
 
-  noteAnswer({ principal }: FastifyRequest, characters: number): void {
+  /** Counts the length of a response as work of its tenant. */
+  chargeAnswer({ principal }: FastifyRequest, characters: number): void {
     // `principal` is undefined for routes that need no key and for requests without a valid key.
     if (principal) this.spend(principal, characters / CHARACTERS_OF_A_REQUEST);
   }

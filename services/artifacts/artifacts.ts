@@ -37,7 +37,7 @@ export const COLUMNS = `coalesce(given_id, artifact_id) as artifact_id, artifact
   job_id, attempt, artifact_type, kind, uri, created_by, created_at, source_jobs, source_artifacts,
   size_bytes, manifest, name, registered_at, deleted_at, shown_bytes`;
 
-/** SQL: the table with the ids named as in `ArtifactRow`. */
+/** SQL: a subquery to read from instead of the table `artifacts`. Its id columns have the names of `ArtifactRow`. */
 export const ARTIFACTS = `(select ${COLUMNS} from artifacts)`;
 
 /**

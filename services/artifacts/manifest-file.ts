@@ -10,7 +10,8 @@ type Place = Pick<Context, "pool" | "store">;
 /**
  * Rewrites the manifest file until it agrees with the registry, or removes it if the artifact is
  * deleted. Call it if a concurrent run completed the job: the file that the caller has just written
- * may be older than the registered manifest.
+ * may be older than the registered manifest. The files are first written where artifacts are made,
+ * for example in activities/jobs/finish-job.ts.
  */
 export async function syncManifestFile(
   { pool, store }: Place,

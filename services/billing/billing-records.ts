@@ -174,7 +174,7 @@ export async function insertBillingRecord(
        select ${job}, ${ending}, a.ended_at, gen_random_uuid(), ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
-         -- A restored database may have lost the ends of attempts that this record bills.
+         -- Only if the attempts have ended as the bill says. After a restore, the database may have lost their ends.
          and ${ENDS_DIGEST} is not distinct from ${endsDigest}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')

@@ -43,8 +43,10 @@ export class Reachability {
   }
 
   /**
-   * Whether workers could deliver results during the last `forMs` and still can. Here only a whole time-out is a gap: a
-   * fleet's only worker may send heartbeats that slowly, and its deadlines must be enforced, too.
+   * Whether workers could deliver results during the last `forMs` and still can. `provesSilence` treats half a time-out
+   * without a request as a gap; this method treats only a whole one so. The only worker of a fleet may send as few as
+   * one heartbeat per time-out, and its deadlines must be enforced, too. Also true if no request has arrived for
+   * `longestMs`.
    */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

@@ -47,7 +47,10 @@ export async function listUnchanged(
   );
 }
 
-/** Of these ids of open workflows, returns those whose row is missing, or final and unchanged. */
+/**
+ * Of these ids of open workflows, returns those whose row is missing, or is final and has not changed for `forS`
+ * seconds (`isUnchanged`).
+ */
 export async function listFinishedOrMissing(
   db: Queryable,
   { table, id, isLive, isUnchanged }: ComparedRows,

@@ -120,8 +120,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows of the kinds whose workflows must end like their rows (`endsAsRow`). An activity may
-   * have finished the row after its workflow was terminated.
+   * Lists terminated workflows of the kinds with `endsAsRow`: there, a closed workflow must have the same status as its
+   * row. An activity may have finished the row after its workflow was terminated.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);

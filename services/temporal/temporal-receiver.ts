@@ -9,7 +9,7 @@ import type { Topic } from "../outbox/topic";
 const CONCURRENCY = 20;
 const PAUSE_MS = 1_000;
 
-/** The common part of all topics whose receiver is Temporal. */
+/** The settings that all topics of the outbox share whose entries the courier delivers to Temporal. */
 export const temporalReceiver = ({
   temporal,
 }: Context): Pick<Topic<never, never>, "concurrency" | "pauseMs" | "outageOf" | "isBack"> => ({

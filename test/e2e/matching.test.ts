@@ -214,8 +214,8 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   });
   const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
   await fill([none], fleet);
-  // A full pass considers only some of the 300 kinds of workers, so `sawAll` is false. `wasBlocked`
-  // is false, so the scheduler does not repeat the pass.
+  // A pass over all tenants compares only some of the 300 kinds of workers, so `sawAll` is false. No
+  // row was locked, so `wasBlocked` is false, and the scheduler does not repeat the pass.
   expect(await assignOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
   for (const n of [0, 7, 150, 298, 299]) {
     const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };

@@ -96,7 +96,7 @@ test.each([
   await forge.fill([only], [OWN_WORKER, capable]);
   await transaction(forge.ctx.pool, async (db) => {
     await all(db, lock);
-    // Would wait until the statement's time-out, if it waited for the row.
+    // If it waited for the locked row, it would wait until the statement's time-out.
     expect(await assignAfter(only)).toEqual({
       assigned: undefined,
       ownWorkerFits: true,

@@ -24,7 +24,7 @@ const TOLERANCE_S = 1.5;
 /** In seconds. Several small steps are recorded only once they add up to this much. */
 const UNSEEN_S = 5;
 
-/** Tests that apply to both directions run with one step; in the slow suite with both. */
+/** The steps of tests that apply to both directions. `npm test` uses only one of them, the slow suite both. */
 const STEPS = oneFormOf([DAY_S, -DAY_S]);
 
 let forge: Forge;

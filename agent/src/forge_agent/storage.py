@@ -116,9 +116,11 @@ class MirroredStorage:
 
 
 def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
-    """Chooses the worker's own bucket or directory, the control plane, or both.
+    """Chooses where the job's files are stored.
 
-    If the control plane accepts no files: the own store, or else the local `artifacts/` directory.
+    The worker's own bucket or directory if it has one, otherwise the control plane; both with
+    `artifacts_upload`. If the control plane accepts no files and the worker has no store of its
+    own: the local directory `artifacts/`.
     """
     own: Storage | None = None
     if config.s3:

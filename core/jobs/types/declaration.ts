@@ -60,7 +60,10 @@ export interface PayloadDefaults {
   teacher: string;
 }
 
-/** Payload fields with a checked kind: a pipeline reference must have the same kind. */
+/**
+ * Payload fields and their kinds. In a pipeline, such a field may refer to an earlier step only if
+ * that step's result is of the same kind.
+ */
 export const REFERENCE_FIELDS = {
   dataset_id: "dataset id",
   dataset_uri: "dataset URI",
@@ -69,7 +72,7 @@ export const REFERENCE_FIELDS = {
 
 export type ReferenceField = keyof typeof REFERENCE_FIELDS;
 
-/** The kind of thing that a value identifies. */
+/** What a payload field or the result of a pipeline's step contains, such as a dataset id. */
 export type ReferenceKind =
   | (typeof REFERENCE_FIELDS)[ReferenceField]
   | "evaluation id"

@@ -73,7 +73,7 @@ async function newestAssignments(db: pg.Client, count: number): Promise<number[]
 
 async function compareCpu(
   { generator, bareServer }: Stage,
-  { fleetRounds: rounds, holdSeconds: seconds }: Scale,
+  { fleetRounds: rounds, cpuSeconds: seconds }: Scale,
   forge: { url: string; workerKey: string; workers: number; pid: number },
 ): Promise<Row> {
   const { workers } = forge;
@@ -98,7 +98,7 @@ async function compareCpu(
 /** P7: what a waiting poll costs. Heartbeats cost extra, and P3 measures them. */
 export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
-  const { waitingPolls: workers, fleetRounds: rounds, holdSeconds: seconds } = scale;
+  const { waitingPolls: workers, fleetRounds: rounds, cpuSeconds: seconds } = scale;
   const kib: number[] = [];
   const shares: number[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/** The size of each measurement. */
+/** The size of each measurement. docs/performance.md lists the measurements P1 to P11. */
 export interface Scale {
   rounds: number;
   /** P1: jobs per round, and as many bare workflows, which take half as long. */
@@ -19,7 +19,7 @@ export interface Scale {
   /** P6 and P7: number of rounds. */
   fleetRounds: number;
   /** P6 and P7: duration in which CPU time is measured. */
-  holdSeconds: number;
+  cpuSeconds: number;
   waitingPolls: number;
   /** P5: calls per round. */
   calls: number;
@@ -53,7 +53,7 @@ export const FULL: Scale = {
   starts: 3,
   fleetJobs: 300,
   fleetRounds: 3,
-  holdSeconds: 15,
+  cpuSeconds: 15,
   waitingPolls: 5_000,
   manyQueued: 100_000,
   manyOwners: 1_000,
@@ -81,7 +81,7 @@ export const QUICK: Scale = {
   starts: 1,
   fleetJobs: 40,
   fleetRounds: 1,
-  holdSeconds: 2,
+  cpuSeconds: 2,
   waitingPolls: 500,
   manyQueued: 5_000,
   manyOwners: 200,

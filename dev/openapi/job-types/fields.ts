@@ -40,7 +40,7 @@ export const parametersOf = (declaration: JobTypeDeclaration): string[] => {
 export const takesUriOnly = ({ payload: { fields } }: JobTypeDeclaration): boolean =>
   "dataset_uri" in fields && !("dataset_id" in fields);
 
-/** Whether a client's value for this field may also be a URI, which sets `dataset_uri` instead. */
+/** Whether SDKs and the command accept a URI for this field, which they send as `dataset_uri`. */
 export const mayBeUri = ({ payload }: JobTypeDeclaration, field: string): boolean =>
   field === "dataset_id" && "dataset_uri" in payload.fields;
 

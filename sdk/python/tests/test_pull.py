@@ -17,7 +17,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def breaking(server: FakeForge, *lengths: int) -> Callable[[Request], Answer | None]:
-    """Interrupts responses with a file, each one after the next number of bytes in `lengths`.
+    """Cuts off downloads: the n-th response that contains a file ends after `lengths[n]` bytes.
 
     0: no response at all. After the last length, responses are complete.
     """

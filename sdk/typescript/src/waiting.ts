@@ -16,7 +16,7 @@ import type { ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
-/** After this number of connections that delivered nothing, most rounds only poll. */
+/** After this number of rounds in which no event arrived, most rounds only poll. */
 const MAX_SILENT = 2;
 /** Then, every 12th round opens a connection. */
 const RETRY_EVERY = 12;
@@ -29,8 +29,8 @@ export class Watch {
   readonly #deadline: Deadline;
   #roundMs = 0;
   #hasListened = false;
-  /** Number of consecutive connections that delivered nothing. */
-  #silentConnections = 0;
+  /** Number of consecutive rounds in which no event connection delivered anything. */
+  #silentRounds = 0;
   /** Whether an event said that the job has ended. */
   hasEnded = false;
   /**
@@ -61,7 +61,7 @@ export class Watch {
   }
 
   get #isDue(): boolean {
-    return this.#silentConnections < MAX_SILENT || this.#silentConnections % RETRY_EVERY === 0;
+    return this.#silentRounds < MAX_SILENT || this.#silentRounds % RETRY_EVERY === 0;
   }
 
   /** Begins the connection of this round. */
@@ -84,8 +84,8 @@ export class Watch {
     // A round that was due to listen, but found no free connection, is not counted: it says nothing
     // about whether events arrive.
     if (this.#hasListened || !this.#isDue) {
-      this.#silentConnections =
-        this.#following.hasReceived && this.#hasListened ? 0 : this.#silentConnections + 1;
+      this.#silentRounds =
+        this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;
     }
     if (this.hasEnded && !this.#hasPolledAtEnd) {
       this.#hasPolledAtEnd = true;

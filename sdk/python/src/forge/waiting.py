@@ -23,8 +23,8 @@ from .wire import log
 
 _SILENCE_S = KEEP_ALIVE_S + 5
 _MAX_SILENT = 2
-"""After this number of connections that delivered nothing, most rounds only poll."""
-_AGAIN_AFTER = 12
+"""After this number of rounds in which no event arrived, most rounds only poll."""
+_RETRY_EVERY = 12
 """From then on, only every 12th round opens a connection."""
 
 
@@ -34,8 +34,8 @@ class Watch:
     def __init__(self, job_id: str, poll_interval: float, timeout: float | None) -> None:
         self.deadline = Deadline(job_id, poll_interval, timeout)
         self._round_s = 0.0
-        self._silent_connections = 0
-        """Number of consecutive connections that delivered nothing."""
+        self._silent_rounds = 0
+        """Number of consecutive rounds in which no event connection delivered anything."""
         self._silence_s = _SILENCE_S
         self._has_ended = False
         """Whether an event said that the job has ended."""
@@ -55,7 +55,7 @@ class Watch:
     @property
     def listens(self) -> bool:
         return (
-            self._silent_connections < _MAX_SILENT or self._silent_connections % _AGAIN_AFTER == 0
+            self._silent_rounds < _MAX_SILENT or self._silent_rounds % _RETRY_EVERY == 0
         )
 
     def silence_s(self) -> float:
@@ -80,8 +80,8 @@ class Watch:
 
     def end(self) -> float:
         """Ends a round. Returns how long to pause before the next one."""
-        self._silent_connections = (
-            0 if self.following.has_received and self.listens else self._silent_connections + 1
+        self._silent_rounds = (
+            0 if self.following.has_received and self.listens else self._silent_rounds + 1
         )
         if self._has_ended and not self._has_polled_at_end:
             self._has_polled_at_end = True

@@ -132,7 +132,10 @@ def _json_of(body: object) -> bytes:
 
 
 def result_of(request: Request[T], response: httpx2.Response) -> T:
-    """Raises ForgeHTTPError, ForgeAPIError, and TransientFailure if a retry may help."""
+    """Returns the parsed result.
+
+    Raises TransientFailure if a retry may help, otherwise ForgeHTTPError or ForgeAPIError.
+    """
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
     if not response.is_success and response.status_code not in request.also:
         raise failure_of(request, response)

@@ -48,7 +48,7 @@ export interface JobFilters extends ListOptions, OfUser {
 
 /** `client.jobs`. Parameters for a job's id also accept a job. */
 export class Jobs extends Resource implements JobActions {
-  /** Creates a job of this client from a response. */
+  /** Converts a job in a response to a `Job` that uses this client. */
   read(answer: JobAnswer): Job {
     if (typeof answer.job_id !== "string" || typeof answer.status !== "string") {
       throw new ForgeHTTPError("the response is not a job: it has no job_id or no status");

@@ -27,7 +27,7 @@ class Jobs(JobsOperations[Sync, Job]):
     _transport: Transport
 
     def read(self, answer: object) -> Job:
-        """Creates a job of this client from a response."""
+        """Converts a job in a response to an object that uses this client."""
         return Job.model_validate(answer).attach(self)
 
     def wait(
@@ -142,7 +142,7 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
     _transport: AsyncTransport
 
     def read(self, answer: object) -> AsyncJob:
-        """Creates a job of this client from a response."""
+        """Converts a job in a response to an object that uses this client."""
         return AsyncJob.model_validate(answer).attach(self)
 
     async def wait(
