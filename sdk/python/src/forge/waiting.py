@@ -54,9 +54,7 @@ class Watch:
 
     @property
     def listens(self) -> bool:
-        return (
-            self._silent_rounds < _MAX_SILENT or self._silent_rounds % _RETRY_EVERY == 0
-        )
+        return self._silent_rounds < _MAX_SILENT or self._silent_rounds % _RETRY_EVERY == 0
 
     def silence_s(self) -> float:
         """Time-out of a connection without data."""
