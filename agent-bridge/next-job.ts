@@ -9,7 +9,7 @@ import { plainAddress } from "../platform/net/address-policy";
 import type { Context } from "../services/context";
 import { findOfferAndFit } from "../services/fleet/assignment";
 import type { LongPolls } from "../services/fleet/long-polls";
-import { type Scheduler, SWEEP_MS } from "../services/fleet/scheduler";
+import type { Scheduler } from "../services/fleet/scheduler";
 import {
   findOffer,
   type Offer,
@@ -126,8 +126,6 @@ interface Poll extends WorkerCall, Omit<PollingWorker, "pollSeq"> {
 }
 
 const MAX_PAUSE_MS = 1_000;
-/** A poll that waits for this long, the time of two sweeps, need not read the queue if the worker was available. */
-const CONSIDERED_WAIT_S = (2 * SWEEP_MS) / 1_000;
 
 interface Polled {
   job?: Dispatch;
@@ -149,9 +147,7 @@ async function nextJob(
   const offer = await inQueue(() => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
-  // Every pass considers a worker that was available, and a missed pass is made up for by a sweep while the poll waits.
-  const wasConsidered = offer.was_available && waitS >= CONSIDERED_WAIT_S;
-  let readsQueue = offer.status === "idle" && !offer.draining && !wasConsidered;
+  let woken = offer.status !== "idle" || offer.draining;
   // False: the worker holds no attempt, so skip the dispatch statement.
   let mayHold = offer.holds;
   for (;;) {
@@ -166,11 +162,9 @@ async function nextJob(
       }
       // Read after the wait is registered, so that no assignment or drain is missed.
       const look = (): Promise<Offer | undefined> =>
-        readsQueue
-          ? findOfferAndFit(ctx.pool, workerId, poll.userId)
-          : findOffer(ctx.pool, workerId);
+        woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
       const now = await inQueue(look);
-      readsQueue = false;
+      woken = true;
       const { wanted = [] } = now ?? {};
       const mayFit = wanted === null || wanted.length > 0;
       if (mayFit) await scheduler.assignTo(workerId, wanted);

@@ -79,7 +79,7 @@ export async function createApp(
   const { http } = ctx.config;
   const admission = new AdmissionControl(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-    // A refusal may wait for seconds, and a parsed body may take megabytes.
+    // As readBody (routing.ts) does for a request that reaches its handler.
     request.body = undefined;
     if (await admission.mayAnswer(error, request)) {
       const code = sendError(error, request, reply);
@@ -192,8 +192,6 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
     const route = labelOf(request);
     ctx.metrics.requests.inc({ route, status: reply.statusCode });
     ctx.metrics.requestSeconds.observe({ route }, reply.elapsedTime / 1000);
-    // A connection keeps its last request until the next one, and a parsed body may take megabytes.
-    if (reply.raw.writableFinished) request.body = undefined;
     done();
   });
 }

@@ -157,8 +157,16 @@ function readHeaders(
   return parse(schema, Object.fromEntries(sent)) as Record<string, string | undefined>;
 }
 
-function readBody(route: Route, { body }: FastifyRequest): unknown {
-  if (!route.body) return body;
+/**
+ * The handler gets a copy of a parsed body, with its known fields only. What was parsed may take
+ * megabytes, so it is dropped: a poll waits for up to a minute, and a connection keeps its last
+ * request until the next one.
+ */
+function readBody(route: Route, request: FastifyRequest): unknown {
+  const { body } = request;
+  if (route.stream) return body;
+  request.body = undefined;
+  if (!route.body) return undefined;
   if (route.body.optional && body === undefined) return parse(route.body.schema, {});
   return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
 }

@@ -17,7 +17,7 @@ import {
 import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
-export const SWEEP_MS = 2_000;
+const SWEEP_MS = 2_000;
 /** If more tenants have submitted jobs since the last pass, one pass over everything costs less than one per tenant. */
 const FEW_TENANTS = 5;
 /** How often a pass is tried: a row that can never be assigned must not make it repeat for ever. */

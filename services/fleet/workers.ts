@@ -1,6 +1,6 @@
 import type { WorkerErrorCode, WorkerStatus } from "../../core/jobs/states";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
-import { ACCEPTS_JOBS, HELD_ATTEMPT } from "./eligibility-sql";
+import { HELD_ATTEMPT } from "./eligibility-sql";
 
 export interface WorkerRow {
   worker_id: string;
@@ -158,11 +158,6 @@ export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
   w.decommissioned_at is not null as decommissioned,
   exists (${HELD_ATTEMPT}) as holds`;
 
-export interface NewOffer extends Offer {
-  /** Whether jobs could be assigned to the worker already before this poll. */
-  was_available: boolean;
-}
-
 /**
  * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S more seconds. An
  * `unresponsive` worker returns to service by polling.
@@ -171,15 +166,14 @@ export async function offerWorker(
   db: Queryable,
   { workerId, userId, boundKeyId, address, waitS }: WorkerCall & { address: string; waitS: number },
 ) {
-  return await maybeOne<NewOffer>(
+  return await maybeOne<Offer>(
     db,
     `update workers w set available_until = now() + make_interval(secs => $3), poll_seq = poll_seq + 1,
             status = case when ${RECOVERS} then 'idle' else status end,
             status_reason = case when ${RECOVERS} then null else status_reason end,
             error_code = case when ${RECOVERS} then null else error_code end, address = $5
-     from (select coalesce(${ACCEPTS_JOBS}, false) as was_available from workers w where worker_id = $1) before
      where worker_id = $1 and user_id = $2 and ($4::text is null or bound_key_id = $4)
-     returning ${OFFER}, before.was_available`,
+     returning ${OFFER}`,
     [workerId, userId, waitS + OFFER_S, boundKeyId, address],
   );
 }

@@ -1,8 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../platform/postgres/pool";
-import { transaction } from "../../platform/postgres/transaction";
-import { offerWorker } from "../../services/fleet/workers";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { rawPoll } from "../support/raw-poll";
@@ -84,37 +82,6 @@ describe("next_job", () => {
     await other.complete(dispatched);
     await untilEnded(forge.user, job_id);
     expect(await worker.next()).toBeUndefined();
-  });
-
-  test("of a worker that was available does not read the queue, unless it is short", async () => {
-    const worker = await forge.worker("w-known");
-    await worker.next();
-    // Only a look into the queue reads `jobs`. Postgres cancels a statement that waits too long.
-    await transaction(forge.ctx.pool, async (db) => {
-      await execute(db, "lock table jobs in access exclusive mode");
-      expect(await worker.next(4)).toBeUndefined();
-      await expect(worker.next(1)).rejects.toThrow("503");
-    });
-  });
-
-  test("is considered only if the worker was available before it", async () => {
-    const worker = await forge.worker("w-before");
-    const { pool } = forge.ctx;
-    const poll = async (change?: string): Promise<boolean | undefined> => {
-      if (change) {
-        await execute(pool, `update workers set ${change} where worker_id = $1`, [worker.id]);
-      }
-      const call = { workerId: worker.id, userId: "local", boundKeyId: null };
-      return (await offerWorker(pool, { ...call, address: "::1", waitS: 1 }))?.was_available;
-    };
-    expect(await poll()).toBe(false);
-    expect(await poll()).toBe(true);
-    expect(await poll("available_until = now()")).toBe(false);
-    expect(await poll("draining = true")).toBe(false);
-    expect(await poll("draining = false")).toBe(true);
-    expect(await poll("status = 'busy'")).toBe(false);
-    expect(await poll("status = 'error', error_code = 'unresponsive'")).toBe(false);
-    expect(await poll()).toBe(true);
   });
 
   test("polled again while waiting answers the first poll, and the second gets the job", async () => {
