@@ -79,8 +79,6 @@ export async function createApp(
   const { http } = ctx.config;
   const admission = new AdmissionControl(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-    // As readBody (routing.ts) does for a request that reaches its handler.
-    request.body = undefined;
     if (await admission.mayAnswer(error, request)) {
       const code = sendError(error, request, reply);
       ctx.metrics.refusals.inc({ route: labelOf(request), code });

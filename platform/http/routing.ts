@@ -63,6 +63,18 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
   const repeatable = repeatableOf(query);
   const headers = route.headers && z.object(route.headers);
+  const callOf = (request: FastifyRequest, reply: FastifyReply) => {
+    const given = takeBody(route, request);
+    return {
+      principal: request.principal,
+      params: storable(request.params as Record<string, string>),
+      query: readQuery(query, repeatable, request),
+      body: readBody(route, given),
+      headers: headers ? readHeaders(headers, request) : {},
+      request,
+      reply,
+    };
+  };
   app.route({
     method: route.method,
     url,
@@ -74,15 +86,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
     },
     handler: async (request, reply) => {
       reply.code(success);
-      const call = {
-        principal: request.principal,
-        params: storable(request.params as Record<string, string>),
-        query: readQuery(query, repeatable, request),
-        body: readBody(route, request),
-        headers: headers ? readHeaders(headers, request) : {},
-        request,
-        reply,
-      };
+      const call = callOf(request, reply);
       if (route.scope === "open" || route.waits) return await route.handle(call);
       const queue = queues[route.scope === "worker" ? "worker" : "user"];
       return await queue.run(request.principal.userId, () => route.handle(call));
@@ -158,15 +162,18 @@ function readHeaders(
 }
 
 /**
- * The handler gets a copy of a parsed body, with its known fields only. What was parsed may take
- * megabytes, so it is dropped: a poll waits for up to a minute, and a connection keeps its last
- * request until the next one.
+ * Takes the body off the request. A parsed body may take megabytes, and the handler gets a copy with
+ * the known fields only. The request lives longer: a poll waits for up to a minute, and a connection
+ * keeps its last request until the next one.
  */
-function readBody(route: Route, request: FastifyRequest): unknown {
+function takeBody(route: Route, request: FastifyRequest): unknown {
   const { body } = request;
-  if (route.stream) return body;
-  request.body = undefined;
-  if (!route.body) return undefined;
+  if (!route.stream) request.body = undefined;
+  return body;
+}
+
+function readBody(route: Route, body: unknown): unknown {
+  if (!route.body) return body;
   if (route.body.optional && body === undefined) return parse(route.body.schema, {});
   return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
 }

@@ -9,6 +9,7 @@ import { residentKib } from "../../dev/stack/cpu-time";
 import { waitFor } from "../../dev/stack/wait";
 import { mintKey } from "../../services/accounts/key-format";
 import { type Forge, startForge } from "../support/forge";
+import { usesOf } from "../support/tenants";
 
 let forge: Forge;
 
@@ -47,12 +48,7 @@ const statuses = (text: string): string[] =>
   [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status = ""]) => status);
 
 /** How many requests of the tenant wait now, such as polls. */
-async function waitingRequests(): Promise<number | null | undefined> {
-  const { limits } = await forge.user.get<{ limits: { name: string; used: number | null }[] }>(
-    "/api/limits",
-  );
-  return limits.find(({ name }) => name === "waiting_requests")?.used;
-}
+const waitingRequests = async () => (await usesOf(forge)).waiting_requests;
 
 test("pipelined requests are handled one after the other, each once", async () => {
   const { socket, read, closed } = open();

@@ -3,7 +3,7 @@ import { type Answer, ApiClient, type Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
-import { createTenant, type Tenant } from "../support/tenants";
+import { createTenant, usesOf } from "../support/tenants";
 
 const PER_MINUTE = 600;
 const BURST = 200;
@@ -54,13 +54,6 @@ function refusalOf(status: 409 | 429, cap: keyof typeof CAPS) {
       },
     },
   };
-}
-
-async function usesOf({ user }: Tenant): Promise<Record<string, number | null>> {
-  const { limits } = await user.get<{ limits: { name: string; used: number | null }[] }>(
-    "/api/limits",
-  );
-  return Object.fromEntries(limits.map(({ name, used }) => [name, used]));
 }
 
 interface Made {

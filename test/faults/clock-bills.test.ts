@@ -4,12 +4,12 @@
  */
 
 import { waitFor } from "../../dev/stack/wait";
-import { execute, maybeOne } from "../../platform/postgres/pool";
-import { transaction } from "../../platform/postgres/transaction";
+import { maybeOne } from "../../platform/postgres/pool";
 import { closeMonths } from "../../services/billing/close-months";
 import { readSummary } from "../support/billing";
 import { addLine, lineState, untilExported } from "../support/billing-lines";
 import { type Forge, startForge } from "../support/forge";
+import { untilServerWaits, withLock } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 import { StripeServer } from "../support/stripe-server";
 import { createTenant } from "../support/tenants";
@@ -76,16 +76,10 @@ test("a line that waits for Stripe while the clock is ahead is still exported", 
 }, 180_000);
 
 describe("a line in doubt is not given up", () => {
-  const addInDoubt = (lineId: string) =>
-    execute(
-      forge.ctx.pool,
-      `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, export_asked_at, export_due_at)
-       values ($1, 'local', '2026-11-01', 1, 1.5, now() - interval '1 hour', now() + interval '1 hour')`,
-      [lineId],
-    );
+  const IN_DOUBT = { askedS: 3_600, dueInS: 3_600 };
 
   test("by a step that is not recorded yet", async () => {
-    await addInDoubt("later");
+    await addLine(forge, "later", IN_DOUBT);
     // Set the clock past the line's `export_due_at`.
     await setClock(2 * DAY_S);
     await untilExported(forge, "later");
@@ -93,18 +87,10 @@ describe("a line in doubt is not given up", () => {
   }, 120_000);
 
   test("by a step during its claim", async () => {
-    await addInDoubt("meanwhile");
-    const { pool } = forge.ctx;
-    await transaction(pool, async (db) => {
-      // The claim reads `jobs`, so it waits after its transaction has begun.
-      await execute(db, "lock table jobs in access exclusive mode");
-      await waitFor("a claim to wait", () =>
-        maybeOne(
-          pool,
-          `select from pg_stat_activity where datname = current_database()
-             and wait_event_type = 'Lock' and query like '%as customer_id,%'`,
-        ),
-      );
+    await addLine(forge, "meanwhile", IN_DOUBT);
+    // The claim reads `jobs`, so it waits after its transaction has begun.
+    await withLock(forge, "lock table jobs in access exclusive mode", [], async () => {
+      await untilServerWaits(forge, "as customer_id,");
       await setClock(2 * DAY_S);
     });
     await untilExported(forge, "meanwhile");

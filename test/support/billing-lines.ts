@@ -15,14 +15,22 @@ export interface LineState {
 export async function addLine(
   { ctx }: Forge,
   lineId: string,
-  more: { userId?: string; costUsd?: string; ageS?: number; askedS?: number } = {},
+  more: { userId?: string; costUsd?: string; ageS?: number; askedS?: number; dueInS?: number } = {},
 ): Promise<void> {
   await execute(
     ctx.pool,
-    `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, created_at, export_asked_at)
+    `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, created_at, export_asked_at,
+                                export_due_at)
      values ($1, $2, '2026-11-01', $3, 1.5, now() - make_interval(secs => $4),
-             now() - make_interval(secs => $5))`,
-    [lineId, more.userId ?? "local", more.costUsd ?? "1", more.ageS ?? 0, more.askedS ?? null],
+             now() - make_interval(secs => $5), now() + make_interval(secs => $6))`,
+    [
+      lineId,
+      more.userId ?? "local",
+      more.costUsd ?? "1",
+      more.ageS ?? 0,
+      more.askedS ?? null,
+      more.dueInS ?? 0,
+    ],
   );
 }
 

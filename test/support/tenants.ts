@@ -21,3 +21,13 @@ export async function createTenant(forge: Forge, userId: string): Promise<Tenant
   const [user, worker] = [await client("user"), await client("worker")];
   return { user, worker: (id) => new TestWorker(worker, id) };
 }
+
+/** How much the tenant uses of each of its limits, by the limit's name; null: not counted. */
+export async function usesOf({
+  user,
+}: Pick<Tenant, "user">): Promise<Record<string, number | null>> {
+  const { limits } = await user.get<{ limits: { name: string; used: number | null }[] }>(
+    "/api/limits",
+  );
+  return Object.fromEntries(limits.map(({ name, used }) => [name, used]));
+}
