@@ -20,7 +20,11 @@ import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { reserveArtifact } from "../../services/artifacts/artifacts";
 import { LIFETIME_DAYS } from "../../services/billing/lifetime";
-import { endOverdueStops, endPlacementsOfLostWorker } from "../../services/deployments/placements";
+import {
+  endOverdueStops,
+  endPlacementsOfLostWorker,
+  listPlacements,
+} from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { markDead, recordHeartbeats } from "../../services/fleet/heartbeats";
 import { lockWorker, markDecommissioned, upsertWorker } from "../../services/fleet/workers";
@@ -170,9 +174,9 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
     const taken = await execute(
       db,
       `with job as (
-         update jobs set status = 'running', attempts = 1, worker_id = $2, started_at = now()
+         update jobs set status = 'running', attempts = 1, worker_id = $2, started_at = clock_timestamp()
          where job_id = $1 and status = 'pending' and $2 <> all (req_avoid) returning job_id)
-       update attempts a set state = 'running', worker_id = $2, started_at = now() from job
+       update attempts a set state = 'running', worker_id = $2, started_at = clock_timestamp() from job
        where a.job_id = job.job_id and a.state = 'queued'`,
       [jobId, workerId],
     );
@@ -312,6 +316,26 @@ test("the bill is one interval from the first result to the stop; no placement o
   // The sequences reach every outcome.
   expect([...outcomes].sort()).toEqual(["missing", "stopped", "unhealthy", "worker_lost"]);
 }, 300_000);
+
+test("a placement made while a stop begins does not begin after the stop", async () => {
+  const { clockWatch } = forge.ctx;
+  for (const id of WORKERS) await register(id);
+  const deploymentId = await begin("w0");
+  await act(deploymentId, { does: "die", worker: "w0" });
+  const begun = clockWatch.transaction.bind(clockWatch);
+  // The stop's transaction has begun, but has not locked the deployment yet.
+  const stopping = jest.spyOn(clockWatch, "transaction").mockImplementationOnce((work, options) =>
+    begun(async (db) => {
+      await act(deploymentId, { does: "look", worker: "w0" });
+      return await work(db);
+    }, options),
+  );
+  await stopDeployment(forge.ctx, deploymentId, null, "test");
+  stopping.mockRestore();
+  const made = await listPlacements(forge.ctx.pool, [deploymentId]);
+  expect(made.map(({ placement }) => placement)).toEqual([1, 2]);
+  expect(await violations()).toEqual([]);
+});
 
 test("models deployed before the migration stay active if their worker is alive, and end if not", async () => {
   const name = `before_${randomBytes(6).toString("hex")}`;
