@@ -149,7 +149,7 @@ test("idle workers behind the first that fits cost the only job nothing", async 
      from unnest($1::text[]) tenant, generate_series(1, 10000) n`,
     [TENANTS],
   );
-  await forge.longStatements.query("vacuum analyze workers");
+  await forge.longStatements.query("vacuum full analyze workers");
   let taken: string | undefined;
   const blocks = await blocksRead(forge, ["workers"], async (pool) => {
     taken = (await assignAfter(only, pool)).assigned?.worker_id;
