@@ -13,6 +13,7 @@ import type { Context } from "../../services/context";
 import { listAttempts } from "../../services/jobs/attempts";
 import { findJobSnapshot, type JobSnapshot } from "../../services/jobs/job-events";
 import { listJobs } from "../../services/jobs/job-list";
+import { JobReader } from "../../services/jobs/job-reader";
 import { findJob, type JobRow } from "../../services/jobs/jobs";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { artifactSchema, presentArtifact } from "../artifacts/present-artifact";
@@ -43,6 +44,7 @@ export const attemptNumber = z.coerce.number().int().min(1).max(MAX_ATTEMPTS).op
 const NOT_FOUND = { 404: ["job_not_found"] };
 
 export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
+  const reader = new JobReader(ctx);
   return [
     route({
       method: "GET",
@@ -93,9 +95,13 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
         304: { description: "the job has not changed: If-None-Match still holds its ETag" },
       },
       refusals: NOT_FOUND,
+      waits: true,
       async handle({ principal, params, request, reply }) {
-        const job = await requireJob(ctx, params, tenantScopeOf(principal));
-        return sendIfChanged(request, reply, await presenter.presentOne(job));
+        const job = await required(params, (jobId) => reader.find(jobId, principal));
+        const shown = await ctx.connectionQueues.user.run(principal.userId, () =>
+          presenter.presentOne(job),
+        );
+        return sendIfChanged(request, reply, shown);
       },
     }),
     route({

@@ -4,7 +4,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
-import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CARD_NOW } from "../billing/rate-cards";
 import { START_NUMBER } from "./outbox-entries";
 
@@ -187,12 +187,17 @@ async function insertWithAttempt(
   );
 }
 
-export async function findJob(db: Queryable, jobId: string, tenantScope: TenantScope) {
-  return await maybeOne<JobRow>(
+/** Those of the jobs that exist and that the tenant may see, in any order. */
+export async function findJobs(db: Queryable, jobIds: string[], tenantScope: TenantScope) {
+  return await all<JobRow>(
     db,
-    `select *, ${DERIVED} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
-    [jobId, tenantScope],
+    `select *, ${DERIVED} from jobs where job_id = any($1) and ($2::text is null or user_id = $2)`,
+    [jobIds, tenantScope],
   );
+}
+
+export async function findJob(db: Queryable, jobId: string, tenantScope: TenantScope) {
+  return (await findJobs(db, [jobId], tenantScope))[0];
 }
 
 /** Locks the job. Every transaction locks in this order: job, attempt, worker. */
