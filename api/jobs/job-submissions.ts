@@ -7,6 +7,7 @@ import { isFinal } from "../../core/jobs/states";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
+import { JobInserter } from "../../services/jobs/job-inserter";
 import type { JobRow } from "../../services/jobs/jobs";
 import { requireJob } from "./jobs";
 import { jobSchema } from "./present-job";
@@ -16,10 +17,15 @@ import { submitJob } from "./submit-job";
 const ACCEPTED = { 201: { description: "the job, `pending`", schema: jobSchema } };
 
 export function jobSubmissionRoutes(ctx: Context): Route[] {
-  return [...JOB_TYPES.map((type) => submissionRoute(ctx, type)), unknownType(), retryRoute(ctx)];
+  const inserter = new JobInserter(ctx);
+  return [
+    ...JOB_TYPES.map((type) => submissionRoute(ctx, inserter, type)),
+    unknownType(),
+    retryRoute(ctx, inserter),
+  ];
 }
 
-function submissionRoute(ctx: Context, type: JobType): Route {
+function submissionRoute(ctx: Context, inserter: JobInserter, type: JobType): Route {
   return route<unknown, Submission>({
     method: "POST",
     paths: [`/api/jobs/${type}`, `/api/${type}`],
@@ -35,8 +41,9 @@ function submissionRoute(ctx: Context, type: JobType): Route {
     },
     answers: ACCEPTED,
     refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
+    waits: true,
     handle: async (call) =>
-      await submitJob(ctx, call, {
+      await submitJob(ctx, inserter, call, {
         type,
         submission: call.body,
         userId: call.principal.userId,
@@ -60,7 +67,7 @@ function unknownType(): Route {
   });
 }
 
-function retryRoute(ctx: Context): Route {
+function retryRoute(ctx: Context, inserter: JobInserter): Route {
   return route({
     method: "POST",
     paths: ["/api/jobs/:job_id/retry"],
@@ -74,12 +81,16 @@ function retryRoute(ctx: Context): Route {
     body: { schema: z.strictObject({}), examples: {}, optional: true },
     answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },
     refusals: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
+    waits: true,
     async handle(call) {
-      const job = await requireJob(ctx, call.params, tenantScopeOf(call.principal));
+      const { principal, params } = call;
+      const job = await ctx.connectionQueues.user.run(principal.userId, () =>
+        requireJob(ctx, params, tenantScopeOf(principal)),
+      );
       if (!isFinal(job.status)) {
         throw new Conflict("job_not_finished", `the job is ${job.status}; it has not ended yet`);
       }
-      return await submitJob(ctx, call, {
+      return await submitJob(ctx, inserter, call, {
         type: job.job_type,
         submission: submissionOf(job),
         // When an admin retries a job, the new job belongs to the job's tenant.

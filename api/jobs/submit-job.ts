@@ -2,13 +2,19 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
 import type { AnyCall } from "../../platform/http/route";
 import type { Queryable } from "../../platform/postgres/pool";
-import { createOnce } from "../../services/accounts/idempotency";
+import { createOnce, hasIdempotencyKey } from "../../services/accounts/idempotency";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import { estimateSubmission } from "../../services/billing/estimate-job";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
-import { insertJob, insertUnbudgetedJob, type UnpricedJob } from "../../services/jobs/jobs";
+import type { JobInserter } from "../../services/jobs/job-inserter";
+import {
+  insertJob,
+  insertUnbudgetedJobs,
+  type JobRow,
+  type UnpricedJob,
+} from "../../services/jobs/jobs";
 import { checkReferences, newJob } from "../../services/jobs/new-job";
 import { type Job, presentJob } from "./present-job";
 
@@ -25,14 +31,24 @@ interface JobRequest {
   content: unknown;
 }
 
-/** Accepts a job. Once it returns, the job can be assigned and will reach a final status. */
-export async function submitJob(ctx: Context, call: AnyCall, requested: JobRequest): Promise<Job> {
+/**
+ * Accepts a job. Once it returns, the job can be assigned and will reach a final status. Enters the queue for database
+ * connections itself, because a job may wait for others to share a statement with.
+ */
+export async function submitJob(
+  ctx: Context,
+  inserter: JobInserter,
+  call: AnyCall,
+  requested: JobRequest,
+): Promise<Job> {
   const { type, submission, userId } = requested;
-  const [warnings] = await Promise.all([
-    checkReferences(ctx, userId, submission.payload),
-    requireRoomForBytes(ctx.pool, ctx.config.limits.caps, userId),
-    ctx.queueQuota.refresh(userId),
-  ]);
+  const [warnings] = await ctx.connectionQueues.user.run(userId, () =>
+    Promise.all([
+      checkReferences(ctx, userId, submission.payload),
+      requireRoomForBytes(ctx.pool, ctx.config.limits.caps, userId),
+      ctx.queueQuota.refresh(userId),
+    ]),
+  );
   const job: UnpricedJob = {
     ...newJob(ctx, {
       type,
@@ -44,7 +60,7 @@ export async function submitJob(ctx: Context, call: AnyCall, requested: JobReque
     warnings,
     retried_from: requested.retriedFrom ?? null,
   };
-  const { answer, isNew } = await insertOnce(ctx, call, requested, job);
+  const { answer, isNew } = await insertOnce(ctx, inserter, call, requested, job);
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.job_id, job_type: type, user_id: userId }, "job accepted");
@@ -59,6 +75,7 @@ class HasBudget extends Error {}
 /** Most tenants have no budget, so first inserts the job for a tenant without one. */
 async function insertOnce(
   ctx: Context,
+  inserter: JobInserter,
   call: AnyCall,
   requested: JobRequest,
   job: UnpricedJob,
@@ -71,20 +88,24 @@ async function insertOnce(
     admitted = { ...job, startAfterS: ctx.startPace.nextDelayS() };
     return admitted;
   };
+  const queue = ctx.connectionQueues.user;
   if (!ctx.tenantsWithBudget.has(userId)) {
-    const create = async (db: Queryable): Promise<Job> => {
-      const row = await insertUnbudgetedJob(db, admit());
+    const shown = (row: JobRow | undefined): Job => {
       if (!row) throw new HasBudget();
       return presentJob(row);
     };
+    const create = async (db: Queryable): Promise<Job> =>
+      shown((await insertUnbudgetedJobs(db, userId, [admit()]))[0]);
     try {
-      return await createOnce(ctx, call, { content, isOneStatement: true, create });
+      return hasIdempotencyKey(call.request)
+        ? await queue.run(userId, () => createOnce(ctx, call, { content, create }))
+        : { answer: shown(await inserter.insert(admit())), isNew: true };
     } catch (error) {
       if (!(error instanceof HasBudget)) throw error;
       ctx.tenantsWithBudget.add(userId);
     }
   }
-  return await insertWithinBudget(ctx, call, requested, admit);
+  return await queue.run(userId, () => insertWithinBudget(ctx, call, requested, admit));
 }
 
 async function insertWithinBudget(

@@ -41,3 +41,26 @@ export class Coalesced<Item, Result> {
     this.isBusy = false;
   }
 }
+
+/** Batches the calls of each group, such as a tenant, on their own: no group waits for another's batch. */
+export class CoalescedByGroup<Item, Result> {
+  /** Kept for good, because there are only as many groups as tenants. */
+  private readonly groups = new Map<string, Coalesced<Item, Result>>();
+
+  /**
+   * @param work returns the results of a batch, in the order of its items.
+   * @param maxSize items of one batch.
+   */
+  constructor(
+    private readonly work: (group: string, items: Item[]) => Promise<Result[]>,
+    private readonly maxSize: number,
+  ) {}
+
+  add(group: string, item: Item): Promise<Result> {
+    const batches =
+      this.groups.get(group) ??
+      new Coalesced((items: Item[]) => this.work(group, items), this.maxSize);
+    this.groups.set(group, batches);
+    return batches.add(item);
+  }
+}

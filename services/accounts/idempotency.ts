@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { FastifyRequest } from "fastify";
 import { canonicalJson } from "../../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest } from "../../core/errors";
 import type { AnyCall } from "../../platform/http/route";
@@ -16,8 +17,6 @@ const MAX_KEY_LENGTH = 255;
 export interface Creation<T> {
   /** The parsed request. The same key with different content is refused. */
   content: unknown;
-  /** `create` is a single statement, so it needs no transaction of its own. */
-  isOneStatement?: boolean;
   /** Creates the resource within the caller's transaction and returns the response. */
   create(db: Queryable): Promise<T>;
   /** The response to store and replay, without what may be shown only once. */
@@ -31,13 +30,10 @@ export interface Creation<T> {
 export async function createOnce<T>(
   ctx: Context,
   { request, reply, principal }: AnyCall,
-  { content, isOneStatement = false, create, replay = (answer) => answer }: Creation<T>,
+  { content, create, replay = (answer) => answer }: Creation<T>,
 ): Promise<{ answer: T; isNew: boolean }> {
-  const key = readKey(request.raw.headersDistinct["idempotency-key"]);
-  if (key === undefined) {
-    const answer = isOneStatement ? await create(ctx.pool) : await transaction(ctx.pool, create);
-    return { answer, isNew: true };
-  }
+  const key = readKey(request);
+  if (key === undefined) return { answer: await transaction(ctx.pool, create), isNew: true };
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
   // Fails while it is unknown whether the database's clock was set (`requireKnownClock`). After a step forward that is
@@ -61,8 +57,12 @@ export async function createOnce<T>(
   );
 }
 
-function readKey(given: string[] = []): string | undefined {
-  const [key, ...more] = given;
+/** @throws 400 if the key is not valid. */
+export const hasIdempotencyKey = (request: FastifyRequest): boolean =>
+  readKey(request) !== undefined;
+
+function readKey({ raw }: FastifyRequest): string | undefined {
+  const [key, ...more] = raw.headersDistinct["idempotency-key"] ?? [];
   if (key === undefined) return undefined;
   if (more.length > 0 || key.length < 1 || key.length > MAX_KEY_LENGTH) {
     const message = `Idempotency-Key must be one text of 1 to ${MAX_KEY_LENGTH} characters`;

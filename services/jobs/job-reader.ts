@@ -1,5 +1,5 @@
-import { type Principal, tenantScopeOf } from "../../core/accounts/principal";
-import { Coalesced } from "../../platform/concurrency/coalesce";
+import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
 import type { Context } from "../context";
 import { findJobs, type JobRow } from "./jobs";
 
@@ -12,25 +12,25 @@ const MAX_AT_ONCE = 16;
  * longer than one for a single job.
  */
 export class JobReader {
-  private readonly readers = new Map<string, Coalesced<string, JobRow | undefined>>();
+  private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;
+  private readonly ofAllTenants: CoalescedByGroup<string, JobRow | undefined>;
 
-  constructor(private readonly ctx: Pick<Context, "pool" | "connectionQueues">) {}
-
-  /** The job, if the caller may see it. Never older than the call. */
-  find(jobId: string, principal: Pick<Principal, "userId" | "scope">): Promise<JobRow | undefined> {
-    const scope = tenantScopeOf(principal);
-    const key = JSON.stringify([principal.userId, scope]);
-    const reader = this.readers.get(key) ?? this.readerOf(principal.userId, scope);
-    this.readers.set(key, reader);
-    return reader.add(jobId);
+  constructor({ pool, connectionQueues }: Pick<Context, "pool" | "connectionQueues">) {
+    const reads = (scopeOf: (userId: string) => TenantScope) =>
+      new CoalescedByGroup<string, JobRow | undefined>(async (userId, jobIds) => {
+        const rows = await connectionQueues.user.run(userId, () =>
+          findJobs(pool, jobIds, scopeOf(userId)),
+        );
+        const byId = new Map(rows.map((row) => [row.job_id, row]));
+        return jobIds.map((id) => byId.get(id));
+      }, MAX_AT_ONCE);
+    this.ofTenant = reads((userId) => userId);
+    this.ofAllTenants = reads(() => null);
   }
 
-  private readerOf(userId: string, scope: string | null): Coalesced<string, JobRow | undefined> {
-    const { pool, connectionQueues } = this.ctx;
-    return new Coalesced(async (ids) => {
-      const rows = await connectionQueues.user.run(userId, () => findJobs(pool, ids, scope));
-      const byId = new Map(rows.map((row) => [row.job_id, row]));
-      return ids.map((id) => byId.get(id));
-    }, MAX_AT_ONCE);
+  /** The job, if the caller may see it. Never older than the call. */
+  find(jobId: string, caller: Pick<Principal, "userId" | "scope">): Promise<JobRow | undefined> {
+    const reads = tenantScopeOf(caller) === null ? this.ofAllTenants : this.ofTenant;
+    return reads.add(caller.userId, jobId);
   }
 }

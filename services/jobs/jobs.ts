@@ -3,7 +3,6 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
-import { Parameters } from "../../platform/postgres/parameters";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CARD_NOW } from "../billing/rate-cards";
 import { START_NUMBER } from "./outbox-entries";
@@ -137,54 +136,54 @@ export type UnpricedJob = Omit<NewJob, "rate_card">;
  * assigned. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
-  const parameters = new Parameters();
-  const row = parameters.insert(columnsOf(job));
-  return await insertWithAttempt(db, job, parameters, row);
+  const { text, values } = insertion(
+    [job],
+    (columns) => `(${columns}) select ${columns} from given`,
+  );
+  return await maybeOne<JobRow>(db, text, values);
 }
 
 /**
- * Like `insertJob`, with the rate card in force. Returns undefined and inserts nothing if the tenant has a budget, which
- * may not allow the job. It is one statement, because every submission without a budget waits for it.
+ * Like `insertJob`, for several jobs of one tenant and with the rate card in force. Inserts nothing and returns no rows
+ * if the tenant has a budget, which may not allow the jobs. It is one statement, because every submission without a
+ * budget waits for it.
+ *
+ * @returns the inserted rows, in any order.
  */
-export async function insertUnbudgetedJob(
-  db: Queryable,
-  job: UnpricedJob,
-): Promise<JobRow | undefined> {
-  const parameters = new Parameters();
-  const { columns, values } = parameters.row(columnsOf(job));
-  const userId = parameters.add(job.user_id);
-  const row = `(${columns}, rate_card) select ${values}, (${CARD_NOW(userId)})
-    where not exists (select from budgets where user_id = ${userId})`;
-  return await insertWithAttempt(db, job, parameters, row);
-}
-
-/** The columns of the job's row; with the rate card, if the job has one. */
-function columnsOf(job: NewJob | UnpricedJob): Record<string, unknown> {
-  const { requirementGroup, outputIds, startAfterS, ...columns } = job;
-  return { ...columns, warnings: JSON.stringify(job.warnings) };
-}
-
-/** @param row SQL: the columns and the source of the job's row, with its values in `parameters`. */
-async function insertWithAttempt(
-  db: Queryable,
-  job: UnpricedJob,
-  parameters: Parameters,
-  row: string,
-): Promise<JobRow | undefined> {
-  const startAfterS = parameters.add(job.startAfterS);
-  return await maybeOne<JobRow>(
-    db,
-    `with job as (insert into jobs ${row} on conflict (job_id) do nothing returning *),
-     first as (
-       insert into attempts (job_id, attempt, shape, priority, output_ids)
-       select job_id, 1, ${parameters.add(job.requirementGroup)}, priority, ${parameters.add(job.outputIds)} from job),
-     start as (
-       insert into outbox (job_id, attempt, due_at)
-       select job_id, ${START_NUMBER}, now() + make_interval(secs => ${startAfterS}) from job
-       where ${startAfterS}::float8 is not null)
-     select * from job`,
-    parameters.values,
+export async function insertUnbudgetedJobs(db: Queryable, userId: string, jobs: UnpricedJob[]) {
+  const { text, values } = insertion(
+    jobs,
+    (columns) => `(${columns}, rate_card) select ${columns}, (${CARD_NOW("$2")}) from given
+      where not exists (select from budgets where user_id = $2)`,
   );
+  return await all<JobRow>(db, text, [...values, userId]);
+}
+
+/**
+ * The statement that inserts jobs with the same columns, and its values: one, however many jobs there are.
+ *
+ * @param rows SQL: the columns and the source of the jobs' rows. The rows of `given` have the jobs' columns.
+ */
+function insertion(jobs: (NewJob | UnpricedJob)[], rows: (columns: string) => string) {
+  const given = jobs.map(({ requirementGroup, outputIds, startAfterS, ...row }) => ({
+    row,
+    first: { shape: requirementGroup, outputIds, startAfterS },
+  }));
+  const columns = Object.keys(given[0]?.row ?? {}).join(", ");
+  const text = `
+    with given as materialized (
+      select r.*, item->'first' as first
+      from jsonb_array_elements($1) item cross join jsonb_populate_record(null::jobs, item->'row') r),
+    job as (insert into jobs ${rows(columns)} on conflict (job_id) do nothing returning *),
+    first as (
+      insert into attempts (job_id, attempt, shape, priority, output_ids)
+      select job_id, 1, first->>'shape', job.priority, first->'outputIds' from job join given using (job_id)),
+    start as (
+      insert into outbox (job_id, attempt, due_at)
+      select job_id, ${START_NUMBER}, now() + make_interval(secs => (first->>'startAfterS')::float8)
+      from job join given using (job_id) where first->>'startAfterS' is not null)
+    select * from job`;
+  return { text, values: [JSON.stringify(given)] };
 }
 
 /** Those of the jobs that exist and that the tenant may see, in any order. */
