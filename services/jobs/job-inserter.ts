@@ -26,9 +26,8 @@ export class JobInserter {
         const byId = new Map(rows.map((row) => [row.job_id, row]));
         return jobs.map(({ job_id: id }) => byId.get(id));
       } catch (error) {
-        if (jobs.length === 1) return [error as Error];
         if (error instanceof Unavailable || isUnavailable(error)) throw error;
-
+        if (jobs.length === 1) return [error as Error];
         // Insert each job alone, so that one that Postgres refuses does not fail the others.
         return (await Promise.all(jobs.map((job) => insert(userId, [job])))).flat();
       }

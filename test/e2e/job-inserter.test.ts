@@ -111,6 +111,6 @@ test("while Postgres is away, all waiting jobs are refused, and none is tried ag
     .mockImplementation(() => Promise.reject(gone) as never);
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => inserter.insert(jobOf("ann"))));
   expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-  expect(statements.mock.calls.length).toBeLessThanOrEqual(2);
+  expect(statements).toHaveBeenCalledTimes(1);
   statements.mockRestore();
 });
