@@ -148,7 +148,7 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  // False: the worker holds no attempt, so skip the dispatch statement.
+  // If the worker holds no attempt, there is nothing to dispatch: skip that statement.
   let mayHold = offer.holds;
   for (;;) {
     const waiting = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);

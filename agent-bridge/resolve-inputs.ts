@@ -79,7 +79,7 @@ export async function resolveInputs(
   return found.filter((input) => input !== undefined);
 }
 
-/** A deployment without a running server is retryable: it may be placed again. */
+/** If an active deployment has no running server, the error is retryable, because a server may start later. */
 function teacher(
   reference: Pick<Input, "param" | "value">,
   deployment: OwnDeployment | undefined,

@@ -41,7 +41,7 @@ export async function createServer(
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
-  // In the other roles, the fleet monitor runs the checks of the database's clock.
+  // A process with the role "worker" runs no fleet monitor, which checks the database's clock in the others.
   if (role === "worker") {
     const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
     components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });

@@ -44,7 +44,7 @@ test("two processes that disagree do not correct each other", () => {
   expect(unrecordedStep(reading(100), reading(102, 102, 3_600))).toBe(0);
 });
 
-/** Clock steps that add up to at most this are not recorded. Must match MIN_STEP_MS. */
+/** A step of the clock is recorded once all unrecorded steps add up to more than this: MIN_STEP_MS in seconds. */
 const UNSEEN_S = 5;
 
 /** One database, whose clock is set now and then, and several processes that read it. */

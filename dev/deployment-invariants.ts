@@ -56,6 +56,8 @@ export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D3 a placement that ended after its deployment, or began after its stop": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
     where p.ended_at > d.stopped_at + ${SET_BACK} or p.created_at > d.stop_requested_at + ${SET_BACK}`,
+  "D3 a placement that ended before it began": `
+    select deployment_id, placement from placements where ended_at < created_at - ${SET_BACK}`,
   "D4 more servers than max_replicas": `
     select d.deployment_id, count(*) from deployments d join placements p using (deployment_id)
     where p.state = 'serving' group by d.deployment_id, d.max_replicas having count(*) > d.max_replicas`,

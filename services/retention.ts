@@ -11,7 +11,7 @@ import { LoopComponent } from "./loop-component";
 
 const ROWS = 10_000;
 const ARTIFACTS = 100;
-/** How many sweep intervals lie between two runs. Retention periods are in days, so runs can be rare. */
+/** The loop runs every this many sweep intervals (the config's). Retention periods are in days, so runs can be rare. */
 const SWEEPS = 10;
 
 /**

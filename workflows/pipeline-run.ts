@@ -80,8 +80,9 @@ export class PipelineRun {
   }
 
   /**
-   * True if the pipeline was resumed, so a later run has begun. This run still executes, because
-   * an activity wrote its end to Postgres, but the activity's result did not reach Temporal.
+   * True if a later run of the pipeline has begun. This happens if an activity wrote this run's end
+   * to Postgres, but the activity's result did not reach Temporal. The pipeline could then be
+   * resumed, while this workflow continues with the old run.
    */
   private get isSuperseded(): boolean {
     return this.orders.run !== undefined && this.orders.run !== this.run;

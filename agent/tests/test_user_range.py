@@ -1,4 +1,4 @@
-"""Each of several agents on one machine has its own users."""
+"""Each of several agents on one machine runs its jobs as its own range of Unix users."""
 
 import os
 from pathlib import Path

@@ -7,7 +7,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import { lockBudget, setBudget } from "../../services/billing/budgets";
 import { findRateCard } from "../../services/billing/rate-cards";
-import { judgeTenant } from "../../services/billing/require-budget";
+import { findBudgetState } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
 import { budgetSchema, presentBudget } from "./present-budget";
@@ -28,7 +28,7 @@ const TENANT = z.strictObject(tenantQuery);
 
 export function billingBudgetRoutes(ctx: Context): Route[] {
   const show = async (db: Queryable, userId: string) => {
-    const verdict = await judgeTenant(ctx, db, userId, await findRateCard(db, userId));
+    const verdict = await findBudgetState(ctx, db, userId, await findRateCard(db, userId));
     return { user_id: userId, budget: verdict ? presentBudget(verdict) : null };
   };
   const answers = {

@@ -11,7 +11,7 @@ import { readSnapshot } from "../../platform/postgres/transaction";
 import { readMostExpensive } from "../../services/billing/billing-months";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { type Month, readMonth } from "../../services/billing/read-month";
-import { judgeTenant } from "../../services/billing/require-budget";
+import { findBudgetState } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
 import { periodQuery } from "./period";
@@ -95,7 +95,7 @@ async function summarise(ctx: Context, db: Queryable, userId: string, period: st
   const bounds = monthBounds(period, await readClock(db));
   const first = `${bounds.period}-01`;
   const month = await readMonth(db, userId, bounds, card);
-  const budget = await judgeTenant(ctx, db, userId, card);
+  const budget = await findBudgetState(ctx, db, userId, card);
   const tags = await readMostExpensive(db, userId, first, "tag", MOST_SHOWN);
   const pipelines = await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN);
   return {

@@ -14,7 +14,7 @@ import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;
-/** For how many requirement groups the pending reason is computed, largest groups first. */
+/** For so many groups of jobs with equal requirements the reason why they wait is computed, largest groups first. */
 const MAX_GROUPS = 500;
 /** The code for jobs in all other groups. */
 const OTHER = "other";

@@ -11,7 +11,7 @@ import type { Context } from "../../services/context";
 import type { JobInserter } from "../../services/jobs/job-inserter";
 import {
   insertJob,
-  insertUnbudgetedJobs,
+  insertUnbudgetedJob,
   type JobRow,
   type UnpricedJob,
 } from "../../services/jobs/jobs";
@@ -95,7 +95,7 @@ async function insertOnce(
       return presentJob(row);
     };
     const create = async (db: Queryable): Promise<Job> =>
-      shown((await insertUnbudgetedJobs(db, userId, [admit()]))[0]);
+      shown(await insertUnbudgetedJob(db, admit()));
     try {
       return hasIdempotencyKey(call.request)
         ? await queue.run(userId, () => createOnce(ctx, call, { content, create }))

@@ -78,9 +78,10 @@ export const hoursOf = (reported: number | null, measured: number): number =>
     .toNumber();
 
 /**
- * Computes the billed usage of an attempt: GPU hours up to the measured ones, other numbers up to
- * their plausible bounds, and counted rows and samples if none are reported. The time to set up a
- * worker precedes its first attempt, so no attempt includes it.
+ * Computes the billed usage of an attempt from what the worker reported. The reported GPU hours are
+ * limited to the measured ones, other numbers to their plausible bounds. If the worker reported no
+ * rows or samples, the rows that Forge counted in the output are used. The time to set up a worker
+ * precedes its first attempt, so no attempt includes it.
  */
 export function meterAttempt(
   facts: AttemptFacts,

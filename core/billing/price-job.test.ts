@@ -57,7 +57,7 @@ test.each<[JobType, Partial<Usage>, string, string]>([
   expect(bill.formula).toContain(`= ${total} USD`);
 });
 
-/** The second table of spec.md 2.5: prices by consumption. */
+/** Prices by consumption: for each job type and usage, the costs and their total in USD. */
 test.each<[JobType, Partial<Usage>, Record<string, string>, string]>([
   ["generate", { tokens_generated: 1e6 }, {}, "0"],
   ["generate", { output_tokens: 1_000_000 }, { output_tokens: "30" }, "30"],

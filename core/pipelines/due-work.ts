@@ -25,8 +25,8 @@ const isAllowed = (step: Step, ends: Map<string, StepEnd>): boolean =>
   isDecided(step, ends) && mayBegin(step, (name) => ends.get(name) ?? "skipped");
 
 /**
- * True if the step may begin: all steps that it needs have completed. Steps that it chooses from
- * need only have ended.
+ * True if the step may begin: all steps that it needs have completed. If the step chooses the best
+ * result of several steps (a sweep), these may also have failed.
  */
 export function isReady(steps: Step[], name: string): boolean {
   const step = steps.find((each) => each.name === name);

@@ -1,9 +1,15 @@
 /** A call that waits until a batch with its item has run. */
 export interface Waiting<Item, Result> {
   item: Item;
-  resolve: (result: Result) => void;
+  resolve: (result: Result | Promise<Result>) => void;
   reject: (error: unknown) => void;
 }
+
+/**
+ * Returns the results of a batch, in the order of its items. A result may be a promise, if that
+ * call is to wait longer than the others, or to fail alone.
+ */
+export type BatchWork<Item, Result> = (items: Item[]) => Promise<(Result | Promise<Result>)[]>;
 
 /**
  * Runs `work` on the items of a batch, and resolves each call with its result. If `work` throws,
@@ -11,10 +17,10 @@ export interface Waiting<Item, Result> {
  */
 export async function answer<Item, Result>(
   batch: Waiting<Item, Result>[],
-  work: (items: Item[]) => Promise<Result[]>,
+  work: BatchWork<Item, Result>,
 ): Promise<void> {
   const results = await work(batch.map(({ item }) => item));
-  for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
+  for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result | Promise<Result>);
 }
 
 export function rejectAll<Item, Result>(batch: Waiting<Item, Result>[], error: unknown): void {

@@ -1,21 +1,30 @@
-import { answer, rejectAll, type Waiting } from "./batch";
+import { answer, type BatchWork, rejectAll, type Waiting } from "./batch";
+
+interface Limits<Item> {
+  /** The most items of one batch. */
+  maxSize: number;
+  /** The most bytes of one batch, by `bytesOf`. An item that is larger runs alone. */
+  maxBytes?: number;
+  bytesOf?: (item: Item) => number;
+  /**
+   * Whether the calls that wait for the next batch fail together with a failed batch. By default
+   * they do: their batch would probably fail in the same way, perhaps after another time-out.
+   */
+  failsWaiting?: () => boolean;
+}
 
 /**
  * Batches calls. One batch runs at a time: a call runs at once if no batch is running; otherwise it
  * waits for the next batch. It never joins a batch that has begun, so its result is never older
- * than the call. If a batch fails, the calls that wait for the next batch fail too.
+ * than the call.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private isBusy = false;
 
-  /**
-   * @param work returns the results of a batch, in the order of its items.
-   * @param maxSize items of one batch.
-   */
   constructor(
-    private readonly work: (items: Item[]) => Promise<Result[]>,
-    private readonly maxSize: number,
+    private readonly work: BatchWork<Item, Result>,
+    private readonly limits: Limits<Item>,
   ) {}
 
   add(item: Item): Promise<Result> {
@@ -26,19 +35,28 @@ export class Coalesced<Item, Result> {
   }
 
   private async run(): Promise<void> {
+    const { failsWaiting = () => true } = this.limits;
     this.isBusy = true;
     while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, this.maxSize);
+      const batch = this.takeBatch();
       try {
         await answer(batch, this.work);
       } catch (error) {
-        // Reject the waiting calls too: their batch would probably fail in the same way, perhaps
-        // after another time-out.
-        rejectAll([...batch, ...this.waiting], error);
-        this.waiting = [];
+        if (failsWaiting()) batch.push(...this.waiting.splice(0));
+        rejectAll(batch, error);
       }
     }
     this.isBusy = false;
+  }
+
+  private takeBatch(): Waiting<Item, Result>[] {
+    const { maxSize, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = this.limits;
+    let bytes = 0;
+    const tooMany = this.waiting.findIndex(({ item }, n) => {
+      bytes += bytesOf(item);
+      return n > 0 && (n >= maxSize || bytes > maxBytes);
+    });
+    return this.waiting.splice(0, tooMany === -1 ? this.waiting.length : tooMany);
   }
 }
 
@@ -47,19 +65,15 @@ export class CoalescedByGroup<Item, Result> {
   /** Kept for good, because there are only as many groups as tenants. */
   private readonly groups = new Map<string, Coalesced<Item, Result>>();
 
-  /**
-   * @param work returns the results of a batch, in the order of its items.
-   * @param maxSize items of one batch.
-   */
   constructor(
-    private readonly work: (group: string, items: Item[]) => Promise<Result[]>,
-    private readonly maxSize: number,
+    private readonly work: (group: string, items: Item[]) => ReturnType<BatchWork<Item, Result>>,
+    private readonly limits: Limits<Item>,
   ) {}
 
   add(group: string, item: Item): Promise<Result> {
     const batches =
       this.groups.get(group) ??
-      new Coalesced((items: Item[]) => this.work(group, items), this.maxSize);
+      new Coalesced<Item, Result>((items) => this.work(group, items), this.limits);
     this.groups.set(group, batches);
     return batches.add(item);
   }

@@ -26,8 +26,8 @@ const tenantBucket = z
 export type TenantBucket = z.output<typeof tenantBucket>;
 
 /**
- * Reads tenants' buckets from a file, which keeps their secrets out of the environment. Errors name
- * a bad field, but not its value.
+ * Reads the settings of tenants' buckets from a file. This keeps the buckets' secrets out of the
+ * environment. Errors name a bad field, but not its value.
  */
 const tenantStoresFile = z
   .string()

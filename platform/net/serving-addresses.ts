@@ -14,14 +14,14 @@ export interface NamedServer {
   url: URL;
   /** The source address of the worker's own requests. */
   workerAddress: string | null;
-  /** Hosts that the worker's key names (`serving_hosts`). */
+  /** The list `serving_hosts` of the worker's API key. */
   hosts: string[];
 }
 
 /**
  * Decides which addresses of deployed models may be connected to. A tenant's worker reports the
- * address, so it can't be trusted. Allows the worker's own address. Allows a host that the worker's
- * key names if the host is public or the operator allows it. This machine and its link-local
+ * address, so it can't be trusted. Allows the worker's own address. Allows a host in the list
+ * `serving_hosts` of the worker's API key, if the host is public or the operator allows it. This machine and its link-local
  * network need the operator's permission.
  */
 export class ServingAddresses {

@@ -18,14 +18,19 @@ class ConnectionQueue {
     private readonly stallMs: number,
   ) {}
 
-  /** @throws 503 if the database has not responded to any request for `stallMs`. */
+  /** Whether the database has not responded to any request for `stallMs`. */
+  get isStalled(): boolean {
+    return performance.now() - this.answeredMs >= this.stallMs;
+  }
+
+  /** @throws 503 if the database is stalled. */
   async run<Result>(tenant: string, work: () => Promise<Result>): Promise<Result> {
     if (this.queue.hasRoomFor(tenant)) {
       return await this.queue.run(tenant, () => this.watched(work));
     }
     const stall = new AbortController();
     const timer = setInterval(() => {
-      if (performance.now() - this.answeredMs >= this.stallMs) {
+      if (this.isStalled) {
         stall.abort(new Unavailable("the database is unavailable; try again shortly"));
       }
     }, this.stallMs);

@@ -29,7 +29,9 @@ export class KeyCache {
     signals: Pick<Signals, "on">,
     private readonly nowMs: () => number,
   ) {
-    this.immediate = new Coalesced((digests) => this.findAll(digests), MAX_BATCH);
+    this.immediate = new Coalesced((digests) => this.findAll(digests), {
+      maxSize: MAX_BATCH,
+    });
     this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
     // Replace the map: lookups that still run may have read a key before its revocation, and write it to the old map.
     const clear = (): void => {

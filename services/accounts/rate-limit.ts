@@ -12,7 +12,7 @@ const LEASE_MS = 5_000;
 
 interface LocalLease {
   tokens: number;
-  /** Tokens that this lease left in the bucket. */
+  /** Tokens that remained in the tenant's bucket when this lease was taken. */
   left: number;
   leasedMs: number;
 }

@@ -179,8 +179,9 @@ export async function findDeploymentManifest(
 }
 
 /**
- * Replaces the manifest of a stopped deployment, unless its artifact is deleted. Does nothing if the database lost the
- * stop that the manifest describes: then the deployment is not `stopped`, or was stopped again with another bill.
+ * Replaces the manifest of a stopped deployment, unless its artifact is deleted. Does nothing if
+ * the database was restored from a backup that lacks the stop which the manifest describes: then the deployment is not
+ * `stopped`, or was stopped again later and has another bill.
  */
 export async function replaceStoppedManifest(
   db: Queryable,

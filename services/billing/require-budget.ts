@@ -39,7 +39,7 @@ export interface BudgetVerdict {
 }
 
 /** The state of a tenant's budget; undefined if the tenant has none. */
-export async function judgeTenant(
+export async function findBudgetState(
   ctx: Context,
   db: Queryable,
   userId: string,

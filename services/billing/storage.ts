@@ -4,7 +4,7 @@ export interface StoredKind {
   kind: string;
   artifacts: number;
   bytes: number;
-  /** Time integral of the bytes over the period, in gigabytes (10^9 bytes) times the period's length. */
+  /** Mean of the stored bytes over the period, in gigabytes (10^9 bytes). For a period of a month: GB-months. */
   gb_months: number;
 }
 

@@ -86,10 +86,13 @@ export class ClockWatch {
   private sinceMs = 0;
   private changes = 0;
   /** One check at a time. A caller's check starts after its call; concurrent callers share one. */
-  private readonly looks = new Coalesced<undefined, undefined>(async (callers) => {
-    await this.lookOnce();
-    return callers;
-  }, Infinity);
+  private readonly looks = new Coalesced<undefined, undefined>(
+    async (callers) => {
+      await this.lookOnce();
+      return callers;
+    },
+    { maxSize: Number.POSITIVE_INFINITY },
+  );
 
   constructor(
     private readonly pool: pg.Pool,

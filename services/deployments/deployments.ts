@@ -1,6 +1,7 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployments/workflow";
+import { LOCKED_AT } from "../../platform/postgres/clock";
 import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
@@ -112,19 +113,14 @@ export interface StoppedRow extends BillingRow {
 }
 
 /**
- * SQL: the time of a stop. Not `now()`, which is when the transaction began: while it waited for the deployment's lock,
- * another may have recorded a later time, of a new placement for example. `now()` only counts if the clock has been set
- * back since.
- */
-const STOP_TIME = "greatest(clock_timestamp(), now())";
-
-/**
  * Marks an active deployment as stopping by one compare-and-set. This ends its accrual. Undefined if it is not active.
+ * A wait for the lock is not billed: the trigger `note_clock_offset` takes the time since `now()` off, as it does for
+ * steps of the clock.
  */
 export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(
     db,
-    `update deployments d set status = 'stopping', stop_requested_at = greatest(${STOP_TIME}, d.active_at),
+    `update deployments d set status = 'stopping', stop_requested_at = greatest(${LOCKED_AT}, d.active_at),
             stopped_by = $2, asked = asked + 1, next_try_at = null, trouble = null
      from billing_records b
      where d.deployment_id = $1 and d.status = 'active' and b.job_id = d.job_id
@@ -137,7 +133,7 @@ export async function markStopping(db: Queryable, deploymentId: string, stoppedB
 export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
   const changed = await execute(
     db,
-    `update deployments d set status = 'stopped', stopped_at = greatest(${STOP_TIME}, stop_requested_at)
+    `update deployments d set status = 'stopped', stopped_at = greatest(${LOCKED_AT}, stop_requested_at)
      where deployment_id = $1 and status = 'stopping' and not exists (
        select from placements p where p.deployment_id = d.deployment_id and p.state <> 'ended')`,
     [deploymentId],

@@ -1,4 +1,5 @@
 import type { PlacementOutcome, PlacementState } from "../../core/deployments/workflow";
+import { LOCKED_AT } from "../../platform/postgres/clock";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface PlacementRow {
@@ -72,8 +73,8 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
             serving_at = made.ended_at,
             state = case when not lives then 'ended' when is_wanted then 'serving' else 'stopping' end,
             outcome = case when not lives then 'worker_lost' end,
-            ended_at = case when not lives then now() end,
-            stopping_at = case when lives and not is_wanted then now() end
+            ended_at = case when not lives then ${LOCKED_AT} end,
+            stopping_at = case when lives and not is_wanted then ${LOCKED_AT} end
      from made where p.deployment_id = made.deployment_id and p.placement = made.placement`,
     [jobId, attempt],
   );
@@ -106,7 +107,7 @@ export async function endPlacementsOfLostWorker(
        order by d.deployment_id for no key update),
      lost as materialized (${lockHeld("p.worker_id = $1 and p.state in ('serving', 'stopping')")}),
      ended as (
-       update placements p set state = 'ended', ended_at = now(),
+       update placements p set state = 'ended', ended_at = ${LOCKED_AT},
               outcome = case when p.state = 'stopping' then 'stopped' else 'worker_lost' end
        from lost where p.deployment_id = lost.deployment_id and p.placement = lost.placement
        returning p.deployment_id)
@@ -119,9 +120,9 @@ export async function endPlacementsOfLostWorker(
 
 /** SQL: sets a serving placement to `stopping` and ends a starting one. The caller holds the deployment's lock. */
 const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended' end,
-  stopping_at = now(),
+  stopping_at = ${LOCKED_AT},
   outcome = case when p.state = 'serving' then null else 'stopped' end,
-  ended_at = case when p.state = 'serving' then null else now() end`;
+  ended_at = case when p.state = 'serving' then null else ${LOCKED_AT} end`;
 
 /** Stops all placements of a deployment except `keep` of them. Prefers to keep serving ones, then older ones. */
 export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
@@ -148,7 +149,7 @@ export async function failPlacement(
 ): Promise<boolean> {
   const changed = await execute(
     db,
-    `update placements set state = 'ended', outcome = 'failed', ended_at = now()
+    `update placements set state = 'ended', outcome = 'failed', ended_at = ${LOCKED_AT}
      where deployment_id = $1 and placement = $2 and state = 'starting'`,
     [deploymentId, placement],
   );
@@ -174,7 +175,7 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
      late as materialized (
        ${lockHeld("p.state = 'stopping' and p.stopping_at < now() - make_interval(secs => $1)")}),
      ended as (
-       update placements p set state = 'ended', outcome = 'stopped', ended_at = now()
+       update placements p set state = 'ended', outcome = 'stopped', ended_at = ${LOCKED_AT}
        from late where p.deployment_id = late.deployment_id and p.placement = late.placement
        returning p.deployment_id)
      update deployments d set asked = asked + 1 from ended where d.deployment_id = ended.deployment_id

@@ -308,7 +308,7 @@ export const SKIPPING = statementsOf(true);
 /** If a process freezes during a pass, Postgres ends its transaction after this time, in ms, and so frees the lock. */
 const FROZEN_MS = 2_000;
 
-/** Begins a pass. Waits for the lock, so that one pass runs at a time over all processes. */
+/** Begins a pass of the scheduler. Waits for the matcher's lock, so that one pass runs at a time over all processes. */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;

@@ -103,8 +103,8 @@ export class FleetMonitor extends LoopComponent {
     try {
       await this.ctx.clockWatch.look();
       const counters = await listWorkerCounters(this.ctx.pool);
-      // If steadySinceMs has changed, this process may have been suspended. Its monotonic clock may have stopped then,
-      // so `presence` would not see the gap.
+      // If steadySinceMs has changed, this process may have been suspended. The monotonic clock may have stopped
+      // meanwhile, so `presence` would not notice that nothing was recorded for a while.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;

@@ -208,8 +208,9 @@ export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * Frees a worker whose attempt has ended. The worker gets no job before its next poll; with `offerS`, its result counts
- * as a poll for that many seconds. A success clears the worker's strikes.
+ * Frees a worker whose attempt has ended. Without `offerS`, the worker gets no job before its next poll. With
+ * `offerS`, it may be assigned one for that many seconds, as if it had polled. A success resets the count of consecutive
+ * failures (strikes).
  */
 export async function releaseWorker(
   db: Queryable,

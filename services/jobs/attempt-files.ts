@@ -91,7 +91,10 @@ export interface RecordedFile {
   isConfirmed: boolean;
 }
 
-/** Returns undefined if there is no record, or if concurrent moves make it unclear which file is stored. */
+/**
+ * Finds the size and checksum of an attempt's file. Undefined if they are not recorded, or if several uploads of this
+ * path are moved to their final name at once, so that it is unclear which one is stored.
+ */
 export async function findRecordedFile(
   db: Queryable,
   jobId: string,

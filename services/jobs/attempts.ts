@@ -48,7 +48,7 @@ export function attemptEndOf(
 export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
   job_status: JobStatus;
   job_error_code: ErrorCode | null;
-  /** False if, for example, the job ended before the attempt was queued. */
+  /** Whether the attempt has a row. It has none if, for example, the job ended before this attempt was inserted. */
   attempt_exists: boolean;
 }
 

@@ -2,43 +2,60 @@ import { Unavailable } from "../../core/errors";
 import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
 import { isUnavailable } from "../../platform/postgres/errors";
 import type { Context } from "../context";
-import { insertUnbudgetedJobs, type JobRow, type UnpricedJob } from "./jobs";
+import {
+  insertUnbudgetedJob,
+  insertUnbudgetedJobs,
+  type JobRow,
+  type SerializedJob,
+  serializeJob,
+  type UnpricedJob,
+} from "./jobs";
 
-/** Each job may have a payload of a megabyte. */
 const MAX_AT_ONCE = 16;
-
-/** The row; undefined if the tenant has a budget; an error if this job can't be inserted. */
-type Inserted = JobRow | undefined | Error;
+/** So a statement is short, and the responses to all its callers take little time. A larger job is inserted alone. */
+const MAX_BYTES = 256 * 1024;
 
 /**
  * Inserts submitted jobs. While a statement of a tenant runs, that tenant's further jobs wait, and share the next
  * statement and its commit. A job alone is inserted at once.
  */
 export class JobInserter {
-  private readonly insertions: CoalescedByGroup<UnpricedJob, Inserted>;
+  private readonly insertions: CoalescedByGroup<SerializedJob, JobRow | undefined>;
 
-  constructor({ pool, connectionQueues }: Pick<Context, "pool" | "connectionQueues">) {
-    const insert = async (userId: string, jobs: UnpricedJob[]): Promise<Inserted[]> => {
-      try {
-        const rows = await connectionQueues.user.run(userId, () =>
-          insertUnbudgetedJobs(pool, userId, jobs),
-        );
-        const byId = new Map(rows.map((row) => [row.job_id, row]));
-        return jobs.map(({ job_id: id }) => byId.get(id));
-      } catch (error) {
-        if (error instanceof Unavailable || isUnavailable(error)) throw error;
-        if (jobs.length === 1) return [error as Error];
-        // Insert each job alone, so that one that Postgres refuses does not fail the others.
-        return (await Promise.all(jobs.map((job) => insert(userId, [job])))).flat();
-      }
-    };
-    this.insertions = new CoalescedByGroup(insert, MAX_AT_ONCE);
+  constructor(private readonly ctx: Pick<Context, "pool" | "connectionQueues">) {
+    this.insertions = new CoalescedByGroup((userId, jobs) => this.insertTogether(userId, jobs), {
+      maxSize: MAX_AT_ONCE,
+      maxBytes: MAX_BYTES,
+      bytesOf: ({ json }) => json.length,
+      failsWaiting: () => ctx.connectionQueues.user.isStalled,
+    });
   }
 
   /** Returns undefined and inserts nothing if the job's tenant has a budget. */
   async insert(job: UnpricedJob): Promise<JobRow | undefined> {
-    const inserted = await this.insertions.add(job.user_id, job);
-    if (inserted instanceof Error) throw inserted;
-    return inserted;
+    return await this.insertions.add(job.user_id, serializeJob(job));
+  }
+
+  private async insertTogether(userId: string, jobs: SerializedJob[]) {
+    const { pool, connectionQueues } = this.ctx;
+    const insert = async (some: SerializedJob[]): Promise<Map<string, JobRow>> => {
+      const [first, ...others] = some;
+      const rows = await connectionQueues.user.run(userId, async () =>
+        first && others.length === 0
+          ? [await insertUnbudgetedJob(pool, first.job)]
+          : await insertUnbudgetedJobs(pool, userId, some),
+      );
+      return new Map(rows.flatMap((row) => (row ? [[row.job_id, row]] : [])));
+    };
+    try {
+      const rows = await insert(jobs);
+      return jobs.map(({ job }) => rows.get(job.job_id));
+    } catch (error) {
+      // After a lost connection or a time-out, it is unknown whether the jobs were inserted.
+      const isUnknown = error instanceof Unavailable || isUnavailable(error);
+      if (jobs.length === 1 || isUnknown) throw error;
+      // Postgres refused one of the jobs. Insert each alone, so that the others don't fail with it.
+      return jobs.map(async (each) => (await insert([each])).get(each.job.job_id));
+    }
   }
 }

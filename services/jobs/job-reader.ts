@@ -1,36 +1,57 @@
 import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
 import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
 import type { Context } from "../context";
-import { findJobs, type JobRow } from "./jobs";
+import { findJobsUpTo, type JobRow } from "./jobs";
 
-/** Each job may have a payload of a megabyte. */
 const MAX_AT_ONCE = 16;
+/** The responses to all calls that share a statement are written without a pause for other requests. */
+const MAX_BYTES = 256 * 1024;
 
 /**
  * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls wait, and share the
  * next statement. Many clients ask for the state of a job again and again, and one statement for 16 jobs takes not much
- * longer than one for a single job.
+ * longer than one for a single job. Large jobs are read alone.
  */
 export class JobReader {
   private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;
   private readonly ofAllTenants: CoalescedByGroup<string, JobRow | undefined>;
 
-  constructor({ pool, connectionQueues }: Pick<Context, "pool" | "connectionQueues">) {
-    const reads = (scopeOf: (userId: string) => TenantScope) =>
-      new CoalescedByGroup<string, JobRow | undefined>(async (userId, jobIds) => {
-        const rows = await connectionQueues.user.run(userId, () =>
-          findJobs(pool, jobIds, scopeOf(userId)),
-        );
-        const byId = new Map(rows.map((row) => [row.job_id, row]));
-        return jobIds.map((id) => byId.get(id));
-      }, MAX_AT_ONCE);
-    this.ofTenant = reads((userId) => userId);
-    this.ofAllTenants = reads(() => null);
+  constructor(private readonly ctx: Pick<Context, "pool" | "connectionQueues">) {
+    const limits = {
+      maxSize: MAX_AT_ONCE,
+      failsWaiting: () => ctx.connectionQueues.user.isStalled,
+    };
+    this.ofTenant = new CoalescedByGroup(
+      (userId, ids) => this.findTogether(userId, ids, userId),
+      limits,
+    );
+    this.ofAllTenants = new CoalescedByGroup(
+      (userId, ids) => this.findTogether(userId, ids, null),
+      limits,
+    );
   }
 
   /** The job, if the caller may see it. Never older than the call. */
   find(jobId: string, caller: Pick<Principal, "userId" | "scope">): Promise<JobRow | undefined> {
     const reads = tenantScopeOf(caller) === null ? this.ofAllTenants : this.ofTenant;
     return reads.add(caller.userId, jobId);
+  }
+
+  private async findTogether(
+    userId: string,
+    jobIds: string[],
+    scope: TenantScope,
+  ): Promise<(JobRow | undefined | Promise<JobRow | undefined>)[]> {
+    const { pool, connectionQueues } = this.ctx;
+    const find = (ids: string[]) =>
+      connectionQueues.user.run(userId, () => findJobsUpTo(pool, ids, scope, MAX_BYTES));
+    const rows = await find(jobIds);
+    const byId = new Map(rows.map((row) => [row.job_id, row]));
+    const bytes = rows.reduce((sum, row) => sum + row.shown_bytes, 0);
+    const wasCut = jobIds.length > 1 && bytes >= MAX_BYTES;
+    return jobIds.map((id) => {
+      const row = byId.get(id);
+      return row || !wasCut ? row : find([id]).then(([alone]) => alone);
+    });
   }
 }

@@ -21,7 +21,7 @@ export interface StartableJob {
 export interface JobEntry extends StartableJob {
   /** The start of the job's workflow, or the outcome of an attempt. */
   topic: "start" | "outcome";
-  /** Number of the attempt; `START_NUMBER` for a start. */
+  /** Number of the attempt; `START_NUMBER` if the entry is the start of the job's workflow. */
   attempt: number;
   tries: number;
   /** A later attempt exists, so the workflow already has this outcome. */

@@ -36,7 +36,10 @@ export async function findWake(db: Queryable, pipelineId: string) {
   );
 }
 
-/** Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
+/**
+ * Claims pipelines whose workflow is to be woken now, for `leaseS` seconds. So no row lock is held during the call to
+ * Temporal.
+ */
 export async function claimDueWakes(db: Queryable, leaseS: number, limit: number) {
   return await all<PipelineWake>(
     db,

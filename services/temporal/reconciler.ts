@@ -51,8 +51,8 @@ type TerminatedRuns = Map<string, string>;
 
 /**
  * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
- * deployment whose workflow is missing, and a workflow whose row is finished or missing. Also checks rows whose
- * workflow has work to do, and finished jobs whose workflow was terminated.
+ * deployment whose workflow is missing, and a workflow whose row is finished or missing. Also wakes
+ * workflows that have work to do, and repairs finished jobs whose workflow was terminated.
  */
 export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();

@@ -21,7 +21,7 @@ beforeAll(async () => {
   // 400 cases.
   const { private: key } = ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 });
   writeFileSync(join(keyDir, "local", "id_ed25519"), key);
-  // Lift the rate limit, because the test sends every form of every row.
+  // Lift the rate limit, because the test sends a request to each path of each route in rows.ts.
   forge = await startForge({
     FORGE_SSH_KEY_DIR: keyDir,
     FORGE_MAX_BOOTSTRAPS_PER_TENANT: "1000",

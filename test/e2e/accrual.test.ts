@@ -168,7 +168,12 @@ async function begin(workerId: string): Promise<string> {
   return artifactId;
 }
 
-/** Runs the job on this worker. @returns whether the worker got it and its result was accepted. */
+/**
+ * Runs the job on this worker, in one transaction. A server starts an attempt and takes its result in two, so here the
+ * start has the time of its statement, not that of the transaction.
+ *
+ * @returns whether the worker got it and its result was accepted.
+ */
 async function run(jobId: string, workerId: string): Promise<boolean> {
   return await transaction(forge.ctx.pool, async (db) => {
     const taken = await execute(
@@ -333,7 +338,10 @@ test("a placement made while a stop begins does not begin after the stop", async
   await stopDeployment(forge.ctx, deploymentId, null, "test");
   stopping.mockRestore();
   const made = await listPlacements(forge.ctx.pool, [deploymentId]);
-  expect(made.map(({ placement }) => placement)).toEqual([1, 2]);
+  expect(made.map(({ placement, outcome }) => [placement, outcome])).toEqual([
+    [1, "worker_lost"],
+    [2, "stopped"],
+  ]);
   expect(await violations()).toEqual([]);
 });
 

@@ -65,8 +65,8 @@ interface History {
 }
 
 /**
- * Converts segments to times of the clock, relative to its time at the end (0). The end is PRECISE
- * after the last step, and nothing is written in between.
+ * Converts segments to times as the clock showed them, relative to what it shows at the end (0). The
+ * history ends `PRECISE` seconds after the last step of the clock. Nothing is written in those seconds.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];

@@ -142,7 +142,7 @@ test("a body with an excessive number of values is refused before it is parsed",
   expect(body).toMatchObject({
     error: { code: "invalid_request", message: expect.stringContaining("150000 values") },
   });
-  // Commas inside a string don't count as values.
+  // The server counts values by the commas between them. Commas inside a string must not count.
   const answer = await of({ text: ",".repeat(200_000) });
   expect(answer.body).not.toMatchObject({
     error: { message: expect.stringContaining("150000 values") },

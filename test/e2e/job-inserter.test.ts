@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { newId } from "../../platform/ids";
 import { all, execute } from "../../platform/postgres/pool";
 import { JobInserter } from "../../services/jobs/job-inserter";
@@ -73,17 +74,18 @@ test("jobs that are submitted together share statements, and each gets its own r
   expect(new Set(stored)).toEqual(new Set(expected));
 });
 
-test("a job that Postgres refuses fails alone, and so does the second with an id", async () => {
+test("a job that Postgres refuses fails alone, and none that waits fails with it", async () => {
   const refused = jobOf("ann", { timeout_s: 3_000_000_000 });
-  const jobs = [jobOf("ann"), jobOf("ann"), refused, jobOf("ann"), jobOf("bob")];
+  const jobs = [
+    jobOf("ann"),
+    jobOf("ann"),
+    refused,
+    ...Array.from({ length: 20 }, () => jobOf("ann")),
+  ];
   const results = await Promise.allSettled(jobs.map((job) => inserter.insert(job)));
-  expect(results.map(({ status }) => status)).toEqual([
-    "fulfilled",
-    "fulfilled",
-    "rejected",
-    "fulfilled",
-    "fulfilled",
-  ]);
+  expect(results.map(({ status }) => status)).toEqual(
+    jobs.map((job) => (job === refused ? "rejected" : "fulfilled")),
+  );
   const stored = await all<{ job_id: string }>(
     forge.ctx.pool,
     "select job_id from jobs where job_id = any($1)",
@@ -103,7 +105,7 @@ test("no job of a tenant with a budget is inserted", async () => {
   expect(await all(pool, "select from jobs where user_id = 'cyd'")).toEqual([]);
 });
 
-test("while Postgres is away, all waiting jobs are refused, and none is tried again alone", async () => {
+test("while Postgres is away, all jobs are refused, and none is tried again alone", async () => {
   const { pool } = forge.ctx;
   const gone = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
   const statements = jest
@@ -111,6 +113,42 @@ test("while Postgres is away, all waiting jobs are refused, and none is tried ag
     .mockImplementation(() => Promise.reject(gone) as never);
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => inserter.insert(jobOf("ann"))));
   expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-  expect(statements).toHaveBeenCalledTimes(1);
+  // The first job, and then the other three together.
+  expect(statements).toHaveBeenCalledTimes(2);
   statements.mockRestore();
+});
+
+test("a large job is inserted alone", async () => {
+  const { pool } = forge.ctx;
+  const large = () => jobOf("ann", { params: { text: "x".repeat(300_000) } });
+  const jobs = [jobOf("ann"), jobOf("ann"), large(), large(), jobOf("ann"), jobOf("ann")];
+  const statements = jest.spyOn(pool, "query");
+  const rows = await Promise.all(jobs.map((job) => inserter.insert(job)));
+  expect(rows.map((row) => row?.job_id)).toEqual(ids(jobs));
+  // The first alone, as it does not wait; then the second, each large one, and the last two together.
+  expect(statements).toHaveBeenCalledTimes(5);
+  statements.mockRestore();
+});
+
+test("if Postgres goes away while jobs are inserted one by one, each caller learns what became of its own", async () => {
+  const { pool } = forge.ctx;
+  const refused = jobOf("ann", { timeout_s: 3_000_000_000 });
+  const lost = jobOf("ann");
+  const jobs = [jobOf("ann"), refused, lost, jobOf("ann"), jobOf("ann")];
+  const gone = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
+  const query = pool.query.bind(pool) as (config: pg.QueryConfig) => Promise<unknown>;
+  const statements = jest.spyOn(pool, "query").mockImplementation(((config: pg.QueryConfig) => {
+    // Only the statement for this job alone has its id as a parameter.
+    const isLost = config.values?.includes(lost.job_id);
+    return isLost ? Promise.reject(gone) : query(config);
+  }) as never);
+  const results = await Promise.allSettled(jobs.map((job) => inserter.insert(job)));
+  statements.mockRestore();
+  expect(results.map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "rejected",
+    "rejected",
+    "fulfilled",
+    "fulfilled",
+  ]);
 });

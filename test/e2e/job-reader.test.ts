@@ -59,6 +59,26 @@ test("a tenant finds only its own jobs, an admin those of all tenants", async ()
   ]);
 });
 
+test("large jobs are read one by one", async () => {
+  const { pool } = forge.ctx;
+  await execute(
+    pool,
+    `update jobs set payload = jsonb_build_object('text', repeat('x', 300000))
+     where job_id = any('{bob-3,bob-5}')`,
+  );
+  const ids = ["bob-1", "bob-2", "bob-3", "bob-4", "no such job", "bob-5", "bob-6"];
+  const statements = jest.spyOn(pool, "query");
+  const found = await Promise.all(
+    ids.map((id) => reader.find(id, { userId: "bob", scope: "user" })),
+  );
+  expect(found.map((job) => job?.job_id)).toEqual(
+    ids.map((id) => (id.startsWith("bob") ? id : undefined)),
+  );
+  // bob-1 at once. Then bob-2 and bob-3, which is large, together; each other one alone.
+  expect(statements).toHaveBeenCalledTimes(6);
+  statements.mockRestore();
+});
+
 test("a read that begins after a change shows the change", async () => {
   const { pool } = forge.ctx;
   const ann = { userId: "ann", scope: "user" as const };

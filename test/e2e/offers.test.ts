@@ -68,7 +68,8 @@ test("a worker that leaves after its result gets no job", async () => {
   await untilStatus(forge.user, job_id, ["assigned"]);
   const job = await worker.take();
   expect((await worker.complete(job, { leaving: true })).status).toBe(200);
-  // The worker sends the same result again, without `leaving`. This must not make it available.
+  // The worker sends the same result again, this time without saying that it leaves. The worker must
+  // stay unavailable.
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);

@@ -40,7 +40,7 @@ afterAll(async () => {
   }
 });
 
-/** One step is enough for most paths. */
+/** A pipeline of one step, which is enough for most branches of the workflow's code. */
 const SHORT = {
   ...BYO_DATA,
   params: { audit: { dataset_uri: URI } },

@@ -9,7 +9,7 @@ beforeAll(async () => {
   forge = await startForge();
 });
 
-// Also makes the workers of the last test unavailable.
+// Otherwise the next test's jobs could go to this test's workers.
 afterEach(async () => {
   await forge.endTest();
 });

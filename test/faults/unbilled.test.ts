@@ -139,7 +139,7 @@ slowTestAlone(
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     expect((await worker.fail(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
-    // A process that read the attempt before the loss can't bill it as completed.
+    // A process that read the attempt before the database lost its result can't bill it as completed.
     await expect(bills?.()).rejects.toThrow("has no billing record");
     await forge.stack.startTemporalWorker();
     await untilBilled(id);

@@ -60,7 +60,7 @@ async function planOf(userId: string | null, filter: object, after = false): Pro
     limit: 50,
     after: after ? cursor : undefined,
   });
-  // Lists with few texts are prepared statements, whose plan is the same for all tenants.
+  // A list whose filters can give only a few different statements is prepared: its plan is the same for all tenants.
   const { pool } = forge.ctx;
   const { rows } = hasManyTexts
     ? await pool.query<{ "QUERY PLAN": string }>(`explain ${text}`, values)

@@ -1,4 +1,4 @@
-"""The deployed models of a slot: deploys, restores and stops them."""
+"""Deploys, restores and stops the models that a slot serves. A slot is a worker with its own GPUs."""
 
 import logging
 import random

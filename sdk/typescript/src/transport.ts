@@ -89,7 +89,7 @@ export class Transport {
     }
   }
 
-  /** Pauses before the next try. Rejects with the final error after the last one. */
+  /** Pauses before the next try. If the request may not be tried again, rejects with its error. */
   async pause(error: unknown, retryPolicy: RetryPolicy, signal?: AbortSignal): Promise<void> {
     if (!(error instanceof TransientFailure)) throw error;
     await pause(retryPolicy.pauseMs(error), signal);
