@@ -69,7 +69,7 @@ export async function submitJob(
   return answer;
 }
 
-/** Thrown in a transaction, which is then rolled back with the idempotency key that it has stored. */
+/** If an idempotency key was stored, this rolls its transaction back. */
 class HasBudget extends Error {}
 
 /** Most tenants have no budget, so first inserts the job for a tenant without one. */

@@ -69,7 +69,8 @@ interface RouteSpec<Q, B> {
   throttle?: Throttle;
   /**
    * Runs the handler outside of the queue for database connections, because the handler also waits
-   * for other things than the database. The handler enters the queue itself for its statements.
+   * for something else, such as a file, or a statement that it shares with other requests. The
+   * handler enters the queue itself for its statements.
    */
   waits?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */

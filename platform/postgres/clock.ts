@@ -9,7 +9,7 @@ export async function readClock(db: Queryable): Promise<string> {
 
 /**
  * SQL: the time of a change to a row that the transaction has locked. `now()` is when the transaction began: while it
- * waited for the lock, others may have written later times to the row. It counts only if the clock was set back since.
+ * waited for the lock, others may have written later times to the row. `now()` counts only if the clock was set back since.
  */
 export const LOCKED_AT = "greatest(clock_timestamp(), now())";
 

@@ -32,3 +32,29 @@ test("waiting requests are refused when the database does not respond", async ()
   expect(refused).toHaveLength(50 - 6);
   expect(await user.run("slow", async () => "again")).toBe("again");
 });
+
+const GONE = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
+
+test("the first failure after a while without requests is no stall", async () => {
+  const { user } = createConnectionQueues(20, 2_000);
+  await expect(user.run("one", () => Promise.reject(GONE))).rejects.toBe(GONE);
+  expect(user.isStalled).toBe(false);
+});
+
+test("a request that would begin when others have just timed out is refused", async () => {
+  const { user } = createConnectionQueues(20, 100);
+  let fail: () => void = () => undefined;
+  const frozen = new Promise<void>((_, reject) => {
+    fail = () => reject(GONE);
+  });
+  const hanging = Promise.allSettled(
+    Array.from({ length: 6 }, () => user.run("slow", () => frozen)),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(user.isStalled).toBe(true);
+  const waiting = user.run("slow", async () => "late");
+  fail();
+  await expect(waiting).rejects.toBeInstanceOf(Unavailable);
+  await hanging;
+  expect(await user.run("slow", async () => "again")).toBe("again");
+});

@@ -10,8 +10,9 @@ const RESERVED = 4;
  * other requests, however long the queue is. If the database stops responding, they are refused.
  */
 class ConnectionQueue {
-  /** When the database last responded. */
+  /** When the database last responded to a request; or, if it was idle, when the first running request began. */
   private answeredMs = 0;
+  private running = 0;
 
   constructor(
     private readonly queue: FairQueue,
@@ -30,13 +31,13 @@ class ConnectionQueue {
     }
     const stall = new AbortController();
     const timer = setInterval(() => {
-      if (this.isStalled) {
-        stall.abort(new Unavailable("the database is unavailable; try again shortly"));
-      }
+      if (this.isStalled) stall.abort(stalled());
     }, this.stallMs);
-    const begin = (): Promise<Result> => {
+    const begin = async (): Promise<Result> => {
       clearInterval(timer);
-      return this.watched(work);
+      // The requests before this one may have timed out a moment ago.
+      if (this.isStalled) throw stalled();
+      return await this.watched(work);
     };
     try {
       return await this.queue.run(tenant, begin, stall.signal);
@@ -46,6 +47,8 @@ class ConnectionQueue {
   }
 
   private async watched<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.running === 0) this.answeredMs = performance.now();
+    this.running += 1;
     try {
       const result = await work();
       this.answeredMs = performance.now();
@@ -53,9 +56,14 @@ class ConnectionQueue {
     } catch (error) {
       if (!isUnavailable(error)) this.answeredMs = performance.now();
       throw error;
+    } finally {
+      this.running -= 1;
     }
   }
 }
+
+const stalled = (): Unavailable =>
+  new Unavailable("the database is unavailable; try again shortly");
 
 /**
  * Shares the pool's connections. Requests of users and of workers have separate queues, and each

@@ -24,7 +24,7 @@ export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where
 
 /**
  * SQL: when deployment `d` began, counted back from its stop, or from now, by its lifetime. Differs from `active_at` if
- * the clock was set in between.
+ * the clock was set in between, and by the time for which the stop waited for the deployment's lock.
  */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIVED_S}) * interval '1 second')`;
 

@@ -1,4 +1,5 @@
 import type { Config } from "../../platform/config/config";
+import { LOCKED_AT } from "../../platform/postgres/clock";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { backoff } from "./deployments";
 
@@ -58,7 +59,7 @@ export async function recordPlacementReports(
          unhealthy_since = case when j.sick then coalesce(p.unhealthy_since, now()) end,
          state = case when j.outcome is null then p.state else 'ended' end,
          outcome = j.outcome,
-         ended_at = case when j.outcome is not null then now() end
+         ended_at = case when j.outcome is not null then ${LOCKED_AT} end
        from judged j
        where p.deployment_id = j.deployment_id and p.placement = j.placement
          and p.state in ('serving', 'stopping')

@@ -1,6 +1,5 @@
-import { Unavailable } from "../../core/errors";
 import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
-import { isUnavailable } from "../../platform/postgres/errors";
+import { isDatabaseError, isUnavailable } from "../../platform/postgres/errors";
 import type { Context } from "../context";
 import {
   insertUnbudgetedJob,
@@ -26,7 +25,7 @@ export class JobInserter {
     this.insertions = new CoalescedByGroup((userId, jobs) => this.insertTogether(userId, jobs), {
       maxSize: MAX_AT_ONCE,
       maxBytes: MAX_BYTES,
-      bytesOf: ({ json }) => json.length,
+      bytesOf: ({ json }) => Buffer.byteLength(json),
       failsWaiting: () => ctx.connectionQueues.user.isStalled,
     });
   }
@@ -52,8 +51,8 @@ export class JobInserter {
       return jobs.map(({ job }) => rows.get(job.job_id));
     } catch (error) {
       // After a lost connection or a time-out, it is unknown whether the jobs were inserted.
-      const isUnknown = error instanceof Unavailable || isUnavailable(error);
-      if (jobs.length === 1 || isUnknown) throw error;
+      const wasRefused = isDatabaseError(error) && !isUnavailable(error);
+      if (jobs.length === 1 || !wasRefused) throw error;
       // Postgres refused one of the jobs. Insert each alone, so that the others don't fail with it.
       return jobs.map(async (each) => (await insert([each])).get(each.job.job_id));
     }

@@ -10,7 +10,8 @@ const MAX_BYTES = 256 * 1024;
 /**
  * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls wait, and share the
  * next statement. Many clients ask for the state of a job again and again, and one statement for 16 jobs takes not much
- * longer than one for a single job. Large jobs are read alone.
+ * longer than one for a single job. Jobs beyond the first MAX_BYTES of a statement are read
+ * alone.
  */
 export class JobReader {
   private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;

@@ -113,7 +113,7 @@ test("while Postgres is away, all jobs are refused, and none is tried again alon
     .mockImplementation(() => Promise.reject(gone) as never);
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => inserter.insert(jobOf("ann"))));
   expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-  // The first job, and then the other three together.
+  // The first job, and then the other three together: one failure is no stall.
   expect(statements).toHaveBeenCalledTimes(2);
   statements.mockRestore();
 });

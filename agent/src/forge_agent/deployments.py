@@ -1,4 +1,4 @@
-"""Deploys, restores and stops the models that a slot serves. A slot is a worker with its own GPUs."""
+"""Deploys, restores and stops the models of a slot, which is a worker with its own GPUs."""
 
 import logging
 import random
