@@ -1,11 +1,13 @@
 import { Coalesced, CoalescedByGroup } from "./coalesce";
 
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 test("the first call runs at once; calls that arrive meanwhile run in one batch", async () => {
   const batches: number[][] = [];
   const double = new Coalesced<number, number>(
     async (items) => {
       batches.push(items);
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       return items.map((item) => item * 2);
     },
     { maxSize: 3 },
@@ -19,7 +21,7 @@ test("a failed batch rejects all waiting calls, and a later call succeeds", asyn
   let fails = true;
   const calls = new Coalesced<number, number>(
     async (items) => {
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       if (fails) throw new Error("unavailable");
       return items;
     },
@@ -32,8 +34,6 @@ test("a failed batch rejects all waiting calls, and a later call succeeds", asyn
   fails = false;
   expect(await calls.add(3)).toBe(3);
 });
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("if waiting calls don't fail with a failed batch, they run in the next one", async () => {
   const calls = new Coalesced<number, number>(

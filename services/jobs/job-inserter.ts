@@ -2,7 +2,6 @@ import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
 import { isDatabaseError, isUnavailable } from "../../platform/postgres/errors";
 import type { Context } from "../context";
 import {
-  insertUnbudgetedJob,
   insertUnbudgetedJobs,
   type JobRow,
   type SerializedJob,
@@ -38,13 +37,10 @@ export class JobInserter {
   private async insertTogether(userId: string, jobs: SerializedJob[]) {
     const { pool, connectionQueues } = this.ctx;
     const insert = async (some: SerializedJob[]): Promise<Map<string, JobRow>> => {
-      const [first, ...others] = some;
-      const rows = await connectionQueues.user.run(userId, async () =>
-        first && others.length === 0
-          ? [await insertUnbudgetedJob(pool, first.job)]
-          : await insertUnbudgetedJobs(pool, userId, some),
+      const rows = await connectionQueues.user.run(userId, () =>
+        insertUnbudgetedJobs(pool, userId, some),
       );
-      return new Map(rows.flatMap((row) => (row ? [[row.job_id, row]] : [])));
+      return new Map(rows.map((row) => [row.job_id, row]));
     };
     try {
       const rows = await insert(jobs);

@@ -40,6 +40,7 @@ const jobOf = (userId: string, given: Partial<UnpricedJob> = {}): UnpricedJob =>
   startAfterS: 3,
   ...given,
 });
+const GONE = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
 const ids = (jobs: UnpricedJob[]): string[] => jobs.map((job) => job.job_id);
 
 test("jobs that are submitted together share statements, and each gets its own row, attempt and start", async () => {
@@ -107,10 +108,9 @@ test("no job of a tenant with a budget is inserted", async () => {
 
 test("while Postgres is away, all jobs are refused, and none is tried again alone", async () => {
   const { pool } = forge.ctx;
-  const gone = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
   const statements = jest
     .spyOn(pool, "query")
-    .mockImplementation(() => Promise.reject(gone) as never);
+    .mockImplementation(() => Promise.reject(GONE) as never);
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => inserter.insert(jobOf("ann"))));
   expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
   // The first job, and then the other three together: one failure is no stall.
@@ -135,12 +135,11 @@ test("if Postgres goes away while jobs are inserted one by one, each caller lear
   const refused = jobOf("ann", { timeout_s: 3_000_000_000 });
   const lost = jobOf("ann");
   const jobs = [jobOf("ann"), refused, lost, jobOf("ann"), jobOf("ann")];
-  const gone = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
   const query = pool.query.bind(pool) as (config: pg.QueryConfig) => Promise<unknown>;
   const statements = jest.spyOn(pool, "query").mockImplementation(((config: pg.QueryConfig) => {
     // Only the statement for this job alone has its id as a parameter.
     const isLost = config.values?.includes(lost.job_id);
-    return isLost ? Promise.reject(gone) : query(config);
+    return isLost ? Promise.reject(GONE) : query(config);
   }) as never);
   const results = await Promise.allSettled(jobs.map((job) => inserter.insert(job)));
   statements.mockRestore();
