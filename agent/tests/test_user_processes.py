@@ -1,10 +1,12 @@
 """Processes of a slot's user that try to survive."""
 
+import itertools
 import subprocess
 import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from slot_user_support import FIRST_UID, needs_root
@@ -98,6 +100,18 @@ def test_ends_processes_that_fork_continuously(start: Start) -> None:
             except OSError: pass
     """)
     assert end_processes_of(UID) == []
+
+
+@needs_python
+def test_ends_processes_after_the_machine_was_suspended(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start(SLEEPS)
+    times = itertools.count(step=user_processes.TIMEOUT_S + 1)
+    clock = SimpleNamespace(monotonic=lambda: next(times), sleep=time.sleep)
+    monkeypatch.setattr(user_processes, "time", clock)
+    assert end_processes_of(UID) == []
+    assert process.wait(5) == -9
 
 
 @needs_python

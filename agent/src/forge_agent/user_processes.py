@@ -12,6 +12,9 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0
 _PAUSE_S = 0.02
+# The time-out counts only after this many rounds: the machine may have been suspended, or may be so
+# busy that a round takes seconds.
+_MIN_ROUNDS = 20
 _HELPER_S = 1.0
 
 
@@ -21,12 +24,15 @@ def end_processes_of(uid: int, timeout_s: float | None = None) -> list[int]:
     Requires root. A process that waits for a device may remain until the device responds.
     """
     deadline = time.monotonic() + (TIMEOUT_S if timeout_s is None else timeout_s)
+    rounds = 0
     while left := processes_of(uid):
-        if time.monotonic() > deadline:
-            logger.error("processes of user %s can't be ended: %s", uid, left)
+        if rounds >= _MIN_ROUNDS and time.monotonic() > deadline:
+            states = {pid: _status(Path(f"/proc/{pid}")).get("State", "ended") for pid in left}
+            logger.error("processes of user %s can't be ended: %s", uid, states)
             return left
         _end(uid, left)
         time.sleep(_PAUSE_S)
+        rounds += 1
     return []
 
 

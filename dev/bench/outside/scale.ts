@@ -57,7 +57,7 @@ export const FULL: Scale = {
   waitingPolls: 5_000,
   manyQueued: 100_000,
   manyOwners: 1_000,
-  growthRounds: 3,
+  growthRounds: 5,
 };
 
 /**
