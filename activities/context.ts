@@ -14,13 +14,14 @@ export interface AttemptInput {
 }
 
 /**
- * Non-retryable: a row that the workflow needs is missing. Rows are committed before their workflow
- * starts, so the database must have lost the row, for example by a restore. The workflow fails.
+ * The non-retryable failure of an activity for which the database lacks a row or a change. Both are
+ * committed before the activity needs them, so the database must have lost data, for example by a
+ * restore. Unless the workflow handles this failure, the workflow fails.
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
 
-/** Non-retryable: see DATABASE_BEHIND. */
+/** The non-retryable failure after which a job's workflow starts over (see DATABASE_BEHIND). */
 export const databaseBehind = (lost: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`the database has lost ${lost}`, DATABASE_BEHIND);
 

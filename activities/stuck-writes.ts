@@ -4,9 +4,11 @@ import type { Context } from "../services/context";
 import { deleteStuckWrites, recordStuckWrite } from "../services/temporal/stuck-writes";
 import { isNotYet } from "./context";
 
-/** Longer error texts are truncated. */
+/** Maximum length of a stored error text. Longer texts are truncated. */
 const MAX_ERROR_CHARACTERS = 2_000;
-/** A try that runs longer is recorded while it runs. Most writes take a few milliseconds. */
+/**
+ * A try that takes longer than this is recorded before it ends. Most tries take a few milliseconds.
+ */
 const SLOW_MS = 2_000;
 
 /** Records activities that keep failing, so that a write that can never succeed is noticed. */

@@ -11,7 +11,10 @@ import { recordStuckWrites } from "./stuck-writes";
 const RETRY_MS = 1_000;
 const DRAIN_MS = 5_000;
 
-/** Loaded on demand: its native part takes 50 MB, which API-only processes don't need. */
+/**
+ * Imports Temporal's worker library on demand: its native part takes 50 MB of memory, and API-only
+ * processes don't need it.
+ */
 const loadTemporal = () => import("@temporalio/worker");
 
 /**
@@ -114,7 +117,7 @@ export class TemporalWorkerComponent implements Component {
       this.ctx.workerTemporal.client = new Client({ connection, namespace });
       onRunning();
       this.ctx.logger.info({ address, taskQueue }, "Temporal worker runs");
-      // If one worker fails, stop the other one too.
+      // If one worker fails, stop both.
       await Promise.all(this.workers.map((each) => each.run().finally(() => this.shutdown())));
     } finally {
       this.workers = [];

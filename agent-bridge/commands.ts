@@ -28,15 +28,17 @@ export const commandSchema = z
 
 export type Command = z.infer<typeof commandSchema>;
 
-/** The attempt that a worker reports. */
+/** The attempt that a worker says it runs. */
 interface Running {
   job_id?: string | null | undefined;
   attempt?: number | null | undefined;
 }
 
 /**
- * The commands for a worker in this state.
- * @param toStop deployments that the worker serves and should not serve.
+ * Returns the commands for a worker.
+ * @param state the worker's state after its heartbeat.
+ * @param running the attempt that the worker says it runs.
+ * @param toStop deployments that the worker serves but should not serve.
  */
 export function commandsFor(state: HeartbeatState, running: Running, toStop: string[]): Command[] {
   const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));
@@ -51,6 +53,6 @@ export function commandsFor(state: HeartbeatState, running: Running, toStop: str
   return commands;
 }
 
-/** Whether the worker holds the attempt that it reports. */
+/** Whether the attempt that the worker says it runs is assigned to it. */
 export const holds = (state: HeartbeatState, { job_id, attempt }: Running): boolean =>
   state.held_job_id === job_id && (attempt == null || state.held_attempt === attempt);

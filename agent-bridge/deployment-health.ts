@@ -35,7 +35,7 @@ export async function compareDeploymentHealth(
     const reported = reportOf(placement, report);
     return isChange(placement, reported) ? [reported] : [];
   });
-  if (changes.length > 0 && (await isClockRight(ctx, live))) {
+  if (changes.length > 0 && (await isClockKnown(ctx, live))) {
     const { deployments: graces } = ctx.config;
     const changed = await recordPlacementReports(ctx.pool, state.worker_id, changes, graces);
     for (const id of changed) ctx.signals.emit("deployment", id);
@@ -44,11 +44,11 @@ export async function compareDeploymentHealth(
 }
 
 /**
- * False if the grace period of a missing or unhealthy deployment is over, but only because the
- * database's clock may have been set forward just now. Then the caller records nothing: the next
- * heartbeat reports the same state again.
+ * Whether the grace periods of these deployments can be judged now. False if one seems to be over,
+ * but the database's clock may just have been set forward. The caller then records nothing: the
+ * next heartbeat reports the same state again.
  */
-async function isClockRight(
+async function isClockKnown(
   { clockWatch }: Pick<Context, "clockWatch">,
   live: LivePlacement[],
 ): Promise<boolean> {
@@ -56,7 +56,10 @@ async function isClockRight(
   return await clockWatch.isUnchangedSince(clockWatch.revision);
 }
 
-/** Without a report, the placement's last known state is kept. */
+/**
+ * Returns the state of a placement according to the worker. If the worker omits a field, uses the
+ * placement's stored state.
+ */
 function reportOf(placement: LivePlacement, report: HealthReport): PlacementReport {
   const { deployment_id: deploymentId, served_as: id, missing, healthy } = placement;
   return {

@@ -13,11 +13,11 @@ import { recordProgress } from "../services/jobs/jobs";
 import type { MetricsWriter } from "../services/jobs/metrics-writer";
 import { holds } from "./commands";
 
-/** A heartbeat's response is not urgent, so many heartbeats share one write. */
+/** Heartbeats that arrive within this time share one write. Their responses are not urgent. */
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
 
-/** How long a heartbeat is retried while another transaction holds its worker's row. */
+/** How long a heartbeat is retried while another transaction locks its worker's row. */
 const LOCK_RETRY_MS = 3_000;
 const ROW_LOCKED = Symbol("row locked");
 type Outcome = HeartbeatState | undefined | typeof ROW_LOCKED;
@@ -25,7 +25,7 @@ type Outcome = HeartbeatState | undefined | typeof ROW_LOCKED;
 export interface JobHeartbeat extends Heartbeat {
   /** The job that the worker says it runs. */
   jobId: string | null;
-  /** The worker explicitly says that it runs no job. False if it omits the field. */
+  /** True if the worker sent `job_id: null`: it runs no job. False if it omitted the field. */
   saysNoJob: boolean;
   attempt: number | null;
   progress: number | null;
@@ -102,8 +102,8 @@ export class HeartbeatWriter {
     // If a dead worker has become idle again, its poll may already wait: wake the scheduler.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) signals.queueChanged();
     const missing = sent.filter((heartbeat) => !rowOf(heartbeat));
-    // recordHeartbeats leaves out unregistered workers and locked rows. So the rows of registered
-    // workers whose heartbeats were not recorded were locked.
+    // recordHeartbeats skips unregistered workers and locked rows. So if the heartbeat of a
+    // registered worker was not recorded, the worker's row was locked.
     const registered = missing.length > 0 ? await listRegistered(pool, missing) : [];
     const locked = new Set(registered.map(callKeyOf));
     return heartbeats.map(
@@ -124,8 +124,8 @@ export class HeartbeatWriter {
 }
 
 /**
- * Includes the tenant, because a batch may also have a heartbeat of another tenant that names this
- * worker's id. It must not replace the owner's heartbeat, nor get its response.
+ * A worker's key within a batch. Includes the tenant, because another tenant may send a heartbeat with this worker's
+ * id. That heartbeat must neither replace the owner's heartbeat nor get the owner's response.
  */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 

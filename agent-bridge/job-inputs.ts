@@ -144,8 +144,8 @@ export function jobInputRoute(ctx: Context): Route {
         param === RESUME
           ? await resumeFile(ctx, lease, path)
           : (await resolveInputs(ctx, lease, param))[0]?.files?.find((one) => one.path === path);
-      // The path is only compared with those that next_job sent, and never resolved in a file system. So it can't name
-      // any other file.
+      // The path is never resolved in a file system. It is only compared with the paths that next_job sent, so it can't
+      // name any other file.
       if (!file || (await file.store.sizeOf(file.key)) !== file.sizeBytes) {
         throw new NotFound("file", path, "path");
       }

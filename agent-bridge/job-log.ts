@@ -66,7 +66,7 @@ export function jobLogRoute(ctx: Context): Route {
 
 function requireRange(header: string | undefined): ByteRange {
   const range = readSentRange(header ?? "");
-  if (range === undefined || range.asks) {
+  if (range === undefined || range.isStatusRequest) {
     throw new InvalidRequest('must be like "bytes 0-1023/*"', "Content-Range");
   }
   return range;

@@ -5,7 +5,7 @@ import {
   ARTIFACT_FORMS,
   ARTIFACT_ID,
   artifactPrefix,
-  MINTED_ID,
+  GENERATED_ID,
   storeUri,
 } from "../core/artifacts/artifacts";
 import { MAX_BILL_USD, priceJob } from "../core/billing/price-job";
@@ -150,8 +150,8 @@ async function accept(
 }
 
 /**
- * The end of a failed attempt must not be rejected, so invalid numbers in its usage are ignored. By
- * default, failed attempts are not billed anyway.
+ * Reads the usage from a result. If the attempt failed, ignores invalid numbers: its end must not
+ * be rejected, and failed attempts are not billed by default.
  */
 const usageOf = (given: JobResult): ReportedUsage =>
   given.status === "completed"
@@ -159,8 +159,8 @@ const usageOf = (given: JobResult): ReportedUsage =>
     : readUsageLeniently(given.metrics);
 
 /**
- * Limits the bill: plausible numbers may still add up to an absurd cost. Leaves out GPU hours,
- * which are bounded by what was measured, and deployment days, which the worker does not report.
+ * Limits the cost of a job, because plausible numbers may still add up to an absurd cost. Does not
+ * count GPU hours (bounded by the measured time) and deployment days (not reported by the worker).
  * @returns the usage; for a failed attempt over the limit, only its GPU hours.
  * @throws InvalidRequest for a completed attempt over the limit.
  */
@@ -196,8 +196,8 @@ async function endingOf(
     return { ...base, outcome: "failed", usage, error, retryable };
   }
   if (job.deployment_id !== null) {
-    // The job has placed an existing deployment again. It makes no artifact: the deployment keeps the
-    // one of its first job.
+    // The job has placed an existing deployment again. The job makes no artifact: the deployment
+    // keeps the artifact of its first job.
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }
@@ -205,7 +205,7 @@ async function endingOf(
   const { artifactId, minted } = nameArtifact(given.result, job, attempt);
   // Refuse an id that was generated for another attempt: it names the folder of that attempt's
   // uploads.
-  const isOfOtherAttempt = MINTED_ID.test(artifactId) && artifactId !== minted;
+  const isOfOtherAttempt = GENERATED_ID.test(artifactId) && artifactId !== minted;
   // A folder is named by its artifact's id (spec.md 2.6). Tenants share the store and may choose
   // the same id. If another tenant already has that folder, use the generated id as storage id.
   for (const storageId of isOfOtherAttempt ? [] : new Set([artifactId, minted])) {

@@ -70,10 +70,10 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path,
           key: `${requirePrefix(lease)}${path}`,
           partialName: `artifact-${nameOf(path)}`,
-          findNoted: () => findRecordedFile(ctx.pool, jobId, attempt, path),
+          findRecorded: () => findRecordedFile(ctx.pool, jobId, attempt, path),
           async onComplete(measured) {
-            const isNoted = await recordUpload(ctx.pool, jobId, attempt, { path, ...measured });
-            if (!isNoted) throw staleLease(jobId, attempt, call.query.worker_id);
+            const isRecorded = await recordUpload(ctx.pool, jobId, attempt, { path, ...measured });
+            if (!isRecorded) throw staleLease(jobId, attempt, call.query.worker_id);
           },
           onMoved: (isThere) => recordMove(ctx.pool, jobId, attempt, { path, isThere }),
           onFound: ({ sha256 }) => confirmUpload(ctx.pool, jobId, attempt, { path, sha256 }),
@@ -100,7 +100,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path: name,
           key: `${prefix}${name}`,
           partialName: `checkpoint-${nameOf(name)}`,
-          findNoted: async () => recordedCheckpoint(lease, name),
+          findRecorded: async () => recordedCheckpoint(lease, name),
           onComplete: async () => void (await requireLease(ctx, call)),
         });
         if (!received.complete || received.sha256 === null) return received;

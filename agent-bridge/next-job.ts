@@ -148,7 +148,7 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  // If the worker holds no attempt, there is nothing to dispatch: skip that statement.
+  // If the worker holds no attempt, skip the SQL statement that dispatches.
   let mayHold = offer.holds;
   for (;;) {
     const waiting = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
@@ -160,7 +160,7 @@ async function nextJob(
         if (!held.job) await pause(deadline - ctx.clock.nowMs(), signal);
         return held;
       }
-      // Read after the wait is registered, so that no assignment or drain is missed.
+      // Called after `longPolls.wait`, so that no assignment or drain between the two is missed.
       const look = (): Promise<Offer | undefined> =>
         woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
       const now = await inQueue(look);
@@ -184,7 +184,8 @@ async function nextJob(
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
       const why = await countWaiting(ctx, waiting.woken);
       hasWaited = true;
-      // An assignment or a drain that was missed while the poll waited shows at the next poll.
+      // Don't read again: if an assignment or a drain came just now, the worker's next poll finds
+      // it.
       if (why === "superseded" || why === "time-out") return NOTHING;
       mayHold = why === "assigned";
     } finally {
@@ -204,7 +205,10 @@ async function abandon(
   return NOTHING;
 }
 
-/** The job that the worker holds, or the command to cancel it. Undefined if it holds none. */
+/**
+ * Returns the job that is assigned to the worker. If that job was cancelled, returns the command to
+ * cancel it. Undefined if no job is assigned.
+ */
 async function dispatch(ctx: Context, worker: PollingWorker): Promise<Polled | undefined> {
   const job = await dispatchJob(ctx.pool, worker);
   if (!job) return undefined;

@@ -8,10 +8,12 @@ type ProducingJob = Pick<
 >;
 
 /**
- * The folder of an attempt's artifact; undefined if the attempt makes none. Only this attempt
- * writes there, because the folder's id was generated for it. A job with a `deployment_id` starts
- * another server of an existing deployment, whose files its first job has stored. So what this job
- * writes goes to a folder that is discarded.
+ * Returns the folder of an attempt's output; undefined if the attempt has no output. Only this
+ * attempt writes there, because the folder's id was generated for it.
+ *
+ * A job with a `deployment_id` starts another server of an existing deployment. Its output goes to
+ * a folder that is discarded, because the deployment's first job has already stored the
+ * deployment's files.
  */
 export function outputPrefix(job: ProducingJob): string | undefined {
   if (job.deployment_id !== null) return discardedOutputPrefix(job.job_id, job.attempt);

@@ -61,11 +61,11 @@ interface Upload {
   path: string;
   /** The key of the file once it is complete. */
   key: string;
-  /** A name that is unique among the uploads of this attempt. */
+  /** The name of the incomplete file. Unique among the uploads of this attempt. */
   partialName: string;
-  /** What is recorded about an existing file with this path. */
-  findNoted(): Promise<RecordedFile | undefined>;
-  /** Called when the upload is complete, before the move to its key. Throws if it may not move. */
+  /** Finds the record of a file that was already uploaded to this path. */
+  findRecorded(): Promise<RecordedFile | undefined>;
+  /** Called when the upload is complete, before its move to the key. Throws to prevent the move. */
   onComplete(measured: Measured): Promise<void>;
   /** Called when `store.move` returns, even if nothing was moved. `isThere`: the key has a file. */
   onMoved?(isThere: boolean): Promise<void>;
@@ -102,25 +102,27 @@ export async function receiveFile(
   const received = (await store.sizeOf(partial)) ?? 0;
   reply.code(202);
   let stored = received;
-  if (!range.asks) {
+  if (!range.isStatusRequest) {
     if (range.start > received) throw gapError(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
     await store.append(partial, received, bytes(sent));
     stored = Math.max(received, range.end + 1);
   }
-  // If bytes are missing, this request ends here. A status request goes on if none are missing: the
-  // client got no response to its last part, and the file may not be at its key yet.
+  // If bytes are missing, this request ends here. If all bytes are stored, even a status request continues and moves
+  // the file to its key: the request with the last part may have failed before the move.
   if (stored < (range.total ?? Number.POSITIVE_INFINITY)) {
-    const noted = range.asks && received === 0 ? await upload.findNoted() : undefined;
-    if (noted && noted.sha256 === checksum && (await fileExists(store, upload, noted))) {
-      return done(path, noted, reply);
+    const recorded =
+      range.isStatusRequest && received === 0 ? await upload.findRecorded() : undefined;
+    if (recorded && recorded.sha256 === checksum && (await fileExists(store, upload, recorded))) {
+      return done(path, recorded, reply);
     }
-    const isNew = range.asks && stored === 0;
+    const isNew = range.isStatusRequest && stored === 0;
     const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
     return { path, received: stored, complete: false, sha256: null, ...signed };
   }
-  // Run equal requests one at a time. Otherwise another request could move the complete file away
-  // after this request has measured it, and this one would move a new, partial upload in its place.
+  // Run requests for the same upload one at a time. Otherwise, after this request has measured the
+  // complete file, another request could move it away, and a newer upload could begin at `partial`.
+  // This request would then move the incomplete file of the newer upload.
   return await ctx.uploadMutex.runExclusive(partial, async () => {
     const found = await store.measure(partial);
     const measured = found?.sizeBytes === range.total ? found : undefined;
@@ -129,8 +131,8 @@ export async function receiveFile(
 }
 
 /**
- * The error for a store with too little free space. It is the error of an unavailable store, so
- * that the worker keeps its result and retries.
+ * The error for a store with too little free space. Uses StoreUnavailable, so that the worker keeps its result and
+ * retries.
  */
 const noRoom = (free: number): StoreUnavailable =>
   new StoreUnavailable(
@@ -152,16 +154,18 @@ async function signUpload(
   return { upload: await store.signUpload(partial, { sizeBytes, sha256 }) };
 }
 
-/** Whether a recorded file is at its key. Compares checksums if the move is not confirmed. */
+/**
+ * Whether a recorded file is at its key. Compares the size and, if the move to the key is not confirmed, the checksum.
+ */
 async function fileExists(
   store: ObjectStore,
   { key, onFound }: Upload,
-  noted: RecordedFile,
+  recorded: RecordedFile,
 ): Promise<boolean> {
-  if ((await store.sizeOf(key)) !== noted.sizeBytes) return false;
-  if (noted.isConfirmed) return true;
+  if ((await store.sizeOf(key)) !== recorded.sizeBytes) return false;
+  if (recorded.isConfirmed) return true;
   const measured = await store.measure(key);
-  if (measured?.sha256 !== noted.sha256) return false;
+  if (measured?.sha256 !== recorded.sha256) return false;
   await onFound?.(measured);
   return true;
 }
@@ -169,7 +173,7 @@ async function fileExists(
 interface StoredUpload extends Pick<Upload, "key" | "path" | "onComplete" | "onMoved" | "onFound"> {
   partial: string;
   checksum: string | undefined;
-  /** The complete upload; undefined if it is gone, because an equal request has moved or removed it. */
+  /** The complete upload; undefined if a request for the same upload has moved or removed it. */
   measured: Measured | undefined;
   /** The expected size, for an upload in parts. */
   total?: number | undefined;
@@ -202,7 +206,8 @@ async function finish(
     await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
     if (isMoved) return done(path, measured, reply);
   }
-  // An equal request may have moved the file. Only a file of the same size is read.
+  // Another request for this upload may have moved the file to its key. Measure the file there only if its size
+  // matches.
   const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
     await onFound?.(moved);

@@ -11,14 +11,14 @@ import { ConnectionRefused } from "../platform/net/refused";
 import { hostKeyField } from "../platform/ssh/host-key";
 import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../platform/ssh/key-files";
 import { recordAudit } from "../services/accounts/audit";
-import { createOnce } from "../services/accounts/idempotency";
+import { createOnce } from "../services/accounts/create-once";
 import { requireRoomForWorker } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
 import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine-session";
 import { redact } from "../services/fleet/bootstrap/redact";
 import { countBootstraps, insertSshWorker } from "../services/fleet/bootstraps";
 
-/** Fields of both forms of registration. */
+/** These two fields are in both forms of registration: by the agent, and by SSH. */
 export const workerIdField = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, "letters, digits, . _ -; at most 128");
@@ -147,15 +147,15 @@ export async function planBootstrap(
   };
 }
 
-/** Includes the region, as deployments select workers by it. */
+/** Includes the region, because deployments select workers by region. */
 function tagsOf({ tags, metadata }: SshRegistration): string[] {
   const region = metadata?.region === undefined ? [] : [metadata.region];
   return [...new Set(tagsField.safeParse([...tags, ...region]).data ?? tags)];
 }
 
 /**
- * Checks before the registration what would otherwise fail in a step of the bootstrap, a minute
- * later.
+ * Rejects a registration whose bootstrap would certainly fail, so that the caller learns of the
+ * error at once.
  */
 async function requireUsable(
   ctx: Context,

@@ -22,8 +22,9 @@ import {
 } from "./register-ssh";
 
 /**
- * A whole fleet may start at once. Registrations then wait, up to 13 s with the wait for the
- * tenant's share of a busy process. The agent gives up after 30 s.
+ * Limits the rate of registrations, because a whole fleet may start at once. A registration waits
+ * at most 13 s: 5 s here and 8 s for the tenant's share of a busy process. The agent gives up after
+ * 30 s.
  */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
@@ -131,14 +132,15 @@ export function registerRoute(ctx: Context): Route {
   });
 }
 
-/** What the worker says about itself. */
+/** The worker's properties, from its registration request. */
 const workerOf = ({ gpu, ...given }: Registration, workerId: string, address: string) => ({
   workerId,
   bootId: given.boot_id ?? null,
   version: given.version ?? null,
   tags: given.tags,
   gpuName: gpu.name,
-  // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU by default.
+  // A CPU agent registers {name: "cpu", memory_gb: 0}. Any other agent has one GPU unless it sends
+  // `count`.
   gpuCount: gpu.count ?? (gpu.name.toLowerCase() === "cpu" ? 0 : 1),
   gpuMemoryGb: gpu.memory_gb,
   gpuTokens: gpuTokens(gpu.name),

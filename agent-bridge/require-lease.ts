@@ -11,7 +11,7 @@ export const leaseQuery = z.object({
   attempt: z.coerce.number().int().min(1).max(1_000),
 });
 
-/** A header, as a secret must not be in the URL. */
+/** A header, because a secret must not be in the URL. */
 const LEASE_TOKEN = "X-Forge-Lease-Token";
 
 export const leaseHeaders = {
@@ -35,8 +35,9 @@ interface LeasedCall {
 }
 
 /**
- * The attempt in the call, if it runs on the caller's worker.
- * @throws 409 `stale_attempt` if it does not run there, or the lease token is missing or wrong.
+ * Returns the attempt that the call names.
+ * @throws 409 `stale_attempt` if the attempt does not run on the caller's worker, or if the lease
+ *   token is missing or wrong.
  */
 export async function requireLease(
   ctx: Context,

@@ -27,7 +27,7 @@ export interface Input {
   param: string;
   value: string;
   withheld?: true;
-  /** Why the input is withheld, for the tenant. */
+  /** Tells the tenant why the input is withheld. */
   reason?: string;
   /** True if the withheld input may be available later. */
   retryable?: true;
@@ -40,7 +40,8 @@ export interface Input {
 export type JobReferences = Pick<Lease, "user_id" | "payload" | "params">;
 
 /**
- * The inputs of a job, as far as the control plane knows them. Never returns another tenant's data.
+ * Finds the inputs to which a job's payload and parameters refer. Each input has its files, URI or server if the
+ * control plane knows them. Never returns another tenant's data.
  * @param only resolve this parameter only.
  */
 export async function resolveInputs(
@@ -79,7 +80,10 @@ export async function resolveInputs(
   return found.filter((input) => input !== undefined);
 }
 
-/** If an active deployment has no running server, the error is retryable, because a server may start later. */
+/**
+ * Returns the server of the deployment that a teacher or judge names; undefined if it names no deployment. If an active
+ * deployment has no running server, the input is withheld as retryable, because a server may start later.
+ */
 function teacher(
   reference: Pick<Input, "param" | "value">,
   deployment: OwnDeployment | undefined,
@@ -95,7 +99,7 @@ function teacher(
   return { ...reference, withheld: true, reason, retryable: true };
 }
 
-/** Resolves a URI in Forge's own store, of a file or of an artifact's folder. */
+/** Resolves a URI of a file or of an artifact's folder in Forge's own store. */
 async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   const { param, value, artifact } = uri;
   const key = artifact ? withStorageId(uri.key, artifact) : uri.key;
@@ -106,7 +110,8 @@ async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
 }
 
 /**
- * Puts the artifact's storage id, which names its folder, into the key. The key may have the id that a worker chose.
+ * Returns the key with the artifact's storage id as the name of the folder. In the given key, the folder may be named
+ * by the id that a worker chose.
  */
 const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string =>
   key.split("/").with(2, folder).join("/");
@@ -119,14 +124,14 @@ interface StoreUri extends Pick<Input, "param" | "value"> {
 
 const OTHER_STORES = /^(s3|spaces):\/\//;
 
-/** The files that an artifact's manifest lists. Without files: the URI that its worker reported. */
+/** Returns the files that an artifact's manifest lists. If it lists none, returns the URI that the worker reported. */
 function contentOf(
   { store }: Context,
   { storage_id: id, kind, uri, manifest }: ArtifactRow,
 ): Partial<Input> {
   const { files } = manifest;
-  // Return a reported URI only if it is in another store: the worker reads that with credentials of
-  // its own. In Forge's store, an artifact has no files except those in its folder.
+  // Return a reported URI only if it is in another store, which the worker reads with its own
+  // credentials. In Forge's store, an artifact has no files except those in its folder.
   if (files.length === 0) return OTHER_STORES.test(uri) ? { uri } : {};
   return {
     files: files.map((file) => ({
@@ -141,8 +146,8 @@ function contentOf(
 
 /**
  * Resolves a URI in a bucket for which the tenant gave Forge credentials; returns `{}` for any other
- * bucket. If the bucket can't be read, the input is withheld, which fails the attempt. Throwing the error would instead
- * make the worker repeat its request until the bucket works, and Forge can't repair a tenant's bucket.
+ * bucket. If the bucket can't be read, the input is withheld, which fails the attempt. Does not throw, because the
+ * worker would then repeat its request until the bucket works, and Forge can't repair a tenant's bucket.
  */
 async function fromTenantStore(ctx: Context, userId: string, uri: string): Promise<Partial<Input>> {
   try {

@@ -4,7 +4,7 @@ import { extname, join } from "node:path";
 import { once } from "../platform/concurrency/once";
 import type { Site, SiteFile } from "../platform/http/site";
 
-/** Built by dev/forge.mjs. */
+/** The folder of the built dashboard (see dev/forge.mjs). */
 const FOLDER = join(__dirname, "..", "dashboard");
 
 const CONTENT_TYPES: Record<string, string> = {

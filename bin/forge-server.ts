@@ -1,8 +1,8 @@
 #!/usr/bin/env -S node --v8-pool-size=1 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=60
-// These options keep garbage collection from delaying requests on a machine with few cores: by
-// default, four threads that mark objects would compete with the main thread for 200 ms at a time.
-// With one thread, and more room for new objects, it happens less often and leaves a core to the
-// main thread.
+// These options keep garbage collection from delaying requests on a machine with few cores. By
+// default, four threads that mark objects compete with the main thread for 200 ms at a time. With
+// one thread, and more room for new objects, garbage collection runs less often and leaves a core
+// to the main thread.
 import "./private-files";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
@@ -45,7 +45,7 @@ function writeAtomically(path: string, content: string): void {
 }
 
 async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
-  // Loaded only to serve: other commands start a third faster without it.
+  // Imported only here, because other commands start a third faster without this module.
   const { createServer } = await import("./server.js");
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {

@@ -32,7 +32,7 @@ declare module "fastify" {
     principal: Principal;
   }
   interface FastifyContextConfig {
-    /** Needs no key. */
+    /** Requests to this route need no key. */
     open?: boolean;
     /** A page for browsers, which needs other security headers. */
     page?: boolean;
@@ -50,7 +50,7 @@ const NO_PAGE = {
   "referrer-policy": "no-referrer",
 };
 
-/** Clients compare their own release with these. */
+/** Clients compare their own release with these headers. */
 const RELEASES = { "x-forge-version": RELEASE, "x-forge-min-client": MIN_CLIENT_RELEASE };
 
 const FOR_PAGES = {
@@ -59,8 +59,9 @@ const FOR_PAGES = {
 };
 
 /**
- * Longer than load balancers keep an idle connection. So the load balancer closes it first, and
- * never sends a request on a connection that this server is closing.
+ * An idle connection is closed after this time. This time is longer than load balancers keep an
+ * idle connection, so that the load balancer closes the connection first, and never sends a request
+ * on a connection that this server is closing.
  */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -181,7 +182,8 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
   });
-  // With a callback instead of a promise, a model's response is forwarded without another tick.
+  // This hook calls `done` instead of returning a promise, which would delay a model's response by
+  // a tick.
   app.addHook("onSend", (request, _reply, payload, done) => {
     if (typeof payload === "string") admission.chargeAnswer(request, payload.length);
     done();
@@ -194,7 +196,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
   });
 }
 
-/** Adds the pages in a separate Fastify scope, so that only they have the cost of helmet. */
+/** Adds the pages in a separate Fastify scope, so that helmet runs for pages only. */
 async function addPages(app: FastifyInstance, openFiles: OpenFiles): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, FOR_PAGES);
@@ -212,7 +214,7 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   request.raw.socket.destroy();
 }
 
-/** The name and release of one of our clients. */
+/** A valid `x-forge-client` header: the name and release of one of our clients. */
 const VALID_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
 
 /** Logs one line per request, at debug level only, because workers send many heartbeats. */
@@ -278,7 +280,10 @@ function addBodyParsers(app: FastifyInstance, admission: AdmissionControl): void
   app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
 }
 
-/** The canonical route for metric labels, so that there are only as many labels as routes. */
+/**
+ * Returns the label of a request in metrics: its route's method and first path. So there are only
+ * as many labels as routes.
+ */
 function labelOf(request: FastifyRequest): string {
   const route = routeOf(request);
   return route ? `${route.method} ${route.paths[0]}` : "none";

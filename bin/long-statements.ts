@@ -2,7 +2,7 @@ import type pg from "pg";
 import { createPool } from "../platform/postgres/pool";
 import type { Context } from "../services/context";
 
-/** For statements over all rows, which take longer than a request may. */
+/** Timeout of a statement. Commands read all rows, which takes longer than a request may take. */
 const TIMEOUT_MS = 3_600_000;
 
 export type WithContext = (work: (ctx: Context) => Promise<void>) => Promise<void>;

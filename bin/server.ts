@@ -41,7 +41,8 @@ export async function createServer(
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
-  // A process with the role "worker" runs no fleet monitor, which checks the database's clock in the others.
+  // The role "worker" runs no fleet monitor, which checks the database's clock in the other roles.
+  // So a loop checks the clock here.
   if (role === "worker") {
     const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
     components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
@@ -71,7 +72,7 @@ function registerAttributesOnce(ctx: Context): () => Promise<void> {
 }
 
 const IDLE_SWEEP_MS = 100;
-/** Time for open requests to end. Then all connections are closed. */
+/** During a stop, open requests have this time to end. Then all connections are closed. */
 const GRACE_MS = 5_000;
 
 interface Served {
@@ -107,7 +108,8 @@ async function httpComponent(
     async stop() {
       stopping = true;
       ctx.waitingRequests.close();
-      // Close each connection as soon as its last response has ended: its client may keep it open.
+      // A client may keep its connection open, so close each connection once its last response has
+      // ended.
       const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
       const grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
       await app.close();

@@ -44,10 +44,10 @@ test("two processes that disagree do not correct each other", () => {
   expect(unrecordedStep(reading(100), reading(102, 102, 3_600))).toBe(0);
 });
 
-/** A step of the clock is recorded once all unrecorded steps add up to more than this: MIN_STEP_MS in seconds. */
+/** MIN_STEP_MS in seconds. Clock steps are recorded once the unrecorded ones add up to more. */
 const UNSEEN_S = 5;
 
-/** One database, whose clock is set now and then, and several processes that read it. */
+/** Simulates a database whose clock is set now and then, and several processes that read it. */
 class World {
   runningS = 1_000;
   private offsetS = 0;
@@ -85,7 +85,9 @@ class World {
     for (let process = 0; process < this.processes; process++) this.readBy(process);
   }
 
-  /** A deployment starts or stops. The process reads the clock first. */
+  /**
+   * A deployment starts or stops: the process reads the clock. @returns the times that are stored.
+   */
   mark(process: number): { clockS: number; offsetS: number; trueS: number } {
     this.readBy(process);
     return { clockS: this.clockS, offsetS: this.recordedS, trueS: this.runningS };
@@ -115,7 +117,7 @@ test("a measured lifetime is correct for any clock steps before, during and at i
         if (begin) {
           const end = world.mark(which);
           const lived = end.clockS - begin.clockS - (end.offsetS - begin.offsetS);
-          // Each end may miss a step that is too small to record.
+          // The start and the stop may each miss a step that is too small to record.
           expect(Math.abs(lived - (end.trueS - begin.trueS))).toBeLessThan(2 * UNSEEN_S + 0.2);
         }
         world.pass(passS);

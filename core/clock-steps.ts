@@ -4,14 +4,20 @@ export interface ClockReading {
   runningMs: number;
   /** The database's time of day. */
   databaseMs: number;
-  /** Sum of all clock steps recorded so far. Steps backwards are negative. */
+  /**
+   * Sum of all clock steps recorded so far. A step is positive if the database's clock was set
+   * forward, and negative if it was set back.
+   */
   recordedMs: number;
 }
 
-/** Smaller differences are not steps: the reading took time, or the clock is being slewed. */
+/**
+ * Only a difference above this is a clock step. Smaller differences come from the duration of a
+ * reading, or from slewing (a gradual correction of the clock).
+ */
 const MIN_STEP_MS = 5_000;
 
-/** Smaller drift is ignored: readings are that imprecise, or the clock is being slewed. */
+/** Drift below this is ignored. It comes from imprecise readings, or from slewing. */
 const MIN_DRIFT_MS = 100;
 
 const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(ms) : 0);
@@ -19,17 +25,21 @@ const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(
 const driftBetween = (before: ClockReading, now: ClockReading): number =>
   now.databaseMs - before.databaseMs - (now.runningMs - before.runningMs);
 
-/** The clock step between two readings of one process, in ms. Negative: set back. 0: not set. */
+/**
+ * The clock step between two readings of one process, in ms. Negative: the clock was set back. 0:
+ * it was not set.
+ */
 export const stepBetween = (before: ClockReading, now: ClockReading): number =>
   stepOf(driftBetween(before, now));
 
-/** The database's time without the recorded steps, in ms. It advances evenly. */
+/** The database's time as if its clock had never been set, in ms: without the recorded steps. */
 export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * By how much, at least, the clock was set back while no process ran, in ms: 0 or negative. A step
- * forward can't be detected: it looks like time that has passed.
+ * How far the clock was set back while no process ran, in ms: 0 or negative. In truth, it may have
+ * been set back further, because the length of the downtime is unknown. A step forward can't be
+ * detected: it looks like time that has passed.
  * @param lastMs `steadyMs` of the last reading of any process.
  */
 export const stepBackSince = (lastMs: number, now: ClockReading): number =>
@@ -40,16 +50,16 @@ export const isStepBetween = (before: ClockReading, now: ClockReading): boolean 
   now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;
 
 /**
- * The reading to compare the next one with. If the drift since `before` is neither negligible nor a
- * step, this is `before`, so that several small drifts add up to a step.
+ * Returns the reading to compare the next one with. After a step or a negligible drift: `now`.
+ * After any other drift: `before`, so that several small drifts add up to a step.
  */
 export const nextBaseline = (before: ClockReading, now: ClockReading): ClockReading =>
   isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < MIN_DRIFT_MS ? now : before;
 
 /**
- * The unrecorded part of a step, in ms. A process that saw no step accepts what others recorded:
- * otherwise two processes that disagree, for example because one was suspended, would correct each
- * other forever.
+ * Returns the part of a clock step that no process has recorded yet, in ms. A process that saw no
+ * step returns 0, even if others recorded one. If it corrected their steps, two processes that
+ * disagree (for example because one was suspended) would correct each other forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

@@ -31,7 +31,7 @@ export default defineConfig({
     // `initialBudget` limits the entry chunk instead.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
-      // No warnings about "use client" in libraries: it matters only if a server renders pages.
+      // Ignores "use client" in libraries: only server rendering uses this directive.
       checks: { moduleLevelDirective: false },
     },
   },

@@ -10,8 +10,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * SQL: the sum of all backward steps of the clock. The recorded time of an event may precede that
- * of an earlier event by this much.
+ * SQL: by how much the database's clock was set back in total. Because of this, the recorded time
+ * of an event may be earlier than that of a previous event, by at most this interval.
  */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
@@ -20,11 +20,11 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * SQL condition: the clock may have shown the times of this range twice, because it was set back.
- * Then two placements that served at these times need not have served at once: one may have served
- * the first time, the other the second time. Assumes that each step is recorded within a minute.
+ * SQL condition: the database's clock may have shown the times of this range twice, because it was
+ * set back. Two placements whose recorded times overlap in this range may then have served one
+ * after the other. Assumes that a change of the clock is recorded within a minute.
  */
-const isPassedTwice = (times: string): string => `exists (
+const mayBeRepeatedTimes = (times: string): string => `exists (
   select from clock_steps where by_s < 0
     and tstzrange(seen_at - interval '1 minute', seen_at - make_interval(secs => by_s::float8)) @> (${times}))`;
 
@@ -65,7 +65,7 @@ export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
     select a.deployment_id, a.placement, b.placement as other from placements a join placements b
       on b.deployment_id = a.deployment_id and b.worker_id = a.worker_id and b.placement > a.placement
     where ${servedFor("a")} && ${servedFor("b")}
-      and not ${isPassedTwice(`${servedFor("a")} * ${servedFor("b")}`)}`,
+      and not ${mayBeRepeatedTimes(`${servedFor("a")} * ${servedFor("b")}`)}`,
   "D5 a live placement on a dead or decommissioned worker": `
     select deployment_id, placement, worker_id from placements p join workers w using (worker_id)
     where p.state in ('serving', 'stopping')
@@ -91,8 +91,9 @@ interface ClosedRow extends BillingRow {
 }
 
 /**
- * Checks D2 for deployments that are no longer active: the bill is for the time from the result of
- * the deploy job to the stop request. Steps of the clock in between don't count.
+ * Checks D2 for deployments that are no longer active: the bill must be for the time from the
+ * result of the deploy job to the stop request. If the database's clock was set forward or back in
+ * between, the bill must not include that change.
  */
 export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   const closed = await all<ClosedRow>(

@@ -80,8 +80,8 @@ async function compareBills({ pool, store }: Place): Promise<string[]> {
       : [`I2 the billing file differs from its row: ${record.job_id}`];
   });
   const stored = new Set((await store.list(BILLING_RECORDS)).map(({ path }) => path));
-  // Check only jobs that are in the database: a restored database may have lost a job, and then
-  // Forge can't know the job's files, and does not remove them.
+  // Check only jobs that are in the database. A restored database may have lost a job. Forge then
+  // doesn't know the job's files and can't remove them.
   const unbilled = await all<{ job_id: string; user_id: string }>(
     pool,
     `select job_id, user_id from jobs j

@@ -48,8 +48,8 @@ function digestOf(files) {
 function once(marker, digest, work) {
   const path = join(root, marker);
   if (existsSync(path) && readFileSync(path, "utf8") === digest) return;
-  // Remove the old marker before the work. If the work fails and the inputs then become those of
-  // the old marker again, that marker would hide the unfinished work.
+  // Remove the old marker before the work. Otherwise, if the work failed and the inputs were then
+  // changed back, the old marker would hide the unfinished work.
   rmSync(path, { force: true });
   work();
   mkdirSync(dirname(path), { recursive: true });
@@ -105,7 +105,7 @@ const filesBelow = (folders, named) =>
 
 const sourcesBelow = (folders) => filesBelow(folders, /\.(ts|sql|sh|html|css|js)$/);
 
-/** What machines set up over SSH need: our packages, and the lock files of their dependencies. */
+/** Files for machines set up over SSH: our packages, and the lock files of their dependencies. */
 const packages = ["agent", "compute"];
 const packedFiles = () =>
   [

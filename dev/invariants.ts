@@ -25,8 +25,8 @@ interface World {
  * Checks the invariants of docs/architecture.md on a database at rest: no job is in progress,
  * except one that waits to place a live deployment again.
  *
- * @param closed ids of jobs' workflows that an earlier call has compared after their end. This call
- *   skips them and adds new ids, so it can't find a workflow of this set that wrongly ran again.
+ * @param closed ids of jobs' workflows that an earlier call has found closed with the right status.
+ *   This call skips these workflows, even if one wrongly ran again, and adds ids to the set.
  * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(
@@ -71,7 +71,8 @@ const IMPOSSIBLE: Record<string, string> = {
     select b.job_id, a.manifest->'num_rows' as manifest, counted.rows as billed
     from billing_records b join artifacts a using (job_id)
     join attempts won on won.job_id = b.job_id and won.attempt = b.attempt, lateral (
-      -- Rows that the worker did not report are those of the dataset that it read, or else of its own.
+      -- If the worker reported no rows, the bill is for the rows of a dataset that the job read, or
+      -- else for the rows of the job's own artifact.
       select (last->'usage'->>'rows_processed')::numeric as rows, array(
         select (source.manifest->>'num_rows')::numeric from artifacts source
         where source.user_id = b.user_id and coalesce(source.given_id, source.artifact_id)
@@ -88,7 +89,7 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from billing_records b join jobs using (job_id)
     where status <> 'completed' and (
       not exists (select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)
-      -- An operator ended the job.
+      -- An operator ended a job whose attempt completed: such a job is not billed.
       or exists (select from attempts a where a.job_id = b.job_id and a.outcome = 'completed'))`,
   "I3 a job that has ended keeps an artifact's id without the artifact": `
     select job_id, given_id from artifacts join jobs using (job_id)
@@ -182,9 +183,9 @@ const HOURS_ON_NO_LINE = `
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 /**
- * Finds jobs whose billing lines, with billed and unbilled hours together, differ from the hours of
- * their attempts. The hours of an attempt are those that the worker reported, at most the measured
- * ones; if the worker reported none, the measured ones.
+ * Finds jobs for which the hours on billing lines, billed and unbilled, differ from the hours of
+ * the attempts. An attempt's hours are the smaller of the reported and the measured hours, or the
+ * measured hours if the worker reported none.
  */
 const HOURS_DIFFER = `
   select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (

@@ -2,7 +2,7 @@ import pino from "pino";
 
 export type Logger = pino.Logger;
 
-/** Keeps only the fields below. A Postgres error also has the refused row, which is user data. */
+/** Keeps only the fields below: a Postgres error also has the refused row, which is user data. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? { code: error.code } : {};

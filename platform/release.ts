@@ -1,4 +1,4 @@
-/** The version of the server. Its clients, agent and package.json have the same one. */
+/** The version of the server. The clients, the agent and package.json have the same version. */
 export const RELEASE = "0.2.0";
 
 /**

@@ -25,7 +25,7 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** The outbox entry of an attempt's outcome. It was just committed. */
+/** Identifies the outbox entry of an attempt's outcome that was just committed. */
 export interface OutcomeKey {
   topic: "outcome";
   jobId: string;
@@ -33,13 +33,13 @@ export interface OutcomeKey {
   outcome: Outcome;
 }
 
-/** A job's outbox entry that was just committed. `start` starts the job's workflow. */
+/** Identifies a job's outbox entry that was just committed. The entry `start` starts the job's workflow. */
 export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
   /**
-   * Assignments may be possible now, because a job of this requirement group was queued. Without a
-   * group: because of another change, for example because a worker has returned to service.
+   * Assignments may be possible now. With a group: a job of this requirement group was queued.
+   * Without a group: something else changed, for example a worker has returned to service.
    */
   queue: [group?: string];
   /** These workers have an assignment to fetch, or another message waiting. */
@@ -52,17 +52,17 @@ interface SignalEvents {
    */
   outbox: [key: JobEntryKey];
   /**
-   * Wake this pipeline's workflow. Sent only in the committing process, which holds a lease as for `outbox`.
+   * Wake this pipeline's workflow. Sent only in the committing process, which has leased the wake, as with `outbox`.
    */
   pipeline: [pipelineId: string];
   /**
-   * Wake this deployment's workflow. Sent only in the committing process. Unlike with `pipeline`, the process holds no
-   * lease of this wake yet. Its courier must take one before it delivers the wake.
+   * Wake this deployment's workflow. Sent only in the committing process, which has not leased the wake. So
+   * the courier must claim the wake before it delivers it.
    */
   deployment: [deploymentId: string];
   /**
-   * The connection for notifications was opened. Signals of other processes may have been missed
-   * before.
+   * The connection for notifications was opened, again or for the first time. Until then, signals
+   * of other processes may have been missed.
    */
   reconnected: [];
 }
@@ -120,7 +120,7 @@ export class Signals extends EventEmitter<SignalEvents> {
   }
 
   /**
-   * Call this after a key was revoked. Ends the requests with this key that wait, in every process.
+   * Call this after a key was revoked. Ends waiting requests made with this key, in every process.
    */
   async revoked(keyId: string): Promise<void> {
     this.emit("revoked", [keyId]);
@@ -129,8 +129,8 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The sweeps of the other
-    // processes find the assignments of the remaining workers.
+    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The schedulers of the other processes find the
+    // assignments of the remaining workers in their next check of all waiting polls.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

@@ -42,9 +42,9 @@ export interface Context {
   tables: Tables;
   signals: Signals;
   /**
-   * `client` uses the connection of this process's Temporal worker; undefined while that worker does not run. When the
-   * client starts a workflow, Temporal's response contains the workflow's first task (eager start), so the worker need
-   * not poll for that task.
+   * A client on the connection of this process's Temporal worker; undefined while that worker does not run. If this
+   * client starts a workflow, Temporal's response contains the workflow's first task, and the worker runs the task
+   * without polling for it (eager start).
    */
   workerTemporal: { client: Client | undefined };
   metrics: Metrics;
@@ -57,7 +57,7 @@ export interface Context {
   measuringSlots: MeasuringSlots;
   /** Keyed by upload: one request at a time assembles an upload's parts. */
   uploadMutex: KeyedMutex;
-  /** Keyed by tenant: one of a tenant's submissions at a time is checked against its budget. */
+  /** Keyed by tenant: a tenant's submissions are checked against its budget one at a time. */
   budgetMutex: KeyedMutex;
   startPace: StartPace;
   /**

@@ -19,7 +19,7 @@ import { Reconciler } from "./temporal/reconciler";
 
 /** The background loops of a process. */
 export interface Loops {
-  /** The routes of workers (agent-bridge) also use these four. */
+  /** The routes of workers (agent-bridge) use these four objects directly. */
   scheduler: Scheduler;
   longPolls: LongPolls;
   samples: SamplesWriter;

@@ -11,7 +11,10 @@ import { LoopComponent } from "./loop-component";
 
 const ROWS = 10_000;
 const ARTIFACTS = 100;
-/** The loop runs every this many sweep intervals (the config's). Retention periods are in days, so runs can be rare. */
+/**
+ * The loop runs once per this many intervals of the file sweeper. Retention periods are in days, so rare runs are
+ * enough.
+ */
 const SWEEPS = 10;
 
 /**
@@ -42,8 +45,8 @@ export class Retention extends LoopComponent {
   }
 
   /**
-   * Marks artifacts as deleted that are older than a tenant's retention rule allows. If an expired artifact is still in
-   * use, the next run checks it again.
+   * Applies the retention rules of all tenants: marks artifacts that are too old as deleted. Skips artifacts that are
+   * still in use; the next run checks them again.
    */
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
@@ -61,8 +64,8 @@ export class Retention extends LoopComponent {
   }
 
   /**
-   * Runs a transaction that compares ages with the database's clock. Fails while it is unknown whether that clock was
-   * set, because a clock that is ahead would delete data too early.
+   * Runs a transaction that deletes by age, measured with the database's clock. While it is unknown whether that clock
+   * was set forward or back, throws instead: a clock that is ahead would delete data too early.
    */
   private async withKnownClock<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     return await this.ctx.clockWatch.transaction(work, { requireKnownClock: true });

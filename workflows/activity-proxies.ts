@@ -13,8 +13,8 @@ export const unlimitedRetries = {
 } as const;
 
 /**
- * Each activity runs a few SQL statements and writes small files. The timeout is the only way for
- * Temporal to notice that the process was killed.
+ * Activities that only run a few SQL statements and write small files. They send no heartbeats, so
+ * Temporal notices only by the time-out that their process was killed.
  */
 export const regularActivities = proxyActivities<Activities>({
   startToCloseTimeout: "30s",
@@ -32,7 +32,10 @@ export const localActivities = proxyLocalActivities<Activities>({
   retry: { initialInterval: "200ms", maximumAttempts: 3 },
 });
 
-/** Calls an activity as a local one. If that fails, as a regular one with unlimited retries. */
+/**
+ * Calls a local activity. If it fails, calls the same activity as a regular one, with unlimited
+ * retries.
+ */
 export async function localFirst<T>(
   call: (activities: Pick<Activities, keyof Activities>) => Promise<T>,
 ): Promise<T> {

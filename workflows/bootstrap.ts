@@ -45,7 +45,7 @@ export async function bootstrapWorkflow(input: BootstrapInput): Promise<Bootstra
     try {
       await doStep(activities, name, input);
     } catch {
-      // Also runs if the workflow was cancelled in Temporal's UI.
+      // This call must run even if the workflow was cancelled in Temporal's UI.
       await CancellationScope.nonCancellable(() =>
         statusActivities.failBootstrap({ ...input, step: name }),
       );

@@ -20,8 +20,8 @@ interface ChildJob {
 
 /**
  * Runs a job's workflow as a child and waits until the child closes. Read the job's row to learn
- * how the job ended: a failed job fails its workflow, but a workflow that was terminated also
- * counts as failed, and the reconciler starts it again.
+ * how the job ended. A failed child does not prove that the job failed: the child may have been
+ * terminated, and the reconciler then starts it again.
  * @returns false if another caller had already started the workflow.
  */
 export async function runChildJob(job: ChildJob): Promise<boolean> {

@@ -29,9 +29,8 @@ const wake = defineSignal(WAKE_SIGNAL);
  *   stopping        cancels the deployment's jobs; writes `stopped` when no server is left
  *   stopped         ends
  *
- * Postgres holds the actual and the desired state. The wake signal tells the workflow that one of
- * them has changed.
- * Cancelling the workflow in Temporal's UI stops the deployment.
+ * Postgres stores the actual and the desired state. The wake signal tells the workflow that one of
+ * these states has changed. Cancelling the workflow in Temporal's UI stops the deployment.
  */
 export async function deploymentWorkflow(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {
   CancellationScope.current().cancelRequested.catch(() => forwardCancel(input));
@@ -50,7 +49,8 @@ async function runDeployment(input: DeploymentWorkflowInput): Promise<Deployment
     isWoken = true;
   });
   for (;;) {
-    // Reset before the activity, which may miss a change that happens while it runs.
+    // Reset the flag before the activity: a wake signal that arrives while the activity runs may
+    // report a change that the activity has missed.
     isWoken = false;
     const action = await localFirst((activities) => activities.lookAfterDeployment(input));
     if (action.isOver) return { status: "stopped" };

@@ -23,7 +23,7 @@ import {
   unlimitedRetries,
 } from "./activity-proxies";
 
-/** For files that take hours to read. Missing heartbeats reveal that the process died. */
+/** Activities that may read files for hours. Missing heartbeats reveal that their process died. */
 const longRunning = proxyActivities<Activities>({
   startToCloseTimeout: "24h",
   heartbeatTimeout: "30s",
@@ -51,8 +51,9 @@ export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
 }
 
 /**
- * For a job that was committed before its workflow starts. Reads the first attempt before it waits:
- * a short job has ended by then, and its whole workflow takes one workflow task.
+ * Runs a job that was committed before its workflow started. Reads the first attempt before it
+ * waits: if the job is short, the attempt has ended already, and the whole workflow takes only one
+ * workflow task.
  */
 export async function submittedJobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
   return await runJob(input, readFirstAttempt);

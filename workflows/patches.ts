@@ -1,11 +1,11 @@
 import { patched, workflowInfo } from "@temporalio/workflow";
 
 /**
- * Patches of the workflow code, introduced so that a release can be rolled back. Executions live
- * for weeks, and during a rollout both releases process their tasks. So each patch takes two
- * releases: the first contains the new code but does not activate it, the second activates it. The
- * first release can continue executions that the second one started; older releases can't. Remove a
- * patch when no execution that started without it is left.
+ * Patches of the workflow code. Each patch takes two releases: the first contains the new code, and
+ * the second activates it. The reason: executions live for weeks, so during a rollout or after a
+ * rollback, the first release must be able to continue executions that the second one started.
+ * Earlier releases can't continue these. Remove a patch when no execution that started without it
+ * is left.
  */
 const PATCHES = {
   /**
@@ -33,7 +33,8 @@ const recorded = new Set<string>();
 export function isPatched(patch: keyof typeof PATCHES): boolean {
   const id = PATCHES[patch];
   if (ACTIVE_PATCHES.includes(id)) return patched(id);
-  // During replay `patched` reads the history. Otherwise it would activate the patch.
+  // Call `patched` only during replay, where it reads the history. Otherwise it would activate the
+  // patch.
   if (workflowInfo().unsafe.isReplaying && patched(id)) recorded.add(id);
   return recorded.has(id);
 }

@@ -24,7 +24,7 @@ type BegunJob = BegunStep & { how: "job" };
  *   needs nothing                  at once
  *   needs other steps              when they have completed
  *   chooses the best of several    when these have ended, even if some have failed
- *   needs an approval              after that, when it has been approved
+ *   needs an approval              in addition, only when it has been approved
  *
  * After a required step has failed, or the pipeline was cancelled, no further step begins. Running
  * steps continue to their end, or are cancelled with the pipeline.
@@ -95,12 +95,12 @@ export class PipelineRun {
   ): Promise<StepEnd> {
     const needed = new Map<string, StepEnd>();
     for (const name of step.needs) needed.set(name, (await ends.get(name)) ?? "skipped");
-    // The step ended in an earlier run, or in this run, under an earlier execution of the workflow.
+    // The step ended in an earlier run, or in an earlier execution of this run.
     if (hasEnded(step.status)) return step.status;
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.executeStep(plan, step)
       : "skipped";
-    // A required step that is skipped also fails the run.
+    // A required step that does not complete fails the run, even if the step was only skipped.
     if (end !== "completed" && !step.optional) this.isFailing = true;
     return end;
   }

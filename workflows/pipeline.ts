@@ -25,9 +25,9 @@ const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveReques
 /**
  * Runs a pipeline from its first step to its end. A resumed pipeline is another execution.
  *
- * Approvals and cancellations are stored in Postgres; the wake signal says that there is something
- * to read. So approvals and cancellations work the same over HTTP and through Temporal, and over
- * HTTP also while Temporal is down. Cancelling the workflow in Temporal's UI cancels the pipeline.
+ * Approvals and cancellations are stored in Postgres, and the wake signal tells the workflow to
+ * read them. So they have the same effect over HTTP and through Temporal. HTTP accepts them even
+ * while Temporal is down. Cancelling the workflow in Temporal's UI cancels the pipeline.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
   let wakes = 0;

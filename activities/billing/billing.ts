@@ -30,20 +30,22 @@ import type { AttemptInput } from "../context";
 export const sizeOf = ({ files }: MeasuredOutput): number =>
   files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
-/** Rows of an artifact's table; null if it has no readable table. */
+/** Number of rows of the artifact's table; null if the artifact has no readable table. */
 const rowsOf = (output: MeasuredOutput | null): number | null =>
   output?.table?.isRead ? output.table.numRows : null;
 
 interface WrittenBill {
   record: BillingRow;
-  /** False: another call has already written the record, from its own measurement of the output. */
+  /**
+   * False if another call had already written the record, from its own measurement of the output.
+   */
   isNew: boolean;
 }
 
 /**
  * Writes the job's billing record with the rate card pinned at submission, and stores the
  * measurement of the job's output for the manifest. Idempotent: only the first call writes both.
- * Does not bill a deployment's lifetime: the deployment's stop does
+ * Does not bill a deployment's lifetime, which is billed when the deployment stops
  * (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
@@ -61,7 +63,8 @@ export async function billJob(
 }
 
 /**
- * Writes a failed job's billing record, or, if the job is not billed, a line with its GPU hours.
+ * Writes a failed job's billing record. If the job is not billed, writes a billing line that has
+ * only the job's GPU hours.
  * @returns the record, if the job has one.
  */
 type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
@@ -75,8 +78,8 @@ type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
  * The bill covers only the attempts in the database. After a restore, the database may lack an
  * attempt that the workflow knows: that attempt is not billed.
  *
- * The returned function is idempotent. It throws if the attempts have changed since: then the
- * caller's retry prepares another bill.
+ * The returned function is idempotent. It throws if the attempts have changed since the bill was
+ * prepared. The caller's retry then prepares another bill.
  */
 export async function draftFailedBill(
   ctx: Context,
@@ -118,10 +121,9 @@ export async function billFailedJob(ctx: Context, jobId: string): Promise<Billin
 const REMOVAL_MS = 3_000;
 
 /**
- * Writes the file of a failed job's billing record. If the job has no record, removes the file that
- * may be left of a record that the database has lost. The job waits at most REMOVAL_MS for this
- * removal, and continues if it fails, for example because the store is down: the sweeper removes
- * the file later.
+ * Writes the file of a failed job's billing record. If the job has no record, removes the file: the
+ * database may have lost the record of an existing file. Waits for the removal at most REMOVAL_MS,
+ * and ignores its failure, because the file sweeper removes the file later.
  */
 export async function syncFailedRecordFile(
   ctx: Context,
@@ -187,8 +189,8 @@ function draftRecord(
 }
 
 /**
- * Details of the last attempt's work. Earlier attempts are left out: the last attempt repeated
- * their work, or its numbers include theirs.
+ * Describes the work of the last attempt only: that attempt either repeated the work of the earlier
+ * attempts, or its reported numbers include their work.
  */
 function describeWork(
   { job_type: type, payload, attempts }: BillableRow,

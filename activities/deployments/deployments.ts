@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { artifactPrefix } from "../../core/artifacts/artifacts";
 import { describeStopped } from "../../core/artifacts/manifest";
 import {
   DEPLOYMENT_TYPE,
@@ -8,9 +8,8 @@ import {
   type PlacementJob,
 } from "../../core/deployments/workflow";
 import { isFinal } from "../../core/jobs/states";
-import { putJson } from "../../platform/store/object-store";
 import { findDeploymentManifest, replaceStoppedManifest } from "../../services/artifacts/artifacts";
-import { checkManifestFile } from "../../services/artifacts/manifest-file";
+import { checkManifestFile, putManifestFile } from "../../services/artifacts/manifest-file";
 import { requireRecord, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import {
@@ -71,9 +70,9 @@ export function createDeploymentActivities(ctx: Context) {
 }
 
 /**
- * Writes the final manifest: first the file, then the registry's row. So a final manifest in the
- * row shows that the file was written. If the row already has a final manifest with other values,
- * replaces that manifest: it describes a stop that the database has lost.
+ * Writes the final manifest of a stopped deployment: first the file, then the registry's row, so
+ * that a final manifest in the row proves that the file was written. Replaces a final manifest with
+ * other values, too: that manifest describes a stop that the database has lost.
  */
 async function writeStoppedManifest(
   ctx: Context,
@@ -90,7 +89,7 @@ async function writeStoppedManifest(
   });
   const folder = artifactPrefix(DEPLOYMENT_TYPE, deploymentId);
   if (!isDeepStrictEqual(stopped, manifest)) {
-    await putJson(ctx.store, `${folder}${MANIFEST_FILE}`, stopped);
+    await putManifestFile(ctx, folder, stopped);
     await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
   }
   // Before the row was replaced, another process may have overwritten the file with the older

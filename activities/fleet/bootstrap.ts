@@ -29,18 +29,18 @@ import { lockWorker } from "../../services/fleet/workers";
 import { StepLog } from "./step-log";
 
 /**
- * Much shorter than the heartbeat timeout of the steps (workflows/bootstrap.ts), after which
- * Temporal considers the server process dead.
+ * Interval of a step's heartbeats to Temporal. Much shorter than `heartbeatTimeout` in
+ * workflows/bootstrap.ts: without a heartbeat for that long, Temporal considers the process dead.
  */
 const HEARTBEAT_MS = 3_000;
 const POLL_MS = 500;
 
-/** What the work of one step needs. */
+/** The arguments of a step's work function. */
 interface Step {
   worker: SshWorkerRow;
   log: StepLog;
   /**
-   * Aborts when the step must stop: it timed out, another bootstrap replaced this one, or the
+   * Aborts when the step must stop: the step timed out, another bootstrap replaced this one, or the
    * machine sent too much output.
    */
   signal: AbortSignal;
@@ -154,7 +154,7 @@ async function step(
     if (caught instanceof ApplicationFailure) throw caught;
     const { reason } = stop.signal;
     const overflow = reason instanceof ConnectionRefused ? reason : undefined;
-    // Another bootstrap has replaced this one, or this one has ended: don't write the step's state.
+    // This bootstrap was replaced by another one, or has ended: don't write the step's state.
     if (stop.signal.aborted && !overflow) throw superseded();
     // The step has timed out: another try of it may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;
@@ -191,7 +191,7 @@ async function runScript(
   }
 }
 
-/** Appends the agent's own log, to help people find out why it sends no heartbeat. */
+/** Appends the agent's own log to the step's log. It may show why the agent sends no heartbeat. */
 async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Promise<void> {
   const session = await connect(ctx, worker, signal);
   try {
@@ -201,7 +201,9 @@ async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Prom
   }
 }
 
-/** Values to redact: those of the agents' environment variables whose names look like secrets. */
+/**
+ * Secrets to redact: values of the agents' environment variables, selected by the variables' names.
+ */
 const secretsOf = (ctx: Context): string[] =>
   Object.entries(ctx.config.bootstrap.environment)
     .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
@@ -215,11 +217,11 @@ async function mintKey(
   const { created, old } = await transaction(ctx.pool, async (db) => {
     await lockWorker(db, input.workerId);
     const worker = await requireWorker(db, input);
-    // With the tenant locked, a concurrent revocation of the requesting key waits, and then revokes
-    // the new key, too.
+    // This lock makes a concurrent revocation of the requesting key wait. The revocation then finds
+    // the new key and revokes it as well.
     await lockTenant(db, worker.user_id);
     const { added_by_key_id: requestedBy } = worker;
-    // An earlier release stored no requesting key. The new key of such a worker does not expire.
+    // Workers added under an earlier release have no requesting key. Their new key does not expire.
     const expiry = requestedBy === null ? null : await findExpiry(db, requestedBy);
     if (expiry === undefined) {
       const message = "the API key that requested this bootstrap was revoked or has expired";

@@ -5,9 +5,12 @@ import { appendStepLog } from "../../services/fleet/bootstraps";
 
 const FLUSH_MS = 1_000;
 const LAST_LINES = 8;
-/** In characters. Longer lines are cut. */
+/** Maximum length of a line, in characters. Longer lines are cut. */
 const MAX_LINE = 16 * 1024;
-/** More than any of our steps writes. A step whose machine sends more is stopped. */
+/**
+ * Maximum output of a step. None of our steps writes as much. If a machine sends more, the step is
+ * stopped.
+ */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** Writes a step's output to the database once per second, so that people can follow it. */

@@ -26,13 +26,15 @@ import { type AttemptInput, activityLogger, databaseBehind, gone, requireJob } f
 import { finishCompleted } from "./finish-job";
 
 export function createAttemptActivities(ctx: Context) {
-  /** How the attempt, or its job, has ended; null while neither has. */
+  /**
+   * Returns how the attempt has ended, or else how its job has ended; null if neither has ended.
+   */
   async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
     if (!row) throw gone(`job ${input.jobId}`);
-    // If the attempt and its job have both ended, report the attempt's end. For a cancelled
-    // attempt, the workflow then calls `failJob`, which bills the attempt's usage if the operator
-    // bills cancelled attempts.
+    // The attempt's end takes precedence over the job's end. So after a cancelled attempt, the
+    // workflow calls `failJob`, which bills the attempt's usage if the operator bills cancelled
+    // attempts.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
@@ -52,9 +54,9 @@ export function createAttemptActivities(ctx: Context) {
   return {
     /**
      * First activity of a job that was submitted through the API. (The job of a pipeline step is
-     * inserted by its own workflow, which does not call this activity.) The attempt of a short job
-     * may have completed by now. Then this activity also does the final writes, which saves a
-     * workflow task. If the final writes fail, the workflow repeats them.
+     * inserted by its own workflow, which does not call this activity.) If the job is short, its
+     * attempt may have completed already. In that case, this activity makes the final writes, which
+     * saves a workflow task. If the final writes fail, the workflow repeats them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
@@ -78,8 +80,9 @@ export function createAttemptActivities(ctx: Context) {
 
     /**
      * Queues the given attempt of a job. Idempotent. The workflow calls this after a retryable end
-     * of the previous attempt. If the database has an end that is not retryable instead, it has
-     * lost the one that the workflow knows: then this activity fails without retry.
+     * of the previous attempt. If that end is not retryable according to the database, the database
+     * has lost the end that the workflow knows: this activity then fails with DATABASE_BEHIND, and
+     * the workflow starts over.
      */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);
@@ -110,12 +113,12 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Writes the final status `failed` with the error of the last attempt, together with the job's
-     * bill if the operator bills such jobs, or else with its unbilled GPU hours. Idempotent.
+     * Writes the final status `failed` with the error of the last attempt. In the same transaction,
+     * writes the job's bill or, if the job is not billed, its GPU hours. Idempotent.
      *
-     * The attempt's end in the database decides whether and how the job fails. It may differ from
-     * the end that the workflow knows: the database may have lost that end, and the worker may have
-     * reported another one since. Then the workflow starts over.
+     * The attempt's end in the database decides whether and how the job fails. The workflow may
+     * know another end, which the database has lost. If the end in the database does not end the
+     * job, this activity fails with DATABASE_BEHIND, and the workflow starts over.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       const { jobId, attempt } = input;
@@ -126,12 +129,14 @@ export function createAttemptActivities(ctx: Context) {
         const job = await requireJob(db, jobId);
         const end = jobEndOf(job.status, job.error_code);
         if (!end) throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
-        // There was no bill to draft, but an attempt has ended since: the retry drafts its bill.
+        // `draftFailedBill` found nothing to bill, but an attempt has ended since then. Throw, so
+        // that the retry drafts a bill that includes this attempt.
         if (!bill && (await isUnbilled(db, jobId))) {
           throw new Error(`the attempts of ${jobId} have changed`);
         }
         await removeEntriesOfJob(db, jobId);
-        // Write the bill last: it locks the month's totals, which all bills of the tenant share.
+        // Write the bill last, because this locks the month's totals, which all bills of the tenant
+        // share.
         const record = end.status === "failed" ? await bill?.(db) : undefined;
         return { failed, job, end, record };
       });

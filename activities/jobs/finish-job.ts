@@ -1,12 +1,11 @@
 import { Context as ActivityContext } from "@temporalio/activity";
-import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
+import { ARTIFACT_FORMS, artifactPrefix } from "../../core/artifacts/artifacts";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import { declarationOf } from "../../core/jobs/job-types";
 import { type JobEnd, jobEndOf } from "../../core/jobs/workflow";
 import { transaction } from "../../platform/postgres/transaction";
-import { putJson } from "../../platform/store/object-store";
 import { measureArtifact } from "../../platform/tables/stored-table";
-import { syncManifestFile } from "../../services/artifacts/manifest-file";
+import { putManifestFile, syncManifestFile } from "../../services/artifacts/manifest-file";
 import { putRecordFile, syncRecordFile } from "../../services/billing/record-file";
 import type { Context } from "../../services/context";
 import { findAttemptState } from "../../services/jobs/attempts";
@@ -49,8 +48,8 @@ export function createFinalActivities(ctx: Context) {
 }
 
 /**
- * Like `finishJob`, but returns undefined if the attempt has not completed, or if the job places a
- * deployment again.
+ * Makes the final writes of a completed job (see `finishJob`). Returns undefined, and writes
+ * nothing, if the attempt has not completed, or if the job places a deployment again.
  */
 export async function finishCompleted(
   ctx: Context,
@@ -67,22 +66,19 @@ export async function finishCompleted(
   const measured = await metrics.finishing("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.finishing("bill", billing);
-  // Another run of this activity wrote the bill. If the database was restored since this run read
-  // its facts, the bill may be of another outcome of the attempt: read the facts again.
+  // If another run of this activity wrote the bill, read the facts again: the database may have
+  // been restored since they were read, and the bill may belong to another outcome of the attempt.
   if (!isNew) facts = await read();
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
-  // Prefer the measurement that was stored with the bill. `facts` has none if this run wrote the
-  // bill, because it read `facts` before that; if an earlier release wrote the bill; or if the job
-  // has completed, which deletes the stored measurement.
+  // Prefer the measurement that was stored with the bill. `facts` has none in three cases: this run
+  // wrote the bill after it had read `facts`, an earlier release wrote the bill, or the job has
+  // completed (the completion deletes the stored measurement).
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
-  const stored = Promise.all([
-    putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-    putRecordFile(ctx, bill),
-  ]);
+  const stored = Promise.all([putManifestFile(ctx, prefix, manifest), putRecordFile(ctx, bill)]);
   await metrics.finishing("store", stored);
   const { artifact_id, storage_id: storageId } = facts;
   const { version } = bill;
@@ -104,9 +100,9 @@ export async function finishCompleted(
 }
 
 /**
- * Returns the end of a job that a concurrent run of this activity, an operator or a cancel has
- * ended. Bills a failed job, because its workflow then ends without calling `failJob`. A cancel can
- * end the job here only if the database lost the result that the workflow is finishing.
+ * Returns how a job ended that was ended by a concurrent run of this activity, by an operator or by
+ * a cancel. (A cancel can do so only if the database has lost the result that the workflow is
+ * finishing.) Bills a failed job, because its workflow then ends without calling `failJob`.
  *
  * @throws if the job has not ended.
  */
@@ -126,13 +122,14 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
   const state = await findAttemptState(ctx.pool, jobId, attempt);
-  // Outcomes are committed before workflows are notified, so the database has lost this one.
+  // The workflow calls this only for a completed attempt. Outcomes are committed before workflows
+  // are notified, so if this one is missing, the database has lost it.
   if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
-  // `finishCompleted` handles every completed job that does not place a deployment again, unless
-  // the row of the job's artifact is missing. Starting over would not restore the row, so this
-  // activity keeps failing until an operator ends the job.
+  // `finishCompleted` handles every completed job that does not place a deployment again. A job
+  // without `deployment_id` gets here only if the row of its artifact is missing. Starting over
+  // would not restore that row, so this activity keeps failing until an operator ends the job.
   if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);
@@ -158,7 +155,8 @@ async function measureInSlot(
 ): Promise<MeasuredOutput> {
   if (facts.measured) return facts.measured;
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
-  // A local activity ends after five seconds, and does not hold one of the activity slots.
+  // A local activity needs no measuring slot, because it ends after five seconds and holds no
+  // activity slot.
   if (ActivityContext.current().info.isLocal) return await work();
   const measured = await ctx.measuringSlots.run(facts.user_id, work);
   if (!measured) throw notYet("other jobs' files are measured first");

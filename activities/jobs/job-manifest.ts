@@ -53,7 +53,10 @@ const billedNumbers = ({ metrics }: BillingRow): Record<string, number> =>
     Object.keys(NO_USAGE).map((field) => [field, metrics[field as keyof typeof NO_USAGE]]),
   );
 
-/** The job's pipeline step, and the earlier steps that reused an artifact. */
+/**
+ * Describes the job's place in its pipeline: its step, and the earlier steps that reused an
+ * artifact. Null if the job has no pipeline.
+ */
 async function placeInPipeline(
   { pool }: Context,
   { pipeline_id: pipelineId, pipeline_step: step }: CompletionFacts,

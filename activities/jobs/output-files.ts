@@ -10,16 +10,16 @@ import type { CompletionFacts } from "../../services/jobs/complete-job";
 
 /**
  * Moves an attempt's uploads from the folder of its generated artifact id (`from`) to the
- * artifact's final folder (`to`). The folders differ if the worker chose an artifact id. They are
- * equal if it chose none, or if another tenant has the chosen id: then nothing is moved.
- * Idempotent: skips files that were moved before.
+ * artifact's final folder (`to`). The folders differ only if the worker chose an artifact id that
+ * no other tenant has. If they are equal, nothing is moved. Idempotent: skips files that were moved
+ * before.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;
   for (const { path } of await store.list(from)) {
     if (await store.move(`${from}${path}`, `${to}${path}`)) continue;
-    // Another process may have moved the file. If the file is still at its old place, it can't be
-    // moved, for example because a folder has the target's name.
+    // If another process has already moved the file, continue. If the file is still at its old
+    // place, it can't be moved, for example because a folder has the target's name.
     if ((await store.sizeOf(`${from}${path}`)) !== undefined) {
       throw new Error(`${from}${path} can't be moved to ${to}`);
     }
@@ -34,8 +34,9 @@ interface OutputFile extends Measured {
 type UploadedFiles = Map<string, AttemptFile>;
 
 /**
+ * Returns the files that the attempt uploaded through the API.
  * @throws StoreUnavailable while an upload is still being moved to its final location: the file
- * could change after the manifest is written.
+ *   could change after the manifest is written.
  */
 export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): UploadedFiles {
   const moving = uploaded.find((file) => file.is_moving);
@@ -47,8 +48,8 @@ export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): Upl
 }
 
 /**
- * Lists an artifact's files with checksums. Reads a file only if the API did not receive it,
- * because the API has stored the checksums of uploads.
+ * Lists an artifact's files with checksums. Uses the stored checksums of files uploaded through the
+ * API, and reads only the other files.
  * @throws StoreUnavailable if an uploaded file is missing, or a listed file disappears: the store
  * is not fully available, or the files still change.
  */

@@ -45,13 +45,13 @@ export function createStepActivities(ctx: Context) {
      * id. Idempotent: within a run, a second call returns the same job.
      */
     async beginStep(of: StepInput): Promise<BegunStep> {
-      const { pipeline, step } = await findOf(ctx, of);
+      const { pipeline, step } = await findPipelineAndStep(ctx, of);
       if (isSuperseded(of, pipeline)) return SUPERSEDED;
       const isPending = step.status === "pending" && step.job_id === null;
       if (!isPending && step.status !== "waiting_approval") return begunAs(step);
       const isApproved = !step.needs_approval || step.approved === true;
       if (!isApproved || !(await haveNeededStepsEnded(ctx.pool, of.pipelineId, of.step))) {
-        if (isSuperseded(of, (await findOf(ctx, of)).pipeline)) return SUPERSEDED;
+        if (isSuperseded(of, (await findPipelineAndStep(ctx, of)).pipeline)) return SUPERSEDED;
         throw gone(`what step "${of.step}" of ${of.pipelineId} needs`);
       }
       try {
@@ -62,7 +62,7 @@ export function createStepActivities(ctx: Context) {
         await locked(ctx, of, (db) => failStep(db, of.pipelineId, of.step, message, code));
       }
       // Read again: a concurrent call may have begun or ended the step.
-      const now = await findOf(ctx, of);
+      const now = await findPipelineAndStep(ctx, of);
       return isSuperseded(of, now.pipeline) ? SUPERSEDED : begunAs(now.step);
     },
 
@@ -71,23 +71,24 @@ export function createStepActivities(ctx: Context) {
      * job's own workflow, which the pipeline's workflow starts before the job is in the database.
      * Returns false if the pipeline was cancelled, or the step is no longer running. Idempotent.
      */
-    insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertItsJob(ctx, jobId),
+    insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertJobOfStep(ctx, jobId),
 
     /**
-     * Writes how a step ended, by its job's status and its gate. Fails with retries while the job
-     * has not ended, and without retry if the database lost the step's beginning. Idempotent.
+     * Ends a step: decides from its job's status and its gate how it ended. While the job has not
+     * ended, fails and is retried. If the database has lost the step's beginning, fails without
+     * retry. Idempotent.
      */
     async endStep(of: StepInput): Promise<StepEnd> {
-      const { pipeline, step } = await findOf(ctx, of);
+      const { pipeline, step } = await findPipelineAndStep(ctx, of);
       if (isSuperseded(of, pipeline)) return "superseded";
       if (step.status === "running") {
-        // The job's workflow was terminated before it inserted the job: insert the job here. The
+        // If the job's workflow was terminated before it inserted the job, insert the job here. The
         // courier then starts another workflow for it.
-        if (step.job_status === null && step.job_id) await insertItsJob(ctx, step.job_id, 0);
+        if (step.job_status === null && step.job_id) await insertJobOfStep(ctx, step.job_id, 0);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
       }
-      const now = await findOf(ctx, of);
+      const now = await findPipelineAndStep(ctx, of);
       if (isSuperseded(of, now.pipeline)) return "superseded";
       const { status } = now.step;
       if (hasEnded(status)) return status;
@@ -98,7 +99,7 @@ export function createStepActivities(ctx: Context) {
   };
 }
 
-async function findOf(
+async function findPipelineAndStep(
   { pool }: Context,
   { pipelineId, step: name }: StepInput,
 ): Promise<{ pipeline: PipelineRow; step: StepRow }> {
@@ -109,8 +110,8 @@ async function findOf(
 }
 
 /**
- * Locks the pipeline. Runs `work` if the pipeline is still in the given run, not over and not
- * cancelled.
+ * Locks the pipeline. Runs `work` only if the pipeline is still in the given run, and is neither
+ * over nor cancelled.
  */
 async function locked(
   ctx: Context,
@@ -154,14 +155,14 @@ async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<
   });
 }
 
-async function insertItsJob(
+async function insertJobOfStep(
   ctx: Context,
   jobId: string,
   startAfterS: number | null = null,
 ): Promise<boolean> {
-  const isThere = await transaction(ctx.pool, (db) => insertOnce(ctx, db, jobId, startAfterS));
-  if (isThere) ctx.signals.queueChanged();
-  return isThere;
+  const exists = await transaction(ctx.pool, (db) => insertOnce(ctx, db, jobId, startAfterS));
+  if (exists) ctx.signals.queueChanged();
+  return exists;
 }
 
 async function insertOnce(

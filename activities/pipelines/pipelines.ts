@@ -36,8 +36,9 @@ import { haveNeededStepsEnded } from "./ready-step";
 export function createPipelineActivities(ctx: Context) {
   return {
     /**
-     * The current state of the pipeline; null if it is over or does not exist. If no further step
-     * may begin, the plan contains only the running steps, as if they needed no others.
+     * Returns the plan of the pipeline's current run: its steps and their states. Null if the
+     * pipeline is over or does not exist. If no further step may begin, the plan contains only the
+     * running steps, with empty `needs`.
      */
     async openPipeline({ pipelineId }: PipelineWorkflowInput): Promise<PipelinePlan | null> {
       const pipeline = await findPipeline(ctx.pool, pipelineId, null);
@@ -57,8 +58,8 @@ export function createPipelineActivities(ctx: Context) {
           choosesFrom: step.choosesFrom,
           status: step.status,
         })),
-        // A cancelled pipeline's plan has only its running steps. With `cancelled: true`, the
-        // workflow would skip these steps instead of waiting for their end.
+        // False even if the pipeline is cancelled: its plan has only running steps, and with
+        // `cancelled: true` the workflow would skip them instead of waiting for their end.
         orders: { ...(await ordersOf(ctx, pipeline, steps)), cancelled: false },
       };
     },
@@ -70,9 +71,9 @@ export function createPipelineActivities(ctx: Context) {
     },
 
     /**
-     * Sets a step to `waiting_approval`. Returns true if it was approved, false if it was rejected,
-     * null if there is no decision yet. Also returns false if the run is over or is not the current
-     * one, because then the step must not begin. Idempotent.
+     * Sets a step to `waiting_approval`. Returns true if the step was approved, null if there is no
+     * decision yet, and false if the step must not begin: it was rejected, or the run is over or is
+     * not the current one. Idempotent.
      */
     async askApproval(of: StepInput): Promise<boolean | null> {
       const { pipelineId, step: name } = of;
@@ -112,9 +113,9 @@ export function createPipelineActivities(ctx: Context) {
     },
 
     /**
-     * The final write of a run. Derives how the run ended from the database alone. If the run has
-     * not ended according to the database, the database has lost changes that the workflow has
-     * read; then the answer is `superseded`. Idempotent.
+     * The final write of a run: decides from the database alone how the run ended. Returns
+     * `superseded` if a later run has begun, or if the run has not ended according to the database.
+     * (The database has then lost changes that the workflow has read.) Idempotent.
      */
     async closePipeline(input: RunInput): Promise<PipelineEnd> {
       const { pipelineId } = input;
@@ -135,9 +136,9 @@ export function createPipelineActivities(ctx: Context) {
 }
 
 /**
- * The orders of a pipeline: whether it was cancelled, and the decisions about its steps. Also
- * cancels the jobs of a cancelled pipeline, in case the process that accepted the cancel died
- * before it cancelled them.
+ * Reads the orders of a pipeline: whether it was cancelled, and which of its steps were approved or
+ * rejected. If the pipeline was cancelled, cancels its jobs: the process that accepted the cancel
+ * may have died before it cancelled all of them.
  */
 async function ordersOf(
   ctx: Context,
@@ -151,8 +152,8 @@ async function ordersOf(
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    // Also true if the run is over: a workflow task may have failed after it wrote the end, and its
-    // retry must not begin further steps.
+    // True even if the run has ended without a cancel. A workflow task may have failed after it
+    // wrote the run's end: the retry of that task must not begin further steps.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };

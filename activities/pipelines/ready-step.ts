@@ -4,8 +4,8 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";
 
 /**
- * True if the database has the end of each step that this step needs. If it is false, the database
- * has lost data, and a restarted workflow must first repeat the steps whose end is missing.
+ * True if the database has the end of each step that this step needs. False means that the database
+ * has lost data: a restarted workflow must first repeat the steps whose end is missing.
  */
 export async function haveNeededStepsEnded(
   db: Queryable,

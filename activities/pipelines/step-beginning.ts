@@ -27,7 +27,11 @@ import { findReuseKey, resolveSubmission } from "./step-submission";
 /** Maximum total size of the submissions of a pipeline's steps, in bytes. */
 const MAX_SUBMISSIONS_BYTES = 16 * 1024 * 1024;
 
-/** @throws StepFault if the step can never begin. */
+/**
+ * Determines how a step begins: its submission, the job whose artifact it reuses or the id of its
+ * new job, and the new job's expected cost. Writes nothing.
+ * @throws StepFault if the step can never begin.
+ */
 export async function prepare(
   ctx: Context,
   pipeline: PipelineRow,
@@ -50,8 +54,8 @@ export async function prepare(
   if (earlier !== undefined) {
     return { ...beginning, jobId: earlier, reused: true, expectedCostUsd: null };
   }
-  // If the tenant's queue is full, the activity is retried. A cancelled pipeline inserts no job, so
-  // it needs no room in the queue.
+  // If the tenant's queue is full, `admit` throws, and Temporal retries the activity. A cancelled
+  // pipeline skips this check, because it inserts no job.
   if (pipeline.cancel_requested_at === null) {
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;
@@ -62,7 +66,10 @@ export async function prepare(
   return { ...beginning, jobId: newId("job"), reused: false, expectedCostUsd };
 }
 
-/** @throws notYet if the tenant's queue is full, so that Temporal tries the activity again. */
+/**
+ * Checks that the tenant's queue has room for a job of this requirement group.
+ * @throws notYet if the queue is full, so that Temporal retries the activity.
+ */
 function admit(ctx: Context, userId: string, requirementGroup: string): void {
   try {
     ctx.queueQuota.admit(userId, requirementGroup);
@@ -84,8 +91,8 @@ async function expectCost(
 }
 
 /**
- * Checks that the tenant's monthly budget allows a step's job, as for any other job.
- * @throws StepFault if it does not.
+ * Checks the expected cost of a step's job against the tenant's monthly budget.
+ * @throws StepFault if the budget is exhausted.
  */
 export async function requireTenantBudget(
   ctx: Context,
@@ -115,9 +122,9 @@ async function checkedNames(
 }
 
 /**
- * Checks that the pipeline's budget covers what its jobs have cost so far, and the expected cost of
+ * Checks that the pipeline's budget covers the cost of its jobs so far plus the expected cost of
  * its running steps and of the step `name`.
- * @throws StepFault if it does not.
+ * @throws StepFault if the budget is too small.
  */
 export async function requirePipelineBudget(
   db: Queryable,

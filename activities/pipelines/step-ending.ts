@@ -5,7 +5,10 @@ import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
 import { factsOf } from "./choose-step";
 
-/** How a step ended, by its job's status and gate. @throws notYet while the job has not ended. */
+/**
+ * Decides from a step's gate and its job's status how the step ended.
+ * @throws notYet while the job has not ended.
+ */
 export function endingOf(
   pipeline: PipelineRow,
   step: StepRow,

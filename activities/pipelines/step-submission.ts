@@ -6,7 +6,7 @@ import { parseSubmission, type Submission } from "../../core/jobs/payloads";
 import { resolveStep } from "../../core/pipelines/definition";
 import { valueAt } from "../../core/pipelines/gate";
 import type { StepReference } from "../../core/pipelines/references";
-import { isReusable, workOf } from "../../core/pipelines/reuse";
+import { isReusable, reuseKeyOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findOwnArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
@@ -65,6 +65,6 @@ export async function findReuseKey(
   if (!isReusable(type)) return null;
   const own = ownStoreOf(config.store);
   const found = await findOwnArtifacts(pool, userId, sourceIdsOf(payload, params, own));
-  const work = workOf(type, payload, params, own, (id) => findNamed(found, id)?.manifest);
+  const work = reuseKeyOf(type, payload, params, own, (id) => findNamed(found, id)?.manifest);
   return work === null ? null : createHash("sha256").update(work).digest("hex");
 }

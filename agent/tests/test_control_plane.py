@@ -92,13 +92,13 @@ def test_the_lease_token_is_sent_only_with_the_attempts_files(
     assert b'"lease_token":"lease_secret"' in server.requests[0].body.replace(b" ", b"")
     assert job
     lease = Lease.of(job, "w", "lease_secret")
-    assert "secret" not in f"{lease.job} {lease.claim}"
+    assert "secret" not in f"{lease.job} {lease.proof}"
     server.script = lambda _: as_json({"length": 3, "cancelled": False})
-    control_plane.append_log("/log", lease.claim, 0, b"abc")
-    control_plane.put("/file", lease.child().claim, {}, b"abc")
-    with control_plane.get("/input", lease.claim, 0):
+    control_plane.append_log("/log", lease.proof, 0, b"abc")
+    control_plane.put("/file", lease.child().proof, {}, b"abc")
+    with control_plane.get("/input", lease.proof, 0):
         pass
-    with control_plane.get(f"{server.url}/presigned", lease.claim, 0):
+    with control_plane.get(f"{server.url}/presigned", lease.proof, 0):
         pass
     control_plane.job_result({"job_id": "job_1"})
     tokens = [request.headers.get("x-forge-lease-token") for request in server.requests]

@@ -23,7 +23,7 @@ class _Server:
         self.is_stopped = False
 
     def watch(self) -> None:
-        """Nothing to watch."""
+        """Does nothing, because there is no process to watch."""
 
     def stop(self) -> None:
         self.is_stopped = True

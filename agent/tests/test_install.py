@@ -42,7 +42,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path, state: Path | None) -> None:
 
 
 def test_values_are_escaped_for_systemd() -> None:
-    """See systemd.syntax(7): quotes, backslashes, specifiers (%) and variables ($)."""
+    """Tests quotes, backslashes, specifiers (%) and variables ($). See systemd.syntax(7)."""
     service = Service(state_path=Path('/srv/100% "mine"'), env_path=Path("/etc/my agent%.env"))
     unit = render_unit({"--config": Path("/etc/$HOME\\a b.toml"), "--slots": "per-gpu"}, service)
     folder = '/srv/100%% \\"mine\\"'
@@ -56,8 +56,8 @@ def test_values_are_escaped_for_systemd() -> None:
 def test_systemd_reads_back_the_original_values(tmp_path: Path) -> None:
     """Reads the debug output of systemd-analyze.
 
-    The path of the environment file ends with a backslash, which must not join its line with the
-    next one, `User=`.
+    The path of the environment file ends with a backslash. The backslash must not join its line
+    with the next line, `User=`.
     """
     odd = '100% "a"\\x $A ${B} [1]*?'
     service = Service("w", "jobs", Path(f"/etc/{odd}\\"), Path(f"/srv/{odd}"))

@@ -30,7 +30,10 @@ def test_auto_uses_separate_users_if_they_can_run_the_handlers(open_path: Path) 
 def test_processes_of_a_killed_agent_do_not_make_jobs_run_as_root(
     open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A left-over process that kills all others of its user must be ended before the probe."""
+    """A killed agent's process may kill all others of its user, such as the test commands.
+
+    So the agent must end this process before it runs the test commands.
+    """
     uid = FIRST_UID + 20
     monkeypatch.setattr(module, "claim_user_range", lambda _: uid)
     handlers = {"audit": HandlerConfig(("/bin/sh",))}

@@ -16,7 +16,10 @@ sys.exit(int(code))
 
 
 def _run(control_plane: ControlPlane, folder: Path, code: int, retries: int) -> bool:
-    """Returns whether another worker may get the job."""
+    """Runs a job that writes a checkpoint and fails with this exit code.
+
+    Returns whether another worker may get the job.
+    """
     config = AgentConfig("http://127.0.0.1:9", "k", local_max_retries=retries)
     report = run_hostile(control_plane, folder, FAILS, {"code": code}, config)
     assert report["status"] == "failed"
@@ -53,8 +56,7 @@ def test_it_is_uploaded_once(
     uploads: list[str] = []
     received.on_file = uploads.append
     go = tmp_path / "go"
-    # The agent writes this log line only after it has recorded that the checkpoint is uploaded. So
-    # the handler fails only then.
+    # The handler waits for this log line, which the agent writes after it has recorded the upload.
     monkeypatch.setattr(checkpoint_uploads.logger, "info", lambda *_: go.touch())
     code = """
     (checkpoints / ".part").write_text("state")

@@ -33,7 +33,8 @@ def test_masks_secrets_of_the_environment_even_across_split_lines(tmp_path: Path
         written = _pump(tmp_path / "b", b"x" * before + b"sk-1234567890" + b"y" * 200_000)
         assert b"sk-1234567890" not in written.replace(b"\n", b"")
         (tmp_path / "b").unlink()
-    # The first read is 64 KiB, and a cut is made before the bytes of the longest secret.
+    # `pump` holds back the end of a long line: as many bytes as the longest secret has. Here the
+    # secret is near that cut, and some of the positions would cut the secret in two.
     for after in range(60):
         written = _pump(tmp_path / "c", b"x" * 70_000 + b"sk-1234567890" + b"y" * after)
         assert written.replace(b"\n", b"") == b"x" * 70_000 + b"***" + b"y" * after

@@ -90,7 +90,7 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is about the earlier deployment with this id, which the job itself stops."""
+    """For dep_1, the command means an earlier deployment, which the deploy job itself stops."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(
@@ -107,7 +107,7 @@ def test_a_draining_slot_sends_leaving_with_its_result(slot: Slot, server: Scrip
     server.script = lambda _: Answer()
     result = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {}}
     slot._deliver(result)
-    slot.leave()
+    slot.drain()
     slot._deliver(result)
     sent = [json.loads(request.body).get("leaving") for request in server.requests]
     assert sent == [None, True]
@@ -164,14 +164,14 @@ def test_accepts_no_job_while_processes_of_an_earlier_one_remain(
         # Simulates a process that waits for a device, so that no signal ends it.
         monkeypatch.setattr(user_processes, "_end", lambda *_: None)
         monkeypatch.setattr(user_processes, "TIMEOUT_S", 0.1)
-        assert not slot._is_fit()
+        assert not slot._passes_preflight()
         why = f"processes of an earlier job, of user {uid}, can't be ended: {left.pid}"
         assert slot._describe_heartbeat()["reason"] == why
         assert f"not accepting jobs: {why}" in caplog.text
         left.kill()
         left.wait()
-        assert not slot._is_fit()  # registers first, which ends the state `error`
-        assert slot._is_fit()
+        assert not slot._passes_preflight()  # registers first, which ends the state `error`
+        assert slot._passes_preflight()
     finally:
         left.kill()
         left.wait()

@@ -169,9 +169,10 @@ def test_a_job_that_uses_up_all_processes_is_reported_and_its_folder_removed(
     open_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a job uses up all processes, the agent can't start one to end the job's processes.
+    """The agent must end the job's processes even if it can't start its helper process.
 
-    It must end them nevertheless. The test simulates this once the handler has ended.
+    The helper can't start if the job has used up the process limit. The test simulates this after
+    the handler has ended.
     """
 
     def use_up_all(name: str) -> None:
@@ -240,7 +241,7 @@ def test_a_command_ends_with_its_supervisor_even_without_the_agent(open_path: Pa
 
 
 def test_the_owner_of_files_with_several_hard_links_is_not_changed(tmp_path: Path) -> None:
-    """Such a file may also have a name outside of the folder, and be one of the agent's files."""
+    """A job may have linked one of the agent's files into its folder."""
     (tmp_path / "agents").write_text(SECRET)
     (tmp_path / "jobs").mkdir()
     os.link(tmp_path / "agents", tmp_path / "jobs" / "link")
@@ -288,7 +289,7 @@ def test_processes_that_outlive_their_supervisor_are_ended(
 ) -> None:
     code = """
     import ctypes, signal, subprocess, time
-    # Has no group, parent or variable that shows which job it belongs to.
+    # This process has no group, parent or variable that shows to which job it belongs.
     subprocess.Popen(["/bin/sleep", "600"], env={}, start_new_session=True)
     print("hidden", flush=True)
     time.sleep(600)

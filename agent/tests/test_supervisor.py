@@ -59,7 +59,7 @@ def test_ends_processes_that_the_command_leaves_running(tmp_path: Path) -> None:
     _, ending = _finish(supervised)
     assert ending.code == 0
     assert time.monotonic() - started < 5
-    assert not _sleeping(supervised.pid)
+    assert not _group_exists(supervised.pid)
 
 
 def test_stop_sends_sigterm_and_sigkill_after_the_grace(tmp_path: Path) -> None:
@@ -186,13 +186,13 @@ def test_processes_started_during_the_cleanup_do_not_survive(tmp_path: Path) -> 
 
 def _is_alive(pid: int) -> bool:
     try:
-        # An orphan that is not reaped yet is also dead.
+        # A zombie (Z) has ended: for example, an orphan that is not reaped yet.
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
 
-def _sleeping(group: int) -> bool:
+def _group_exists(group: int) -> bool:
     """Whether a process of the group remains."""
     try:
         os.killpg(group, 0)

@@ -26,7 +26,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a process of the user and waits for its first line: then it is ready."""
+    """Starts a process of the user and waits until it is ready: until its first line of output."""
     started: list[subprocess.Popen[bytes]] = []
 
     def run(code: str, uid: int = UID) -> "subprocess.Popen[bytes]":
@@ -58,7 +58,7 @@ def test_processes_of_other_users_continue(start: Start) -> None:
 
 @needs_python
 def test_ends_a_process_whose_first_thread_has_ended(start: Start) -> None:
-    """The kernel shows it as a zombie while its other threads are still running."""
+    """The kernel shows the process as a zombie while its other threads are still running."""
     process = start("""
         import ctypes, threading, time
         def go_on():

@@ -12,8 +12,8 @@ import { EventGaps } from "./event-gaps";
 const POLL_MS = 250;
 const BATCH = 5_000;
 /**
- * When the feed starts, it notes which of this many newest ids are missing: transactions that are
- * still open may commit events with these ids later.
+ * When the feed starts, it looks for missing ids among this many newest ids. Open transactions may
+ * commit events with the missing ids later.
  */
 const START_IDS = 1_000;
 /** The most events buffered for a slow reader. */
@@ -34,8 +34,8 @@ export class EventFeed {
   async open(tenantScope: TenantScope, signal: AbortSignal): Promise<EventReader> {
     const reader = new EventReader(tenantScope, signal, () => {
       this.readers.delete(reader);
-      // Without readers, no events are read. The next stream must not start with the events
-      // committed in between.
+      // Without readers, the feed reads no events. Drop its position, so that the next stream does
+      // not start with the events committed in the meantime.
       if (this.readers.size === 0) this.gaps = undefined;
     });
     this.readers.add(reader);
@@ -67,8 +67,8 @@ export class EventFeed {
   }
 
   private async poll(): Promise<void> {
-    // If the last reader closes while the feed is starting, `begin` sets `gaps` afterwards. Stop
-    // reading in this case, too.
+    // The last reader may have closed while the feed was starting. Then `begin` has set `gaps` after
+    // the close, so clear it here.
     if (this.readers.size === 0) this.gaps = undefined;
     const { gaps } = this;
     if (!gaps) return;
@@ -85,7 +85,7 @@ export class EventFeed {
 export class EventReader {
   private waiting: TenantEventRow[] = [];
   private resolve: (() => void) | undefined;
-  /** The reader was too slow, and events were dropped. */
+  /** Whether events were dropped because the reader was too slow. */
   hasMissed = false;
 
   constructor(

@@ -1,4 +1,7 @@
-/** Events of a transaction that stays open longer than this are missed. */
+/**
+ * How long a missing id is queried again, in ms. If a transaction stays open longer, its events are
+ * missed.
+ */
 const WAIT_MS = 60_000;
 
 /**
@@ -7,7 +10,7 @@ const WAIT_MS = 60_000;
  * appears.
  */
 export class EventGaps {
-  /** Since when each missing id is missing, in ms. */
+  /** For each missing id, the time when it was first noticed, in ms. */
   private readonly since = new Map<number, number>();
 
   /** @param lastId all events up to this id were read. */
@@ -28,7 +31,7 @@ export class EventGaps {
     }
   }
 
-  /** The ids to query again. Ids that are missing for too long are dropped. */
+  /** The ids to query again. Drops ids that have been missing for longer than WAIT_MS. */
   missing(): number[] {
     const oldest = this.nowMs() - WAIT_MS;
     for (const [id, since] of this.since) if (since < oldest) this.since.delete(id);

@@ -13,7 +13,7 @@ import { listEventsSince, type TenantEventRow } from "../../services/accounts/te
 import type { Context } from "../../services/context";
 import type { EventFeed } from "./event-feed";
 
-/** A stream that missed more events is not resumed. Its client reloads what it shows. */
+/** If a client missed more events than this, its stream is not resumed: the client must reload. */
 const MAX_MISSED = 2_000;
 
 export function eventsRoute(ctx: Context, feed: EventFeed): Route {
@@ -56,7 +56,8 @@ async function* follow(
   lastId: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
-  // Open the reader before the query, so that no event is missed between the two.
+  // Open the reader before the query below. Otherwise events that commit between the two calls
+  // would be missed.
   const reader = await feed.open(tenantScope, signal);
   try {
     const { lastId: readyId } = feed;
@@ -73,8 +74,8 @@ async function* follow(
     while (!signal.aborted && !reader.hasMissed) {
       const events = await reader.next(KEEP_ALIVE_MS);
       for (const event of events) {
-        // Skip events that were sent above. The feed delivers each event once, so its id is needed
-        // only once.
+        // Skip events that were sent above. `delete` also frees their ids, because the feed
+        // delivers each event only once.
         if (!sent.delete(event.event_id)) yield asEvent(event);
       }
       if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;

@@ -17,7 +17,7 @@ export const tenantQuery = {
 /** The fields of a principal that decide which tenants it may see. */
 type Caller = Pick<Principal, "scope" | "userId">;
 
-/** Whose rows a list shows: the caller's; for an admin all tenants' or the given one's. */
+/** The tenants whose rows a list shows: the caller's own; for an admin, the given one or all. */
 export function tenantFilter(principal: Caller, userId: string | undefined): TenantScope {
   const tenantScope = tenantScopeOf(principal);
   if (userId === undefined || userId === tenantScope) return tenantScope;
@@ -30,7 +30,10 @@ export function tenantOf(principal: Principal, userId: string = principal.userId
   return tenantFilter(principal, userId) ?? userId;
 }
 
-/** Like `tenantOf`, but an unknown tenant is a 404, so that it doesn't look like an empty one. */
+/**
+ * Like `tenantOf`, but checks that the tenant exists.
+ * @throws 404 for an unknown tenant, which would otherwise look like a tenant without data.
+ */
 export async function requireTenant(
   { pool }: Context,
   principal: Principal,

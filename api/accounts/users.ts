@@ -5,14 +5,17 @@ import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/list
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import { newId } from "../../platform/ids";
-import { createOnce } from "../../services/accounts/idempotency";
+import { createOnce } from "../../services/accounts/create-once";
 import { createKey } from "../../services/accounts/keys";
 import { createUser, listUsers } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
 import { newKeySchema, presentNewKey, withoutSecret } from "./present-key";
 import { presentUser, userFields, userSchema } from "./present-user";
 
-/** As in the users table's constraint: the id becomes a path segment of billing files. */
+/**
+ * The allowed user ids, as in the users table's constraint. A user id becomes a path segment of
+ * billing files.
+ */
 const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const newUserBody = z.strictObject({

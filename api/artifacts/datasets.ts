@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { RAW_DATASET } from "../../core/artifacts/artifact-form";
-import { MANIFEST_FILE, prefixOfKind, storeUri } from "../../core/artifacts/artifacts";
+import { prefixOfKind, storeUri } from "../../core/artifacts/artifacts";
 import { buildUploadManifest } from "../../core/artifacts/manifest";
 import { type ForgeError, InvalidRequest } from "../../core/errors";
 import { label } from "../../core/label";
@@ -11,10 +11,9 @@ import { keptOpen } from "../../platform/http/sent-body";
 import { releasingBuffers } from "../../platform/http/streamed-memory";
 import { newId } from "../../platform/ids";
 import { readClock } from "../../platform/postgres/clock";
-import { putJson } from "../../platform/store/object-store";
 import { withinReserve } from "../../platform/store/reserve";
 import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../../platform/tables/ingest";
-import { createOnce } from "../../services/accounts/idempotency";
+import { createOnce } from "../../services/accounts/create-once";
 import { quotaExceeded } from "../../services/accounts/quota-exceeded";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import {
@@ -23,6 +22,7 @@ import {
   registerDataset,
   reserveDataset,
 } from "../../services/artifacts/dataset-uploads";
+import { putManifestFile } from "../../services/artifacts/manifest-file";
 import type { Context } from "../../services/context";
 import { artifactFields, presentArtifact } from "./present-artifact";
 
@@ -117,8 +117,8 @@ interface NewDataset {
 }
 
 /**
- * Removes the files of an upload that failed or repeats an earlier one. Asks the database whether
- * the upload is registered: its registration may be committed although the answer was lost.
+ * Removes the files of an upload that failed or repeats an earlier one. First checks that the
+ * upload is not registered: the commit may have succeeded although its response was lost.
  */
 async function removeUnregistered(ctx: Context, storageId: string, prefix: string): Promise<void> {
   if (!(await isUnregistered(ctx.pool, storageId))) return;
@@ -135,7 +135,7 @@ async function register(
   const { userId, keyName: createdBy } = call.principal;
   const createdAt = await readClock(ctx.pool);
   const manifest = buildUploadManifest({ artifactId, userId, createdBy, createdAt, name, file });
-  await putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest);
+  await putManifestFile(ctx, prefix, manifest);
   const { answer } = await createOnce(ctx, call, {
     content: { name, sha256: file.sha256 },
     async create(db) {

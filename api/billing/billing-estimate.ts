@@ -101,7 +101,7 @@ export function billingEstimateRoute(ctx: Context): Route {
   });
 }
 
-/** Errors name the field by its path in the body, below `payload`. */
+/** Parses the submission in `payload`. Errors name a field by its path in the whole body. */
 function readPayload(ctx: Context, type: JobType, payload: unknown): Submission {
   try {
     return readSubmission(ctx, type, payload);

@@ -91,8 +91,9 @@ function presentLine(line: LineRow) {
 }
 
 /**
- * How a line's cost is computed. `line.formula` is that of the whole billing record. A deployment
- * has a line for each month, and storage has no record, so their formulas are built here.
+ * Returns the formula of a line's cost. Usually this is `line.formula`, the formula of the billing
+ * record. Two kinds of lines need another formula: a deployment's line has only one month of its
+ * record, and a storage line has no record.
  */
 function formulaOf(line: LineRow): string | null {
   const { rate_card: card, job_type: type, period, gb_months: gb } = line;

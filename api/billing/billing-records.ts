@@ -135,8 +135,6 @@ function presentRates(card: RateCard): z.infer<typeof ratesSchema> {
   };
 }
 
-/**
- * Presents a billing record. An accruing record, that of a live deployment, shows its cost so far.
- */
+/** Presents a billing record. For a live deployment, the record shows the cost so far. */
 const presentRecord = (row: BillingRow): BillingRecord =>
   presentBillingRecord(withAccruedCost(row));

@@ -131,7 +131,7 @@ function presentMonth(month: Month) {
   };
 }
 
-/** Adds amounts to costs, by name. */
+/** Returns the costs by name, with the added amounts. */
 function addCosts(
   known: Record<string, number>,
   added: readonly (readonly [string, Decimal])[],
@@ -160,7 +160,7 @@ function mostExpensive(
 const costs = (rows: { value: string; cost_usd: number }[]): Record<string, number> =>
   Object.fromEntries(rows.map(({ value, cost_usd }) => [value, cost_usd]));
 
-/** The lines add up to the total. */
+/** Builds the month's invoice. Its lines add up to its total. */
 function invoiceOf(month: Month) {
   const lines: z.infer<typeof lineSchema>[] = month.types
     .filter(({ records }) => records > 0)

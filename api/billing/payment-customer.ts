@@ -10,7 +10,7 @@ import { presentUser, userSchema } from "../accounts/present-user";
 
 const WAKE_BATCH = 5_000;
 
-/** As in the users table's constraint. */
+/** The allowed customer ids, as in the users table's constraint. */
 const CUSTOMER_ID = /^[A-Za-z0-9_-]{1,255}$/;
 
 const customerBody = z

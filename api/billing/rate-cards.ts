@@ -9,7 +9,7 @@ import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
-import { createOnce } from "../../services/accounts/idempotency";
+import { createOnce } from "../../services/accounts/create-once";
 import { isUser } from "../../services/accounts/users";
 import {
   assignRateCard,
@@ -169,10 +169,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
   ];
 }
 
-/**
- * Refuses a date in the past: jobs submitted since then keep the prices that they were submitted
- * with.
- */
+/** Refuses a date in the past, because jobs that are already submitted keep their prices. */
 async function requireNotPast(db: Queryable, from: string | null): Promise<void> {
   if (from !== null && new Date(from) < new Date(await readClock(db))) {
     throw tooEarly("it is in the past");

@@ -74,8 +74,8 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
           .header("x-accel-buffering", "no")
           .headers(answerHeaders(answer.headers))
           .send(body);
-        // Send the headers now: the first chunk of the body, with which they would be sent
-        // otherwise, may take long.
+        // Send the headers now. By default, they wait for the first chunk of the body, which may
+        // take long.
         if (!reply.raw.headersSent) reply.raw.flushHeaders();
         return reply;
       },

@@ -35,7 +35,7 @@ export class DeploymentRequests implements Component {
 
   async stop(): Promise<void> {
     await this.loop.stop();
-    // Write the rest, so that a restart loses no counts.
+    // Write the remaining counts, so that a restart loses none.
     await this.write().catch(() => undefined);
   }
 

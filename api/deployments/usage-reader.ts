@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Transform, type TransformCallback } from "node:stream";
 
 /**
- * How much of a response's end is kept. In OpenAI's protocol, the token counts (`usage`) are there;
- * a stream has them only if the caller asks for them.
+ * Number of bytes to keep from the end of a response. In OpenAI's protocol, the token counts
+ * (`usage`) are at the end; a stream has them only if the caller requests them.
  */
 const TAIL_BYTES = 4096;
-/** A larger value is not a plausible token count for one response. */
+/** The largest plausible token count of one response. A larger value is ignored. */
 const MAX_TOKENS = 1e9;
 
 /** Passes a response through, and reads the token counts that the model's server reports. */

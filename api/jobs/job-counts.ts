@@ -14,9 +14,9 @@ import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;
-/** For so many groups of jobs with equal requirements the reason why they wait is computed, largest groups first. */
+/** The pending reason is computed for at most this many requirement groups, largest first. */
 const MAX_GROUPS = 500;
-/** The code for jobs in all other groups. */
+/** The pending code for the jobs of all further groups. */
 const OTHER = "other";
 
 const byStatus = z.object(recordOf(JOB_STATUSES, () => z.int()));

@@ -13,7 +13,7 @@ import {
 import type { Context } from "../../services/context";
 import { findJobSnapshot, type JobEventRow, listJobEvents } from "../../services/jobs/job-events";
 import type { JobWatch } from "./job-watch";
-import { requireJobGlance } from "./jobs";
+import { requireJobSnapshot } from "./jobs";
 
 export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
   return route({
@@ -38,7 +38,7 @@ export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
     refusals: { 404: ["job_not_found"] },
     async handle({ params, headers, request, reply, principal }) {
       const tenantScope = tenantScopeOf(principal);
-      const { job_id: jobId, status } = await requireJobGlance(ctx, params, tenantScope);
+      const { job_id: jobId, status } = await requireJobSnapshot(ctx, params, tenantScope);
       const afterId = Number(headers["Last-Event-ID"] ?? 0);
       const hasMore = async () =>
         (await listJobEvents(ctx.pool, jobId, tenantScope, afterId)).length > 0;
@@ -81,8 +81,8 @@ async function* follow(
         progress = job.progress;
         yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
       }
-      // The final status may have been written after the events were read, so the stream ends only
-      // when another round finds no event.
+      // The event of the final status may have been written after this round read the events. So
+      // the stream ends only after a round without events.
       if (isFinal(job.status) && events.length === 0) return;
       if (isFinal(job.status)) continue;
       watcher.markRead({ ...job, last_event_id: lastId });

@@ -7,7 +7,7 @@ import { EVENT_STREAM, eventSchema, lastEventId, sendEvents } from "../../platfo
 import type { Context } from "../../services/context";
 import { followLog, LOG_EVENT_ID, positionAfter } from "./follow-log";
 import type { JobWatch } from "./job-watch";
-import { attemptNumber, requireJobGlance } from "./jobs";
+import { attemptNumber, requireJobSnapshot } from "./jobs";
 
 const logQuery = z.strictObject({
   attempt: attemptNumber.describe("the attempt whose log is read; by default the latest"),
@@ -46,7 +46,7 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
     async handle({ params, headers, request, reply, query, principal }) {
       const tenantScope = tenantScopeOf(principal);
       const seen = positionAfter(headers["Last-Event-ID"]);
-      const job = await requireJobGlance(ctx, params, tenantScope);
+      const job = await requireJobSnapshot(ctx, params, tenantScope);
       if (query.follow === "false") {
         const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
         const sizeBytes = (await ctx.store.sizeOf(key)) ?? 0;

@@ -4,7 +4,7 @@ import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
 import { listMetrics, type MetricsPoint } from "../../services/jobs/job-metrics";
-import { attemptNumber, requireJobGlance } from "./jobs";
+import { attemptNumber, requireJobSnapshot } from "./jobs";
 
 /** The name of the series for progress. */
 const PROGRESS = "progress";
@@ -45,7 +45,7 @@ export function jobMetricsRoute(ctx: Context): Route {
     refusals: { 404: ["job_not_found"] },
     async handle({ params, principal, query }) {
       const tenantScope = tenantScopeOf(principal);
-      const { job_id: jobId, attempts } = await requireJobGlance(ctx, params, tenantScope);
+      const { job_id: jobId, attempts } = await requireJobSnapshot(ctx, params, tenantScope);
       const { attempt = Math.max(1, attempts), max_points: maxPoints } = query;
       const points = await listMetrics(ctx.pool, jobId, attempt, tenantScope, maxPoints);
       return {

@@ -19,18 +19,18 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * Maximum age of the cached fleet and queue, in ms: VIEW_FACTOR times the time that `explain` has
- * worked with them so far, but at least `least` and at most `most`.
+ * The cached fleet and queue are read again when they reach a maximum age. It is VIEW_FACTOR times
+ * the time that `explain` has worked with them, but at least `least` and at most `most` ms.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
-/** After explaining jobs for this time, in ms, pause for as long, so that other work can run. */
+/** After explaining jobs for this many ms, pause for the same time, so that other work can run. */
 const SLICE_MS = 3;
 
 interface View {
   fleet: FleetMember[];
   queue: QueuedGroup[];
-  /** By requirement group, computed on demand. */
+  /** Outlooks by requirement group, computed on demand. */
   outlooks: Map<string, Outlook>;
 }
 
@@ -38,7 +38,7 @@ interface View {
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
-  /** Time spent on explaining jobs with this view. */
+  /** Time spent on explaining jobs with this view, in ms. */
   private spentMs = 0;
 
   private readonly costs: JobCosts;
@@ -90,7 +90,7 @@ export class JobPresenter {
     return reasons;
   }
 
-  /** Why each job waits, in the order given. The view is at most VIEW_MS.most old. */
+  /** Returns why each job waits, in the order of `jobs`. The view is at most VIEW_MS.most old. */
   async explain(jobs: WaitingJob[]): Promise<PendingReason[]> {
     if (jobs.length === 0) return [];
     const view = await this.currentView();
@@ -99,7 +99,7 @@ export class JobPresenter {
     let began = performance.now();
     for (const job of jobs) {
       // In a large fleet, explaining a page of jobs with different requirements takes a while. The
-      // pause keeps workers' heartbeats from waiting for it.
+      // pauses let the process answer heartbeats in between.
       const spentMs = performance.now() - began;
       if (spentMs > SLICE_MS) {
         this.spentMs += spentMs;

@@ -32,8 +32,8 @@ export class JobWatch {
 
   private async poll(): Promise<void> {
     if (this.watched.size === 0) return;
-    for (const glance of await listJobSnapshots(this.ctx.pool, [...this.watched.keys()])) {
-      for (const watcher of this.watched.get(glance.job_id) ?? []) watcher.compare(glance);
+    for (const snapshot of await listJobSnapshots(this.ctx.pool, [...this.watched.keys()])) {
+      for (const watcher of this.watched.get(snapshot.job_id) ?? []) watcher.compare(snapshot);
     }
   }
 }
@@ -53,7 +53,7 @@ export class JobWatcher {
     this.resolve?.();
   };
 
-  /** Records what the follower has read itself, so that the follower is not woken for it. */
+  /** Records the state that the follower has read itself. This state won't wake the follower. */
   markRead(seen: Seen): void {
     this.seen = seen;
   }
@@ -61,8 +61,8 @@ export class JobWatcher {
   /** Wakes the follower if the job differs from what was last seen. */
   compare(now: Seen): void {
     const { seen } = this;
-    // Not `!==`: a client may send a Last-Event-ID beyond the job's last event, and would be woken
-    // by each poll.
+    // A client may send a Last-Event-ID beyond the job's last event. Then `!==` instead of `>`
+    // would wake this follower on each poll.
     const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
     if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
     this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };

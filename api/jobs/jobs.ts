@@ -120,7 +120,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
         const tenantScope = tenantScopeOf(principal);
-        const job = await requireJobGlance(ctx, params, tenantScope);
+        const job = await requireJobSnapshot(ctx, params, tenantScope);
         const attempts = await listAttempts(ctx.pool, job.job_id, tenantScope);
         return { attempts: attempts.map(presentAttempt) };
       },
@@ -141,7 +141,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
         const tenantScope = tenantScopeOf(principal);
-        const job = await requireJobGlance(ctx, params, tenantScope);
+        const job = await requireJobSnapshot(ctx, params, tenantScope);
         const artifacts = await listJobArtifacts(ctx.pool, job.job_id, tenantScope);
         return { artifacts: artifacts.map(presentArtifact) };
       },
@@ -157,7 +157,7 @@ export const requireJob = (
 ): Promise<JobRow> => required(params, (jobId) => findJob(ctx.pool, jobId, tenantScope));
 
 /** Like `requireJob`, but reads only the job's state, without payload and result. */
-export const requireJobGlance = (
+export const requireJobSnapshot = (
   ctx: Context,
   params: Params,
   tenantScope: TenantScope,

@@ -107,7 +107,7 @@ export type Job = z.infer<typeof jobSchema>;
 interface ExtraFields {
   pendingReason?: PendingReason | undefined;
   cost?: JobCost | undefined;
-  /** The URL of a workflow in Temporal's UI, by its id; null if none is configured. */
+  /** The URL of a workflow in Temporal's UI, by its id; null if no UI is configured. */
   workflowUrl?: (workflowId: string) => string | null;
 }
 
@@ -158,7 +158,10 @@ export function presentJob(
   };
 }
 
-/** Null if the files are only in a bucket that Forge can't read. */
+/**
+ * The URL of the files of the job's artifact. Null if there is no artifact, or if its files are
+ * only in a bucket that Forge can't read.
+ */
 function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
   // After a rollback of the server, there may be jobs of a type that only the later release knows.
   const id = isJobType(type) ? result?.[ARTIFACT_FORMS[type].idField] : undefined;

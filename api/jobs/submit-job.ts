@@ -2,7 +2,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
 import type { AnyCall } from "../../platform/http/route";
 import type { Queryable } from "../../platform/postgres/pool";
-import { createOnce, hasIdempotencyKey } from "../../services/accounts/idempotency";
+import { createOnce, hasIdempotencyKey } from "../../services/accounts/create-once";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import { estimateSubmission } from "../../services/billing/estimate-job";
 import { findRateCard } from "../../services/billing/rate-cards";
@@ -25,15 +25,16 @@ interface JobRequest {
   userId: string;
   retriedFrom?: string;
   /**
-   * Compared when an Idempotency-Key is repeated: a retry has the same content; a request with
-   * other content is refused.
+   * If an Idempotency-Key is repeated, this is compared with the content of the first request. A
+   * request with different content is refused.
    */
   content: unknown;
 }
 
 /**
- * Accepts a job. Once it returns, the job can be assigned and will reach a final status. Enters the queue for database
- * connections itself, because a job may wait for others to share a statement with.
+ * Accepts a job. Once this returns, the job can be assigned and will reach a final status. Call it
+ * outside of `connectionQueues` (the route has `waits`), because the job may wait to share a
+ * statement with other jobs.
  */
 export async function submitJob(
   ctx: Context,
@@ -69,10 +70,14 @@ export async function submitJob(
   return answer;
 }
 
-/** If an idempotency key was stored, this rolls its transaction back. */
+/** Thrown if the tenant has a budget. Rolls back the idempotency key, if one was stored. */
 class HasBudget extends Error {}
 
-/** Most tenants have no budget, so first inserts the job for a tenant without one. */
+/**
+ * Inserts the job. Most tenants have no budget, so first tries the statement for tenants without a
+ * budget. If the tenant has a budget, that statement inserts nothing; then inserts the job after a
+ * check of the budget.
+ */
 async function insertOnce(
   ctx: Context,
   inserter: JobInserter,

@@ -147,7 +147,7 @@ function stateOf(
 }
 
 /** A single pipeline, with its definition and forecast. */
-export function presentWhole(
+export function presentPipelineDetail(
   row: PipelineRow,
   steps: StepView[],
   costUsd: number,
@@ -202,7 +202,7 @@ function presentStep(step: StepView): Step {
     name: step.name,
     job_type: step.job_type,
     status: step.status,
-    // The step has its job's id shortly before the job is inserted. Until then, a client could not
+    // The step has its job's id shortly before the job is inserted. Hide the id until a client can
     // find the job.
     job_id: step.job_status === null ? null : step.job_id,
     job_status: step.job_status,

@@ -9,7 +9,7 @@ import {
   type PipelineRow,
 } from "../../services/pipelines/pipelines";
 import { readHistory } from "../../services/pipelines/step-history";
-import { type Pipeline, presentWhole } from "./present-pipeline";
+import { type Pipeline, presentPipelineDetail } from "./present-pipeline";
 
 export async function requirePipeline(
   db: Queryable,
@@ -37,5 +37,11 @@ export async function showPipeline(db: Queryable, row: PipelineRow): Promise<Pip
   const costs = await costsOfPipelines(db, [id]);
   const types = steps.map(({ job_type }) => job_type);
   const history = await readHistory(db, userId, types);
-  return presentWhole(row, steps, costs.get(id) ?? 0, history, await listSubmitted(db, id));
+  return presentPipelineDetail(
+    row,
+    steps,
+    costs.get(id) ?? 0,
+    history,
+    await listSubmitted(db, id),
+  );
 }

@@ -25,7 +25,7 @@ def _run(
 ) -> tuple[int, dict[str, Any], str]:
     """Returns exit code, result file and log. `without`: modules that can't be imported."""
     env = write_job(folder, job_type, payload, **fields)
-    # Hides a module by a fake one, which comes first on the path and raises ModuleNotFoundError.
+    # A fake module hides the real one: it is first on the path and raises ModuleNotFoundError.
     for name in without:
         (folder / f"{name}.py").write_text(
             f"raise ModuleNotFoundError('no {name}', name={name!r})\n"

@@ -295,7 +295,7 @@ def test_a_failure_of_the_model_affects_one_request_only(
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Simulates a GPU that fails. Requests reach it once the event is set."""
+    """Simulates a GPU that fails. Each request waits until the test sets this event, then fails."""
     released = threading.Event()
 
     def fail(*_: Any) -> None:  # noqa: ANN401
@@ -353,7 +353,7 @@ def test_waiting_requests_get_an_error_when_the_gpu_fails(
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_an_error_in_a_kernel_is_a_failure_of_the_gpu(checkpoint: Path) -> None:
-    """In a process of its own, because CUDA fails in it from then on."""
+    """Runs in a separate process: after an error in a kernel, the process can't use CUDA."""
     script = f"""
 from pathlib import Path
 from queue import SimpleQueue

@@ -151,7 +151,7 @@ def test_an_interrupted_training_has_the_same_result(
 def test_a_resumed_training_reports_the_gpu_time_of_its_own_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Simulates a GPU, and a first attempt of ten hours."""
+    """Simulates a GPU, and the checkpoint of a first attempt that has trained for ten hours."""
     monkeypatch.setattr(train_module, "device_of", lambda _: torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
     _train(tmp_path / "first", params={"checkpoint_every_s": 0, "max_steps": 3})

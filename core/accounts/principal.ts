@@ -8,8 +8,8 @@ export interface Principal {
   userId: string;
   keyId: string;
   /**
-   * The key that owns the keys and machines that the caller creates: `keyId` or, in a session of
-   * the dashboard, the key that was used to sign in.
+   * The key that owns the keys and machines that the caller creates. In a session of the dashboard,
+   * this is the key that was used to sign in; otherwise `keyId`.
    */
   ownerKeyId: string;
   keyName: string;
@@ -39,8 +39,8 @@ export const insufficientScope = (message: string, param?: string): ForgeError =
   new ForgeError(403, "insufficient_scope", message, param);
 
 /**
- * The key to which a worker must be bound, so that the caller may act for it. Null: the caller may
- * act for all workers of its tenant.
+ * The caller may act only for workers that are bound to this key. Null: the caller may act for all
+ * workers of its tenant.
  */
 export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;

@@ -5,7 +5,7 @@ export const ARTIFACT_FORMS: Record<JobType, ArtifactForm> = mapByType(({ artifa
 
 export const ARTIFACT_KINDS = Object.values(ARTIFACT_FORMS).map(({ kind }) => kind);
 
-/** The two ids of an artifact: `artifact_id` for its tenant, `storage_id` names its folder. */
+/** The ids of an artifact. `artifact_id` is unique in its tenant; `storage_id` names its folder. */
 export interface ArtifactIds {
   artifact_id: string;
   storage_id: string;
@@ -37,10 +37,10 @@ export const billingRecordKey = (userId: string, jobId: string): string =>
 export const MANIFEST_FILE = "manifest.json";
 
 /**
- * Format of ids that Forge generates. If Forge generated the id for an attempt, no other attempt
- * may use it for its artifact, because the id names the folder of that attempt's uploads.
+ * Format of the ids that Forge generates. An id that was generated for an attempt names the folder
+ * of that attempt's uploads, so no other attempt may use the id.
  */
-export const MINTED_ID = new RegExp(
+export const GENERATED_ID = new RegExp(
   `^(?:${[...new Set(Object.values(ARTIFACT_FORMS).map(({ idPrefix }) => idPrefix))].join("|")})_[0-9a-hjkmnp-tv-z]{26}$`,
 );
 

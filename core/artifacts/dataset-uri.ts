@@ -57,9 +57,9 @@ function keyOf(path: string): string {
   return path.endsWith("/") ? `${key}/` : key;
 }
 
-/** Prefixes of URIs in Forge's own store, besides forge://. */
+/** Forge's own store has all forge:// URIs, and the URIs with these prefixes. */
 export interface OwnStore {
-  /** The directory that `file://` may name. */
+  /** file:// URIs below this directory are in the store. */
   artifactsRoot: string;
   /** `s3://bucket`, if the store is a bucket. */
   bucketUri?: string | undefined;
@@ -71,8 +71,9 @@ const ARTIFACT_FOLDERS = new Set(
 );
 
 /**
- * The artifact id in a dataset_uri of our own store. Null: a place that jobs must not name, such as
- * a log or a bill. Undefined: outside our store, or in a folder of samples, which no tenant owns.
+ * The artifact id in a dataset_uri. Null: the URI is in our store, but jobs must not use it, for
+ * example because it names a log or a bill. Undefined: the URI is not in our store, or it is in a
+ * folder of samples, which no tenant owns.
  */
 export function artifactIdIn(uri: string, own: OwnStore): string | null | undefined {
   const key = storeKeyOf(uri, own);
@@ -82,7 +83,7 @@ export function artifactIdIn(uri: string, own: OwnStore): string | null | undefi
   return ARTIFACT_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
 }
 
-/** The key of a dataset_uri in our own store, decoded, no empty segments; undefined for others. */
+/** The decoded store key of a URI, without empty segments; undefined if it is not in our store. */
 export function storeKeyOf(uri: string, own: OwnStore): string | undefined {
   if (faultOf(uri, own.artifactsRoot) !== undefined) return undefined;
   const root = own.artifactsRoot.replace(/(?<!\/)\/+$/, "");

@@ -104,7 +104,7 @@ const checkpoint = z
  * The field `training_steps` in the manifest of an evaluation or a deployment. Its value is copied
  * from the checkpoint that is evaluated or served, as are `base_model` and `dataset_used`.
  */
-const ofItsCheckpoint = z
+const checkpointTrainingSteps = z
   .int()
   .min(0)
   .nullish()
@@ -116,7 +116,7 @@ const evaluation = z
     ...generic,
     eval_id: z.string(),
     checkpoint_id: z.string().nullable(),
-    training_steps: ofItsCheckpoint,
+    training_steps: checkpointTrainingSteps,
     datasets: z.array(z.string()),
     scores: z
       .object({
@@ -135,7 +135,7 @@ const deployment = z
     ...generic,
     deployment_id: z.string(),
     checkpoint_id: z.string().nullable(),
-    training_steps: ofItsCheckpoint,
+    training_steps: checkpointTrainingSteps,
     inference_url: z.string().nullable().describe("for a stopped deployment, its last URL"),
     status: z.string().describe("active or stopped"),
     scaling: z.object({ min_replicas: z.int().min(0), max_replicas: z.int().min(0) }),

@@ -16,7 +16,7 @@ export type { Manifest } from "./manifest-schema";
 
 type Column = z.infer<typeof tableSchema>["columns"][number];
 
-/** A table of an artifact, as the service read it. */
+/** The table in an artifact's files, as the service read it: not as the worker reported it. */
 export interface MeasuredTable {
   numRows: number;
   columns: Column[];
@@ -40,7 +40,7 @@ export interface MeasuredOutput {
 export interface SourceArtifact {
   artifactId: string;
   isDataset: boolean;
-  /** Null, unless the input is a checkpoint. */
+  /** Null if the input is not a checkpoint. */
   manifest: Extract<Manifest, { artifact_type: "checkpoint" }> | null;
 }
 
@@ -73,9 +73,9 @@ export interface ManifestFacts {
 }
 
 /**
- * Builds a manifest that matches its schema and that Postgres can store. If the worker's result
- * prevents that, drops all fields derived from the result and records a contradiction: worker input
- * must never prevent a job from ending.
+ * Builds a manifest that matches the schema and that Postgres can store. If the worker's input
+ * prevents this, leaves out the result, the metrics and the table, and lists the result under
+ * `contradictions`: worker input must never prevent a job from ending.
  */
 export function describeArtifact(facts: ManifestFacts): Manifest {
   try {
@@ -238,7 +238,7 @@ const checkpointOf = ({ jobType, sourceArtifacts }: ManifestFacts): SourceArtifa
     ? (sourceArtifacts.find(({ manifest }) => manifest)?.manifest ?? null)
     : null;
 
-/** A deployment's manifest after its stop: with its last URL, total cost and lifetime. */
+/** The manifest of a stopped deployment: sets its last URL, total cost and lifetime. */
 export function describeStopped(
   manifest: DeploymentManifest,
   served: { inferenceUrl: string | null; costUsd: number; days: number },
@@ -252,7 +252,7 @@ export function describeStopped(
   };
 }
 
-/** The scaling that the job asks for. Later changes are in the deployment, not in its manifest. */
+/** The scaling in the job's payload. Later changes are in the deployment, not in its manifest. */
 function scalingOf(payload: Record<string, unknown>) {
   const min = count.safeParse(payload.min_replicas).data ?? 1;
   return {

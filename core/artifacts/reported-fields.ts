@@ -22,7 +22,10 @@ export class ReportedFields {
     return null;
   }
 
-  /** Valid entries of an object field. Null ones are ignored, invalid ones are contradictions. */
+  /**
+   * The valid entries of an object field. Ignores null entries. Each invalid one is a
+   * contradiction.
+   */
   entries<T>(field: string, schemaOf: (name: string) => z.ZodType<T>): Record<string, T> {
     const object = this.reported[field] ?? {};
     if (typeof object !== "object" || Array.isArray(object)) {

@@ -9,8 +9,8 @@ export interface Reference {
   /** An artifact id, a URI, or a name that only the worker can resolve. */
   value: string;
   /**
-   * Id to look up. Null: the value is a place in our store that jobs must not name. Undefined:
-   * there is nothing to look up, for example for a URI in another store.
+   * Id to look up. Null: the value is a URI in our store that jobs must not use. Undefined: there
+   * is nothing to look up, for example for a URI in another store.
    */
   artifactId: string | null | undefined;
 }
@@ -34,8 +34,8 @@ export function referencesOf(
 }
 
 /**
- * Possible ids of everything that a job's artifact is made from: its inputs and its models. Some are
- * names, such as `builtin:tiny`, which no artifact has.
+ * The ids that a job gives for its inputs and models. Some are names that no artifact has, such as
+ * `builtin:tiny`.
  */
 export function sourceIdsOf(
   payload: Record<string, unknown>,

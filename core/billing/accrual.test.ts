@@ -29,7 +29,7 @@ test("splitting a bill by month never changes its total", () => {
       const whole = priceJob("deploy", withDays(portions, days), card).totalCostUsd;
       expect(Decimal.sum(...shares).toFixed()).toBe(whole);
       for (const share of shares) expect(new Decimal(share).isNegative()).toBe(false);
-      // Earlier months don't change as the deployment lives on.
+      // The shares of earlier months don't change while the deployment continues.
       const earlier = splitByMonth("deploy", portions, card, lived.slice(0, -1));
       expect(earlier.map((one) => one.costUsd)).toEqual(shares.slice(0, -1));
     }),
@@ -50,8 +50,9 @@ test("written and new shares add up to the bill, whichever months are written", 
         total += piece;
         return { month: month(n), days: total };
       });
-      // Shares that were written before. Their sum must be at most the bill, as `splitByMonth`
-      // assumes, so `closed` stays at or below `total`.
+      // The months that have a billing line before the split, with their shares. `splitByMonth`
+      // requires that these shares cost at most the whole bill, so `closed` (in days) never exceeds
+      // `total`.
       let closed = 0;
       const lines = early.map(({ n, days: more }) => {
         const before = priceOf(closed);

@@ -3,7 +3,10 @@ import type { JobType } from "../jobs/job-types";
 import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
-/** A deployment's age at the end of a month; in its last month, its age at the stop, or now. */
+/**
+ * A month, with a deployment's age at the month's end. In its last month: its age at the stop, or
+ * now.
+ */
 export interface LivedUntil {
   /** The month's first day, YYYY-MM-DD, UTC. */
   month: string;
@@ -17,8 +20,8 @@ export interface MonthShare {
 }
 
 /**
- * Adds a deployment's lifetime, which workers don't report, to the first portion, the usage of the
- * first billed attempt. The other portions get 0, so that the lifetime is billed once.
+ * Returns the usage of each attempt, with the deployment's lifetime in the first attempt and 0 in
+ * all others. So the lifetime is billed once.
  */
 export const withDays = (portions: readonly Portion[], days: number): Portion[] =>
   portions.map(({ usage, ...rest }, at) => ({
@@ -27,12 +30,14 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
   }));
 
 /**
- * Splits a deployment's bill into the months whose billing line is not written yet. A month's share
- * is the bill at the month's end minus all earlier and all written shares, so the shares add up to
- * the bill exactly. If a month's line was written before the month ended, because of a wrong clock,
- * the rest of the month's cost goes to the next month that has no line yet.
+ * Splits a deployment's bill into months. Returns the shares of the months that have no billing
+ * line yet. A month's share is the bill up to the month's end, minus the shares of earlier months,
+ * and minus all shares that have a billing line. So all shares add up to the bill exactly.
+ *
+ * If the clock was wrong, a month's billing line may have been written before the month ended. The
+ * rest of that month's cost then goes to the next month without a line.
  * @param lived in order, without gaps. The last entry is the deployment's end, or now.
- * @param written shares whose billing line is written. Their sum must be at most the bill.
+ * @param written the shares that have a billing line. Their sum must be at most the bill.
  */
 export function splitByMonth(
   type: JobType,

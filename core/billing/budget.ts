@@ -23,8 +23,8 @@ export const defaultWarning = (cap: number | null): number | null =>
 export type BudgetState = "ok" | "warning" | "exhausted";
 
 /**
- * Decides whether work that costs `more` may begin. It may not if the result is `exhausted`. Once
- * the cap is reached, even free work may not begin.
+ * Decides whether work that costs `more` may begin. `exhausted`: the work must not begin. Once the
+ * cap is reached, even free work must not begin.
  */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,

@@ -10,7 +10,7 @@ export interface DeploymentMonth {
   month: string;
   portions: Portion[];
   card: RateCard;
-  /** The month's share of the bill. Its billing line need not be in the database yet. */
+  /** The month's share of the bill, whether or not it has a billing line already. */
   share: Decimal;
   /** The deployment's age in days at the start of the month; null if it started later. */
   daysBefore: number | null;
@@ -27,9 +27,9 @@ export interface DayShare {
 }
 
 /**
- * Splits a month's share of a deployment's bill into days. The last day gets what the other days
- * leave, so the days add up to the share exactly. If the database's clock was set during the month,
- * the last day may get more or less than one day costs.
+ * Splits a month's share of a deployment's bill into days. The last day gets the remainder, so the
+ * days add up to the share exactly. If the database's clock was set during the month, the last day
+ * may get more or less than one day costs.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;
@@ -40,8 +40,8 @@ export function splitByDay(deployment: DeploymentMonth): DayShare[] {
     .map(({ month: day, costUsd }) => ({ day, usd: new Decimal(costUsd) }));
   const last = shares.at(-1);
   let rest = ofMonth;
-  // According to the current clock, the deployment did not live in this month. So the first day of
-  // the month gets the whole share.
+  // `lived` is empty: by the current clock, the deployment did not exist in this month. The month's
+  // first day gets the whole share.
   if (!last) return rest.isZero() ? [] : [{ day: month, usd: rest }];
   for (const share of shares) {
     share.usd = share === last ? rest : Decimal.min(share.usd, rest);

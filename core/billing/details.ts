@@ -39,16 +39,16 @@ export interface WorkFacts {
   /** From dispatch to end. */
   seconds: number;
   gpuName: string | null;
-  /** Rows of the registered dataset that the job reads; null if unknown. */
+  /** The number of rows in the registered dataset that the job reads; null if unknown. */
   rowsRead: number | null;
-  /** Rows of the table that the job made; null if there is no readable table. */
+  /** The number of rows in the table that the job made; null if there is no readable table. */
   rowsMade: number | null;
 }
 
 const amount = z.number().min(0).max(1e15);
 const name = z.string().trim().min(1).max(200);
 
-/** The first value in the worker's metrics and result that fits the schema. */
+/** The first valid value of these fields in the worker's metrics or result. */
 type Reported = <T>(schema: z.ZodType<T>, ...fields: string[]) => T | undefined;
 
 type Reader<Name extends DetailName> = (reported: Reported, facts: WorkFacts) => WorkDetails[Name];
@@ -64,8 +64,8 @@ const READERS: { [Name in DetailName]: Reader<Name> } = {
 };
 
 /**
- * Details are never priced. So a reported value that does not fit its schema is ignored, and the
- * report is accepted.
+ * Ignores reported values that don't fit their schema. The report is still accepted, because
+ * details are never priced.
  */
 export function detailsOf(facts: WorkFacts): WorkDetails {
   const { metrics, result } = facts;

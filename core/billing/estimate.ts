@@ -27,8 +27,8 @@ export interface Estimate {
   lowUsd: Decimal;
   highUsd: Decimal;
   /**
-   * `payload`: computed from the submission. `history`: from the tenant's earlier jobs of this type; low and high
-   * are the 10th and 90th percentiles. `prior`: from default assumptions.
+   * `payload`: computed from the submission. `history`: computed from the tenant's earlier jobs of
+   * this type; low and high are the 10th and 90th percentiles. `prior`: computed from PRIORS.
    */
   basis: "payload" | "history" | "prior";
   /** Number of earlier jobs that the estimate is based on. */
@@ -45,7 +45,7 @@ const PRIORS = {
   gpuHours: [0.1, 1, 24],
 } as const;
 
-/** Estimates the cost of a job whose first attempt succeeds. */
+/** Estimates a job's cost, assuming that its first attempt succeeds. */
 export function estimateJob(facts: EstimateFacts): Estimate {
   const { type, card, rows } = facts;
   const { completion, price } = declarationOf(type);

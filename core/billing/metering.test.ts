@@ -47,7 +47,7 @@ test.each(["1", Number.NaN, Number.POSITIVE_INFINITY, -1, -0.000001, 1e308, true
       expect(() => readUsage({}, { [field]: value })).toThrow(
         expect.objectContaining({ param: `result.${field}` }),
       );
-      // For a failed attempt, which must be able to end, the invalid number is ignored.
+      // A failed attempt must be able to end, so its invalid numbers are ignored.
       expect(readUsageLeniently({ [field]: value })).toEqual(readUsage({}, {}));
     }
   },

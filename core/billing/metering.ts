@@ -17,7 +17,8 @@ export type Counted = Record<Countable, number | null>;
 
 /** Counts the work of a completed attempt. */
 export function countOf({ type, params, rowsRead, rowsMade }: CountFacts): Counted {
-  // The reference handler reads at most `limit` rows of a benchmark.
+  // The reference handler reads at most `limit` rows of a benchmark, so at most `limit` are
+  // counted.
   const limit = typeof params.limit === "number" && params.limit >= 0 ? params.limit : Infinity;
   const { counts } = declarationOf(type).usage;
   const counted: Counted = {
@@ -30,9 +31,9 @@ export function countOf({ type, params, rowsRead, rowsMade }: CountFacts): Count
 interface CountFacts {
   type: JobType;
   params: Record<string, unknown>;
-  /** Rows of the dataset that the job reads; null: unknown. */
+  /** The number of rows in the job's input dataset; null: unknown. */
   rowsRead: number | null;
-  /** Rows of the table that the job created; null: no readable table. */
+  /** The number of rows in the table that the job created; null: there is no readable table. */
   rowsMade: number | null;
 }
 
@@ -54,7 +55,7 @@ export interface AttemptFacts {
 /** One attempt as stored in a billing record. */
 export interface MeteredAttempt extends Omit<AttemptFacts, "usage" | "seconds"> {
   gpu_hours_reported: number | null;
-  /** Whether the bill includes it. */
+  /** Whether the bill includes the attempt. */
   billed: boolean;
   /** Billed usage, see `meterAttempt`. */
   usage: Usage;
@@ -69,8 +70,8 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
 };
 
 /**
- * The reported hours, at most the measured ones; without a report, the measured hours. Rounded down
- * to the precision of measured hours.
+ * Returns the GPU hours to bill: the reported hours, but at most the measured ones. If no hours
+ * were reported, the measured ones. Rounded down to nine decimals, the precision of measured hours.
  */
 export const hoursOf = (reported: number | null, measured: number): number =>
   new Decimal(Math.min(reported ?? measured, measured))
@@ -78,10 +79,9 @@ export const hoursOf = (reported: number | null, measured: number): number =>
     .toNumber();
 
 /**
- * Computes the billed usage of an attempt from what the worker reported. The reported GPU hours are
- * limited to the measured ones, other numbers to their plausible bounds. If the worker reported no
- * rows or samples, the rows that Forge counted in the output are used. The time to set up a worker
- * precedes its first attempt, so no attempt includes it.
+ * Computes the billed usage of an attempt from the worker's report. Limits the reported GPU hours
+ * to the measured ones, and other numbers to their plausible bounds. If the worker reported no rows
+ * or samples, uses Forge's own count (`countOf`). The time to set up a worker is never billed.
  */
 export function meterAttempt(
   facts: AttemptFacts,

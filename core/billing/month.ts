@@ -12,7 +12,7 @@ export interface Accruing {
    * The deployment's age at the end of each of its months so far. The last entry is its age now.
    */
   lived: LivedUntil[];
-  /** Shares of the months whose billing line is written already. */
+  /** The shares of the months that already have a billing line. */
   written: MonthShare[];
 }
 
@@ -43,24 +43,24 @@ const unwrittenShares = ({ portions, card, lived, written }: Accruing): MonthSha
   splitByMonth(DEPLOYMENT_TYPE, portions, card, lived, written);
 
 /**
- * The cost of a live deployment in a month whose billing line is not written yet; 0 if it is
- * written.
+ * The cost of a live deployment in a month; 0 if the month's billing line is already written.
  * @param month the month's first day.
  */
 export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The cost of a live deployment in all months after the given one whose billing line is not written
- * yet. After the current month, this is 0, unless the month's line was written before the month
- * ended, because of a wrong clock: a later month then takes the rest of its cost (`splitByMonth`).
+ * The cost of a live deployment in all months after the given one, except in months whose billing
+ * line is already written. After the current month, the cost is usually 0. But if a month's line
+ * was written too early, because of a wrong clock, a later month takes the remaining cost
+ * (`splitByMonth`).
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);
   return Decimal.sum(0, ...later.map(({ costUsd }) => costUsd));
 }
 
-/** The cost that a deployment will add to a month unless it is stopped; 0 for a past month. */
+/** The cost that a deployment will still add to a month if it keeps running; 0 in past months. */
 export function stillToAccrue(
   { portions, card, lived }: Accruing,
   { start, end, now }: Pick<MonthBounds, "start" | "end" | "now">,
@@ -89,8 +89,8 @@ export function costOfDeployment(
 }
 
 /**
- * Projects a month's job costs at the rate of its days so far. The first day always counts as a
- * whole day, because its first hours say little about the month.
+ * Projects the job costs of a whole month from the average cost per day so far. Always assumes that
+ * at least one day has passed, because a month's first hours say little about its cost.
  */
 export function projectJobs(spent: Decimal, start: Date, now: Date, end: Date): Decimal {
   const [length, elapsed] = [end, now].map(

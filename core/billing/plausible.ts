@@ -12,45 +12,50 @@ export interface UsageBounds {
 export interface Evidence {
   type: JobType;
   payload: Record<string, unknown>;
-  /** Rows of the registered dataset that the job reads; null: unknown. */
+  /** The number of rows in the registered dataset that the job reads; null: unknown. */
   rows: number | null;
   /** Time from dispatch to end. */
   seconds: number;
 }
 
-/** Faster than any current machine, so that a bound never cuts real usage. */
+/**
+ * The highest plausible usage per second. No current machine is as fast, so real usage is not cut.
+ */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/**
- * Usage is bounded by the attempt's duration. However short the attempt was, the bound is at least
- * this.
- */
-const ALWAYS = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
+/** The lowest bound that is computed from a duration. Applies to short attempts. */
+const MIN_BOUND_BY_TIME = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
 /**
- * Usage is also bounded by the job's size. However small the job is, the bound is at least this. At
- * the default prices this much usage costs at most 30 USD.
+ * The lowest bound that is computed from a job's size. Applies to small jobs. At the default
+ * prices, this much usage costs at most 30 USD.
  */
-const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
+const MIN_BOUND_BY_SIZE = { tokens: 100_000_000, rows: 100_000 } as const;
 
-/** Most tokens for one row that is written or improved, including retries and checks. */
+/**
+ * The highest plausible number of tokens per row that a job writes or improves, including retries
+ * and checks.
+ */
 const TOKENS_PER_ROW = 1_000_000;
 
-/** Whether the bill or record of a job of this type depends on the rows that the job reads. */
+/**
+ * True if a bill or billing record of this type depends on the number of rows that the job reads.
+ */
 export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
 /**
- * Each bound is the lower one of two: a bound from the duration, and a bound from the job's size if
- * the payload or the dataset shows the size.
+ * Computes the bounds of an attempt's usage. Each is the lower of two: a bound from the duration,
+ * and a bound from the job's size, if the payload or the dataset shows the size.
  */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {
   const byTime = (unit: keyof UsageBounds): number =>
-    Math.max(ALWAYS[unit], seconds * PER_SECOND[unit]);
+    Math.max(MIN_BOUND_BY_TIME[unit], seconds * PER_SECOND[unit]);
   const { rowsWritten, counts } = declarationOf(type).usage;
   const wanted = rowsWritten?.(payload, rows) ?? null;
-  const tokens = wanted === null ? Infinity : Math.max(SMALL_JOB.tokens, wanted * TOKENS_PER_ROW);
+  const tokens =
+    wanted === null ? Infinity : Math.max(MIN_BOUND_BY_SIZE.tokens, wanted * TOKENS_PER_ROW);
   const isCounted = counts === "rows_processed" && rows !== null;
-  const read = isCounted ? Math.max(SMALL_JOB.rows, rows) : Infinity;
+  const read = isCounted ? Math.max(MIN_BOUND_BY_SIZE.rows, rows) : Infinity;
   return {
     tokens: Math.min(byTime("tokens"), tokens),
     rows: Math.min(byTime("rows"), read),

@@ -86,8 +86,8 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
 }
 
 /**
- * Larger than any real bill, and small enough that sums of many bills fit their database columns,
- * and that JSON numbers keep millionths of a dollar.
+ * The maximum of a bill, far above any real one. Sums of many bills of this size fit their database
+ * columns, and JSON numbers of this size still hold millionths of a dollar.
  */
 export const MAX_BILL_USD = 1e9;
 

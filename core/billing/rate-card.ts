@@ -72,7 +72,7 @@ export const DEFAULT_RATE_CARD: WorkCard = {
   deployPerMonth: "2",
 };
 
-/** spec.md 2.5, table 2. It has no deployment fee. */
+/** Prices of spec.md 2.5, table 2. The table has no deployment fee. */
 export const METERED_RATE_CARD: MeteredCard = {
   name: "metered",
   version: 1,

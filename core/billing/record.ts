@@ -61,7 +61,7 @@ export function portionsOf({ metrics, gpu_tokens: gpu, attempts }: Priced): Port
   return withDays(portions, metrics.deployment_lifetime_days);
 }
 
-/** The record; for a live deployment, with its cost so far. */
+/** Returns the record of a live deployment with the cost so far, and any other record unchanged. */
 export function withAccruedCost<Row extends StoredBillingRecord>(row: Row): Row {
   if (row.days_so_far == null) return row;
   const metrics = { ...row.metrics, deployment_lifetime_days: row.days_so_far };

@@ -14,11 +14,17 @@ export interface Usage {
 /** Numbers that the control plane counts itself if the worker does not report them. */
 export type Countable = "rows_processed" | "samples_evaluated";
 
-/** Usage as the worker reports it. If not reported, GPU hours are null, rows and samples absent. */
+/**
+ * Usage as the worker reports it. GPU hours that were not reported are null. Rows and samples that
+ * were not reported are absent.
+ */
 export type ReportedUsage = Omit<Usage, "gpu_hours" | Countable> &
   Partial<Pick<Usage, Countable>> & { gpu_hours: number | null };
 
-/** Upper bounds. Larger numbers are rejected, so that every bill fits its database column. */
+/**
+ * Upper bounds of reported usage. Larger numbers are rejected, so that every bill fits its database
+ * column.
+ */
 const MAX_USAGE: Record<keyof Usage | "tokens_used", number> = {
   gpu_hours: 1e8,
   tokens_generated: 1e15,
@@ -43,8 +49,8 @@ export const NO_USAGE: Usage = {
 type Reported = Record<string, unknown>;
 
 /**
- * Reads each number from `metrics`, else from `result` (contract.md, job_result). If not reported,
- * output tokens are `tokens_generated`, and input tokens the rest of `tokens_used`.
+ * Reads each number from `metrics`, else from `result` (contract.md, job_result). Output tokens
+ * default to `tokens_generated`, input tokens to `tokens_used` minus the output tokens.
  * @throws InvalidRequest naming a field that is not a finite number from 0 to its bound.
  */
 export function readUsage(metrics: Reported, result: Reported): ReportedUsage {
@@ -71,7 +77,7 @@ export function readUsage(metrics: Reported, result: Reported): ReportedUsage {
   };
 }
 
-/** Omits the field instead of null: older servers treat an absent field as 0, but fail on null. */
+/** Omits a null field, because older servers fail on null but treat an absent field as 0. */
 const present = <K extends Countable>(field: K, value: number | null): Partial<Pick<Usage, K>> =>
   (value === null ? {} : { [field]: value }) as Partial<Pick<Usage, K>>;
 

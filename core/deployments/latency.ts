@@ -1,7 +1,7 @@
 const MIN_MS = 1;
-/** Each bucket is 20 % wider than the one before, so that a quantile is off by at most 10 %. */
+/** Each bucket ends 20 % above the previous one, so the error of a quantile is at most 10 %. */
 const GROWTH = 1.2;
-/** The last bucket counts everything over about 10 minutes. */
+/** The last bucket counts all latencies above about 10 minutes. */
 const BUCKETS = 75;
 
 export const emptyCounts = (): number[] => Array<number>(BUCKETS).fill(0);
@@ -16,7 +16,10 @@ export function addCounts(to: number[], from: readonly number[]): void {
   for (const [bucket, count] of from.entries()) to[bucket] = (to[bucket] ?? 0) + count;
 }
 
-/** The duration in ms that this fraction of requests did not exceed; null if there are none. */
+/**
+ * The latency in ms that this share of the requests did not exceed (0.5: the median); null if there
+ * are no requests.
+ */
 export function quantile(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

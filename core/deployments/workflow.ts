@@ -37,7 +37,7 @@ export interface PlacementJob extends JobWorkflowInput {
 export interface DeploymentAction {
   /** The deployment has stopped; nothing is left to do. */
   isOver: boolean;
-  /** The placement that is being made. The deployment's workflow must run its job until it ends. */
+  /** The placement that is starting. The workflow must run the placement's job until its end. */
   placing?: PlacementJob;
   /** Check again after this time, even without a wake signal. */
   againInMs?: number;

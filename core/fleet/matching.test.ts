@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { matchQueue, NO_NEEDS } from "../../test/support/match-queue";
-import { type FleetWorker, type Holding, mayRun, type QueuedJob } from "./matching";
+import { type FleetWorker, type HeldWorker, mayRun, type QueuedJob } from "./matching";
 
 const TENANTS = ["ann", "bob", "cyd"];
 /** A shared worker that accepts all tenants and job types. */
@@ -139,8 +139,9 @@ test("tenants that could use all shared workers get equal shares", () => {
 
 /**
  * One large worker and some small ones, all shared. Tenants keep sending small jobs that fit all
- * workers, while one large job waits. The large job must run as soon as the large worker has
- * finished the jobs that were queued before it, no matter how many small workers its tenant holds.
+ * workers, while one large job waits. Proves that the large job runs as soon as the large worker
+ * has finished the jobs that were queued before it, no matter how many small workers the large
+ * job's tenant holds.
  */
 test("small jobs never starve a large job", () => {
   const small = { ...NO_NEEDS, gpuCount: 1, memoryGb: 40 };
@@ -155,7 +156,7 @@ test("small jobs never starve a large job", () => {
       fc.integer({ min: 0, max: 3 }),
       fc.integer({ min: 0, max: 5 }),
       (rounds, heldByAnn, ahead) => {
-        const holdings: Holding[] = Array.from({ length: heldByAnn }, () => ({
+        const holdings: HeldWorker[] = Array.from({ length: heldByAnn }, () => ({
           ...small,
           userId: "ann",
         }));

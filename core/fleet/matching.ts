@@ -4,7 +4,7 @@ export interface QueuedJob extends Requirements {
   jobId: string;
   userId: string;
   priority: number;
-  /** Any number that increases with time. */
+  /** When the job was queued: a larger number is later. The unit does not matter. */
   queuedAt: number;
 }
 
@@ -17,22 +17,25 @@ export interface FleetWorker extends Capabilities {
 }
 
 /** A shared worker that runs a job of the tenant `userId`. */
-export interface Holding extends Pick<Capabilities, "gpuCount" | "memoryGb"> {
+export interface HeldWorker extends Pick<Capabilities, "gpuCount" | "memoryGb"> {
   userId: string;
 }
 
-/** Tenants whose priorities also count against other tenants on shared workers; `*`: all. */
+/**
+ * On shared workers, a job's priority normally counts only among jobs of its own tenant. The
+ * priorities of these tenants also count against jobs of other tenants. `*`: all tenants.
+ */
 export type RankedTenants = readonly string[];
 
-/** A job's priority compared with jobs of other tenants; 0 unless its tenant is ranked. */
+/** A job's priority compared with other tenants' jobs; 0 if the job's tenant is not ranked. */
 export const rankOf = (
   { userId, priority }: Pick<QueuedJob, "userId" | "priority">,
   ranked: RankedTenants,
 ): number => (ranked.includes(userId) || ranked.includes("*") ? priority : 0);
 
 /**
- * True if the worker serves the job's tenant and meets the job's requirements. The scheduler applies
- * this rule in SQL (MAY_RUN in services/fleet/eligibility-sql.ts): change both.
+ * True if the worker serves the job's tenant and meets the job's requirements. The scheduler
+ * applies this rule in SQL (MAY_RUN in services/fleet/eligibility-sql.ts): change both.
  */
 export const mayRun = (job: Requirements & { userId: string }, worker: FleetWorker): boolean =>
   serves(worker, job.userId) && fits(job, worker);
@@ -44,11 +47,11 @@ export const serves = (
 ): boolean =>
   (worker.shared || worker.userId === userId) && (worker.tenants?.includes(userId) ?? true);
 
-/** Number of shared workers that a tenant holds and that are at least as capable as this one. */
-export const sharesHeld = (
+/** Number of shared workers that a tenant holds and that are at least as capable as `worker`. */
+export const countHeldWorkers = (
   userId: string,
   worker: Pick<Capabilities, "gpuCount" | "memoryGb">,
-  held: Holding[],
+  held: HeldWorker[],
 ): number =>
   held.filter(
     (holding) =>
@@ -59,7 +62,7 @@ export const sharesHeld = (
 
 type Aged = Pick<QueuedJob, "jobId" | "queuedAt">;
 
-/** Older first. */
+/** Sorts older jobs first. */
 export const compareAge = (a: Aged, b: Aged): number =>
   a.queuedAt - b.queuedAt || compareText(a.jobId, b.jobId);
 

@@ -2,16 +2,19 @@
 export const logKey = (jobId: string, attempt: number): string =>
   `artifacts/logs/${jobId}/attempt-${attempt}.log`;
 
-/** Checkpoints to resume a later attempt from. Not part of any artifact; only workers read them. */
+/**
+ * The folder of an attempt's checkpoints, from which a later attempt can resume. They are not part
+ * of any artifact; only workers read them.
+ */
 export const checkpointPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}/`;
 
-/** Files that a job's attempts share. Not needed after the job has completed. */
+/** The folder of the files that a job's attempts share. Not needed after the job has completed. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
 /**
- * For output that is discarded: a job that places a deployment again must not overwrite the files
- * of the job that made the deployment.
+ * The folder for output that is discarded. A job that places a deployment again uploads here, so
+ * that it does not overwrite the files of the job that made the deployment.
  */
 export const discardedOutputPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}-output/`;

@@ -110,7 +110,7 @@ test("matching workers out of service: the message says why", () => {
 test("a worker that is being set up", () => {
   const coming = worker({ workerId: "box", status: "bootstrapping" });
   expect(explainPending(job, [coming], [])).toMatchObject({ code: "provisioning" });
-  // Another matching worker is in service, so the job waits for that one.
+  // Another matching worker is in service, so the job waits for that worker, not for the setup.
   expect(explainPending(job, [coming, worker()], [])).toMatchObject({ code: "workers_busy" });
 });
 
@@ -163,7 +163,8 @@ test("a tenant over its share: why later jobs go first", () => {
 });
 
 /**
- * The position must agree with what the matcher does as workers become idle one after the other.
+ * The position must agree with the order in which the matcher assigns jobs, if workers become idle
+ * one after the other.
  */
 test("the queue position is the order in which the matcher assigns the job", () => {
   const tenants = ["ann", "bob", "cyd"];

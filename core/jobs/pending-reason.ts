@@ -1,14 +1,14 @@
 import {
   compareAge,
   compareOwn,
+  countHeldWorkers,
   type FleetWorker,
-  type Holding,
+  type HeldWorker,
   mayRun,
   type QueuedJob,
   type RankedTenants,
   rankOf,
   serves,
-  sharesHeld,
 } from "../fleet/matching";
 import {
   countUnmet,
@@ -35,9 +35,9 @@ export const PENDING_CODES = [
 export interface PendingReason {
   code: (typeof PENDING_CODES)[number];
   message: string;
-  /** With `no_worker_fits`: an unmet requirement of the worker that has the fewest unmet ones. */
+  /** For `no_worker_fits`: a requirement that the best-fitting worker does not meet. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
-  /** 1 is next; null if the job is in no queue, or beyond the part of the queue that was read. */
+  /** 1: the job is next. Null: the job is in no queue, or beyond the part of it that was read. */
   queue_position: number | null;
 }
 
@@ -49,7 +49,7 @@ export interface FleetMember extends FleetWorker {
   draining: boolean;
   /** The worker is polling for a job, or did recently. */
   polls: boolean;
-  /** The tenant whose job it runs, if the worker is shared and busy. */
+  /** For a shared worker that is busy: the tenant of its job. Otherwise null. */
   serves: string | null;
 }
 
@@ -207,12 +207,11 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 };
 
 /**
- * The job's position among the jobs that compete for the same workers, if tenants are served in
- * turn from now on.
+ * The job's position among the jobs that compete for the same workers, if workers become idle one
+ * after the other and no further job is submitted.
  *
- * `overtaken` is not 0 if a younger job of another tenant goes first, because that tenant holds
- * fewer shared workers than the job's tenant. It is then the number of shared workers that the
- * job's tenant holds.
+ * `overtaken`: if a younger job goes first because its tenant holds fewer shared workers, the
+ * number of shared workers that this job's tenant holds; otherwise 0.
  */
 function queuePosition(
   job: QueuedJob,
@@ -241,22 +240,22 @@ function queuePosition(
   }
   for (const jobs of rivals.values()) jobs.sort(compareOwn);
   const own = (rivals.get(job.userId) ?? []).filter((other) => compareOwn(other, job) < 0).length;
-  const holdings = fleet.flatMap((worker): Holding[] =>
+  const holdings = fleet.flatMap((worker): HeldWorker[] =>
     worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
   );
   const [least] = candidates
     .filter((worker) => worker.shared)
     .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
-  const held = (userId: string): number => (least ? sharesHeld(userId, least, holdings) : 0);
+  const held = (userId: string): number => (least ? countHeldWorkers(userId, least, holdings) : 0);
   let ahead = higher + own;
   let overtaken = 0;
   for (const [userId, jobs] of rivals) {
     if (userId === job.userId) continue;
     // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
     // equally many, the older job goes first.
-    const turns = held(job.userId) + own - held(userId);
-    const before = Math.max(0, Math.min(jobs.length, turns));
-    const next = turns >= 0 ? jobs[turns] : undefined;
+    const jobsAhead = held(job.userId) + own - held(userId);
+    const before = Math.max(0, Math.min(jobs.length, jobsAhead));
+    const next = jobsAhead >= 0 ? jobs[jobsAhead] : undefined;
     ahead += before + (next && isEarlier(next) ? 1 : 0);
     const isYounger = jobs.some((other) => !isEarlier(other));
     if (held(userId) < held(job.userId) && isYounger) overtaken = held(job.userId);

@@ -55,7 +55,8 @@ test("a card that reports GiB satisfies a request for its nominal GB", () => {
   const needs = requirementsOf("audit", { memory_gb: 80 }, {});
   for (const memoryGb of [79.6, 74.5]) expect(fits(needs, { ...a100, memoryGb })).toBe(true);
   expect(fits(needs, { ...a100, memoryGb: 74 })).toBe(false);
-  // What nvidia-smi reports for T4, L4 and L40S, which correct errors.
+  // The memory that nvidia-smi reports for T4, L4 and L40S: less than the nominal memory, because
+  // error correction uses a part.
   for (const [sold, reportedMib] of [
     [16, 15_360],
     [24, 23_034],

@@ -38,9 +38,9 @@ export const gpuMemoryGb = (type: string): number =>
   Number(/(\d{1,5})\s?gi?b\b/i.exec(type)?.[1] ?? 0);
 
 /**
- * Merges the policy for the job type with the job's own hints: the larger number, all tags, and the
- * job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the job asks for 0
- * GPUs, its `memory_gb` is ignored. A deployment's region must be a tag of the worker.
+ * Merges the policy for the job type with the job's own `resources`: the larger numbers, all tags,
+ * and the job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the job
+ * requests 0 GPUs, its `memory_gb` is ignored. A deployment's region must be a tag of the worker.
  */
 export function requirementsOf(
   type: JobType,
@@ -65,8 +65,8 @@ export function requirementsOf(
 }
 
 /**
- * A worker meets `memory_gb` if its GPU reports at least this share of it. A card that is sold as
- * 80 GB may report only 79.6, because the driver reserves a part of the memory. Cards with GDDR
+ * A worker meets `memory_gb` if its GPU reports at least this share of the required memory. A card
+ * that is sold as 80 GB may report only 79.6, because the driver reserves a part. Cards with GDDR
  * memory and error correction (T4, A10, L4, L40S) report a sixteenth less: 22.5 of 24 GB.
  */
 export const MEMORY_SHARE = 0.93;
@@ -74,8 +74,8 @@ export const MEMORY_SHARE = 0.93;
 type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
 
 /**
- * In the order in which unmet requirements are reported. The checks run for each pair of job and
- * worker, so they must not allocate.
+ * The check of each requirement, in the order in which unmet requirements are reported. The checks
+ * run for each pair of job and worker, so they must not allocate memory.
  */
 const NEEDS = {
   worker: (worker, { avoid }) => !avoid.includes(worker.workerId),
@@ -120,14 +120,14 @@ export function requirementGroupOf(userId: string, needs: Requirements): string 
   return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...avoidPart]);
 }
 
-/** The requirement group of the same jobs if they avoided no worker. */
+/** Removes the avoided workers from the key of a requirement group. */
 export function groupWithoutAvoided(group: string): string {
   const parts = JSON.parse(group) as unknown[];
   return parts.length > WITHOUT_AVOIDED ? JSON.stringify(parts.slice(0, WITHOUT_AVOIDED)) : group;
 }
 
-/** The number of a requirement group's parts before the avoided workers. */
+/** The number of parts in a requirement group's key, without the avoided workers. */
 const WITHOUT_AVOIDED = 6;
 
-/** The tenant whose jobs a requirement group has. */
+/** The tenant of a requirement group's jobs. */
 export const tenantOfGroup = (group: string): string => (JSON.parse(group) as [string])[0];

@@ -54,7 +54,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 /** How an attempt ended. The workflow decides from it whether the job gets another attempt. */
 export interface AttemptEnd {
   outcome: Outcome;
-  /** Only with `failed`: the worker asked for another attempt. */
+  /** Only with `failed`: the worker requested another attempt. */
   retryable?: boolean;
   /** Only with `failed`: the error code, if Forge refused the result. Default: `job_error`. */
   errorCode?: ErrorCode;

@@ -3,8 +3,9 @@ import type { AttemptEnd, ErrorCode, JobStatus } from "./states";
 /** Registered workflow types. Callers start a workflow by name and don't import its code. */
 export const JOB_WORKFLOW = "jobWorkflow";
 /**
- * For a job that was submitted through the API: when its workflow starts, its row exists, and its
- * first attempt may have ended. The job of a pipeline step has JOB_WORKFLOW, which inserts the row.
+ * The workflow of a job that was submitted through the API. The job's row exists before this
+ * workflow starts, and the first attempt may have ended already. A job of a pipeline step runs as
+ * JOB_WORKFLOW, which inserts the row itself.
  */
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
@@ -22,7 +23,7 @@ export interface JobWorkflowInput {
   jobId: string;
   maxAttempts: number;
   requestId: string;
-  /** The job is a pipeline step. This workflow inserts its row before anything else. */
+  /** The job is a pipeline step. The workflow inserts the job's row before anything else. */
   fromStep?: true;
 }
 

@@ -24,12 +24,12 @@ export const gateSchema = z.strictObject({
   condition: condition.describe("e.g. scores.overall >= 0.7"),
 });
 
-/** The same limit as for a job. */
+/** The maximum number of a pipeline's tags: the same as for a job. */
 const MAX_TAGS = 32;
 
 /**
- * Fields that both forms of a pipeline's body have: a template, and own steps (contract.md,
- * Pipelines).
+ * The body of a pipeline has two forms: a template, or own steps (contract.md, Pipelines). These
+ * fields are valid in both.
  */
 const COMMON = {
   name: label(256).optional(),
@@ -94,7 +94,7 @@ export interface DefinitionContext extends PayloadDefaults {
   artifactsRoot: string;
 }
 
-/** Runs the validation of one step. Makes its errors name the field of the request. */
+/** Runs the validation of one step, and makes each error name the field of the request. */
 export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
 /**
@@ -113,8 +113,8 @@ export function definePipeline(
   if (has("template")) {
     const given = templateBody.parse(body);
     const { sweep, best_by: by, gates } = given;
-    // A sweep has several evaluations. The gate of the evaluation becomes the condition that a run
-    // must meet to be chosen.
+    // A sweep has one evaluation per training run. So a gate of the evaluation does not stop the
+    // pipeline: it becomes the condition that a run must meet to be chosen.
     const where = sweep && gates.find(({ step }) => step === SWEEP.judged)?.condition;
     const best = { by, order: "highest" as const, ...(where === undefined ? {} : { where }) };
     const drafts = draftTemplate({ ...given, sweep, best });

@@ -3,8 +3,8 @@ import { hasEnded, mayBegin, type PlannedStep, type StepEnd } from "./workflow";
 type Step = Pick<PlannedStep, "name" | "needs" | "choosesFrom" | "optional" | "status">;
 
 /**
- * How steps ended, from their statuses in the database. A skipped step stays `pending` there until
- * its run is closed, but counts as `skipped` here.
+ * How each step ended, by name. Derived from the statuses in the database, where a skipped step
+ * stays `pending` until its run is closed. Here it already counts as `skipped`.
  * @param steps in topological order.
  */
 function endsOf(steps: Step[]): Map<string, StepEnd> {
@@ -25,8 +25,8 @@ const isAllowed = (step: Step, ends: Map<string, StepEnd>): boolean =>
   isDecided(step, ends) && mayBegin(step, (name) => ends.get(name) ?? "skipped");
 
 /**
- * True if the step may begin: all steps that it needs have completed. If the step chooses the best
- * result of several steps (a sweep), these may also have failed.
+ * True if the step may begin: all steps that it needs have completed. Exception: if the step
+ * chooses the best result of several steps (a sweep), those steps may have failed.
  */
 export function isReady(steps: Step[], name: string): boolean {
   const step = steps.find((each) => each.name === name);

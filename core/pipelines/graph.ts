@@ -7,7 +7,8 @@ interface Node {
 }
 
 /**
- * Sorts steps so that each comes after the steps it needs. Otherwise keeps the given order.
+ * Sorts steps so that each comes after the steps it needs. Steps that are already sorted keep their
+ * order.
  * @param at the field of the request that holds a step, for error messages.
  * @throws InvalidRequest for a duplicate name, an unknown name, or a cycle.
  */

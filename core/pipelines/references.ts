@@ -8,7 +8,7 @@ export interface StepReference {
   /** The step's name; undefined: the chosen step. */
   step: string | undefined;
   part: "result" | "payload";
-  /** Path within that part. */
+  /** Path of the value within the step's result or payload. */
   path: string[];
 }
 

@@ -7,10 +7,12 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
 }
 
 /**
- * The names of the steps that a resume repeats. With `from`: that step and all steps that depend on
- * it. In addition, all other steps that have not completed, except optional ones that the run no
- * longer needs: a candidate of a choice, if a completed candidate can be chosen instead; and a step
- * on which only such unneeded steps depend.
+ * The names of the steps that a resume repeats:
+ * - with `from`: that step and all steps that depend on it, even completed ones;
+ * - always: every step that has not completed, unless it is no longer needed.
+ *
+ * An optional step is no longer needed if other steps depend on it, and each of these is itself no
+ * longer needed or can choose a completed candidate instead.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

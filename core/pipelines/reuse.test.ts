@@ -1,4 +1,4 @@
-import { isReusable, workOf } from "./reuse";
+import { isReusable, reuseKeyOf } from "./reuse";
 
 const OWN = { artifactsRoot: "/srv/artifacts" };
 const files = (sha256: string) => ({ files: [{ path: "raw.jsonl", sha256 }], verified: true });
@@ -9,7 +9,7 @@ const manifests: Record<string, ReturnType<typeof files>> = {
   ds_unseen: { ...files("aa"), verified: false },
 };
 const work = (payload: Record<string, unknown>, params: Record<string, unknown> = {}) =>
-  workOf("train", payload, params, OWN, (id) => manifests[id]);
+  reuseKeyOf("train", payload, params, OWN, (id) => manifests[id]);
 
 test("the same content is the same work, whatever its id", () => {
   const first = work({ dataset_id: "ds_1", model: "m", epochs: 3 });

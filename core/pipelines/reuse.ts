@@ -10,8 +10,8 @@ interface Files {
 }
 
 /**
- * False for deployments: a deployment is a running server, so each step that deploys needs a new
- * one.
+ * True if a step may reuse an earlier artifact of this type. False for deployments: each step that
+ * deploys must start a server of its own.
  */
 export const isReusable = (type: JobType): boolean =>
   declarationOf(type).completion !== "deployment";
@@ -20,9 +20,9 @@ export const isReusable = (type: JobType): boolean =>
 const MODELS = ["model", "student_model"];
 
 /**
- * Fields whose value is always an artifact's id. If no manifest has that id, `workOf` returns null.
- * In another field, a value without a manifest may be a name, such as a teacher's: `workOf` keeps
- * the name as it is.
+ * Payload fields whose value is always an artifact's id. If no manifest has that id, `reuseKeyOf`
+ * returns null. The value of any other field may be a name, such as a teacher's, for which there is
+ * no manifest. Then `reuseKeyOf` keeps the name.
  */
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
@@ -33,7 +33,7 @@ const INPUTS = ["dataset_id", "checkpoint_id"];
  * @param manifestOf the manifest of the tenant's artifact with this id. Undefined: the id is a name
  * that only workers know, such as a teacher or a base model.
  */
-export function workOf(
+export function reuseKeyOf(
   type: JobType,
   payload: Record<string, unknown>,
   params: Record<string, unknown>,
@@ -49,7 +49,7 @@ export function workOf(
     const manifest = typeof artifactId === "string" ? manifestOf(artifactId) : undefined;
     if (manifest) {
       if (!manifest.verified || manifest.files.length === 0) return null;
-      // For a URI, the rest of its path selects files of the artifact.
+      // In a URI, the path after the artifact's id selects files of the artifact.
       const rest = value.split(`/${artifactId}`)[1] ?? "";
       contents.push([param, `${contentOf(manifest)}${rest}`]);
     } else if (value.includes("://") || INPUTS.includes(param)) return null;

@@ -18,7 +18,7 @@ export const stepName = z
 
 export const condition = z.string().regex(/\S/, "must not be empty").max(1024);
 
-/** Path of the number by which steps are compared. Starts with a root of GateFacts. */
+/** Path of the number by which a choice compares steps. The first name is a field of GateFacts. */
 export const measurePath = z
   .string()
   .max(256)

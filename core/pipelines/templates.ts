@@ -17,8 +17,8 @@ export const TEMPLATES = Object.fromEntries(
 ) as Record<TemplateName, JobType[]>;
 
 /**
- * The job types that a sweep repeats, once per variant: `varied` gets the variant's fields, `judged`
- * evaluates its result.
+ * The job types that a sweep runs once for each set of fields. The fields go to the `varied` type.
+ * The `judged` type evaluates the result.
  */
 export const SWEEP = { varied: sweepPart("varied"), judged: sweepPart("judged") };
 
@@ -37,7 +37,7 @@ export interface Draft {
   needs: string[];
   choose: Choice | null;
   optional: boolean;
-  /** Paths of its payload and its options in the request's body. */
+  /** Where the step's payload and options are in the request's body. */
   at: { payload: string; options: string };
 }
 
@@ -117,8 +117,9 @@ function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | u
 }
 
 /**
- * A template's step in a sweep. The types `varied` and `judged` give one step for each set of
- * fields. The type `chosen` gives one step, which continues with the best run.
+ * Returns the steps that replace a template's step in a sweep. For the types `varied` and `judged`:
+ * one step for each set of fields. For the type `chosen`: one step, which continues with the best
+ * run. For other types: the step itself.
  */
 function swept(
   single: Draft,
@@ -167,7 +168,10 @@ function refuseWired(
   throw new InvalidRequest(message, `${at}.${given}`);
 }
 
-/** Other payload fields for the same input: its aliases, and `dataset_uri` for `dataset_id`. */
+/**
+ * Other payload fields that give the same input as this one: aliases, and `dataset_uri` for
+ * `dataset_id`.
+ */
 function alternativesTo(field: string, type: JobType): string[] {
   const aliases = Object.entries(declarationOf(type).payload.aliases ?? {});
   const names = aliases.filter(([, target]) => target === field).map(([alias]) => alias);

@@ -21,9 +21,9 @@ interface Document {
 }
 
 /**
- * The job submission schemas, cut out of the OpenAPI document at build time: fetching its 650 kB
- * for 20 fields would be slow. The schemas can't go stale: page and server are one release, and a
- * test compares document and server.
+ * Extracts the schemas of job submissions from the OpenAPI document at build time. The browser does
+ * not fetch the document, because it is large. The schemas match the server: dashboard and server
+ * are one release, and a test compares the document with the server.
  */
 export function submissionSchemas(openapiFile: string): Plugin {
   return {
@@ -43,9 +43,9 @@ export function submissionSchemas(openapiFile: string): Plugin {
 }
 
 /**
- * Splits the fields of submissions. `options` has those that all job types share. `submissions` has
- * the others, by type. A type whose body is an `anyOf` has several forms, for example one with
- * `dataset_id` and one with `dataset_uri`.
+ * Splits the fields of submissions. `options` has the fields that all job types share.
+ * `submissions` has the other fields, by job type. A type whose body is an `anyOf` has several
+ * forms, for example one with `dataset_id` and one with `dataset_uri`.
  */
 function extract(document: Document) {
   const forms = Object.entries(document.paths).flatMap(([path, { post }]) => {

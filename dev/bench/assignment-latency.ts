@@ -47,7 +47,7 @@ export async function measureAssignmentLatency(
   }
 }
 
-/** Undefined until all jobs have completed. */
+/** The latency of each job in ms. Undefined until all jobs have completed. */
 async function latenciesOf(pool: pg.Pool, ids: string[]): Promise<number[] | undefined> {
   const rows = await all<{ ms: number }>(
     pool,

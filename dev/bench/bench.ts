@@ -15,24 +15,23 @@ import { measureWorkflowCost } from "./workflow-cost";
 const MAX_RATIO = 1.4;
 const MAX_P50_MS = 15;
 const MAX_P99_ASSIGNMENT_MS = 100;
-/** Highest ratio of CPU and memory to those of a bare server. */
+/** Highest accepted ratio of Forge's CPU and memory to those of a bare server. */
 const MAX_LOAD = 2;
-/** Highest ratio of an SDK's time to that of its HTTP library alone. */
+/** Highest accepted ratio of an SDK's time to that of its HTTP library alone. */
 const MAX_SDK = 1.3;
 
-/** The benchmark sends more requests than the rate limit allows. */
+/** Raises the rate limit: the benchmark sends more requests than the default allows. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BURST: "100000" };
 
 /**
- * The short form is a smoke test with wider limits, because few jobs on a busy machine give noisy
- * numbers. With few workers the base load of a process dominates, so only the load that the workers
- * add is compared, and the median of several windows counts. Latencies may be three times as long,
- * and few jobs give no meaningful p99, so p90 is used.
+ * The short form is a smoke test. Few jobs on a busy machine give noisy numbers, so its limits are
+ * wider, and p90 replaces p99. With few workers, the base load of a process dominates. So the short
+ * form compares only the load that the workers add, in the median of several windows.
  */
 const SHORT = {
   jobs: 60,
-  // Enough to keep fifty in flight. With fewer, the ratio to bare Temporal would compare latency
-  // instead of throughput.
+  // Enough to run many at the same time in each round. With fewer, the ratio to bare Temporal would
+  // compare latency instead of throughput.
   workflows: 100,
   rounds: 3,
   slack: 1.5,

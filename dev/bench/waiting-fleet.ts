@@ -37,7 +37,7 @@ export interface FleetScale {
 
 const WAIT_S = 50;
 const SETTLE_MS = 1_000;
-/** As long as the longest interval of a background loop. */
+/** Duration of an idle window: the longest interval of a background loop. */
 const IDLE_WINDOW_MS = 2_000;
 
 /**

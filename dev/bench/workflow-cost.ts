@@ -30,11 +30,11 @@ export interface WorkflowCost {
 }
 
 /**
- * Compares the mean time of a job's workflow with that of a bare workflow with one activity, on the
- * same server and worker, with 50 in flight, in alternating rounds. The job's attempt has already
- * ended, as usual for a short job, so the workflow only reads the attempt and does the final
- * writes. The round with the median ratio counts, because other load on the machine may affect one
- * half of a round.
+ * Compares the mean time of a job's workflow with that of a bare workflow with one activity. Both
+ * run on the same server and worker, at most 50 at a time, in alternating rounds. The job's attempt
+ * has already ended, as usual for a short job, so the workflow only reads the attempt and does the
+ * final writes. Returns the round with the median ratio, because other load on the machine may
+ * affect only one half of a round.
  */
 export async function measureWorkflowCost(
   ctx: Context,

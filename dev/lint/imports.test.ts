@@ -32,7 +32,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-/** A file in each folder, what it imports, and the rules that this breaks. */
+/** The folder of a file, the module that the file imports, and the rules that the import breaks. */
 const CASES: [folder: string, imported: string, rules: string[]][] = [
   ["core", "fastify", ["core-is-pure"]],
   ["core", "node:fs", ["core-is-pure"]],

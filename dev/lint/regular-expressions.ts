@@ -5,7 +5,10 @@ import { analyse } from "scslre";
 import { SERVER_FOLDERS } from "../source-folders";
 import { checkoutRoot } from "../stack/paths";
 
-/** Code that runs in the server or in a user's program. Tests and tools read no untrusted text. */
+/**
+ * The checked folders: their code runs in the server or in a user's program. Tests and tools need
+ * no check, because they read no untrusted text.
+ */
 const FOLDERS = [...SERVER_FOLDERS, "sdk/typescript/src"];
 
 interface Finding {

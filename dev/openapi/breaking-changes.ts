@@ -145,8 +145,8 @@ class SchemaComparison {
     );
     alternatives.forEach((alternative, at) => {
       const name = constantsOf(resolve(this.old, alternative));
-      // An alternative with constant fields, such as its job type, is found by these constants,
-      // because its position may change.
+      // If an alternative has constant fields, such as its job type, find its new version by these
+      // fields, because its position may change.
       const same = otherAlternatives[name === "" ? at : names.indexOf(name)];
       if (!same && name !== "") this.say(where, `the form with ${name} is gone`);
       if (same) this.walk(`${where}(${at + 1})`, alternative, same, compare);

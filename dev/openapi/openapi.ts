@@ -12,7 +12,7 @@ import { findBreakingChanges } from "./breaking-changes";
 import { filesOfJobTypes } from "./job-types/files";
 import { typescriptTypes } from "./typescript-types";
 
-/** The committed copies, which clients are written for. */
+/** The committed copies. Clients are written against them. */
 const DOCUMENT = "docs/openapi.json";
 const TYPES = "sdk/typescript/src/schema.ts";
 

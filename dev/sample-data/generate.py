@@ -106,8 +106,8 @@ _TOPICS: dict[str, tuple[_Maker, ...]] = {
 def rows(count: int, seed: int = 7, topic: str = "mix", wrong: float = 0.05) -> list[Row]:
     """Generates rows. `wrong` is the approximate share of wrong answers.
 
-    `sums` has 8,100 different questions. None repeats before all were used, except for the rows
-    that are duplicates on purpose.
+    `sums` has 8,100 different questions. Except for the intended duplicates, no question repeats
+    until all of them were used.
     """
     rng = random.Random(seed)
     asked: set[str] = set()

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-/** A response of the worker protocol, as far as a simulated worker reads it. */
+/** The fields of a response of the worker protocol that a simulated worker reads. */
 export interface Answer {
   status: number;
   body: {

@@ -28,7 +28,7 @@ export interface SimulationOptions {
   waitS: number;
   /** How long a job takes. */
   workMs: number;
-  /** Longer than the control plane's heartbeat time-out. */
+  /** How long a zombie is silent. Must exceed the control plane's heartbeat time-out. */
   silenceMs: number;
   /** The GPU of a worker. Default: no GPU. */
   gpuOf?: (workerId: string) => { name: string; memory_gb: number; count?: number };
@@ -73,7 +73,7 @@ export class SimulatedWorker {
   async start(): Promise<void> {
     await this.register();
     this.running = this.work();
-    // Spread over the interval, like the starts of real machines.
+    // Spread the first heartbeats over the interval, as in a fleet of real machines.
     this.heartbeats = setTimeout(
       () => this.startHeartbeats(),
       Math.random() * this.options.heartbeatMs,

@@ -4,7 +4,7 @@ import { checkoutRoot } from "./paths";
 
 /**
  * Node's options in the first line of a program (`#!/usr/bin/env -S node --option`). They apply only
- * to a program that is started by its name, so pass them to Node otherwise.
+ * to a program that is started by its name. If you start it as `node program`, pass them to Node.
  */
 export function ownNodeOptions(program: string): string[] {
   const [first = ""] = readFileSync(program, "utf8").split("\n", 1);

@@ -14,7 +14,7 @@ interface PostgresOptions {
   port: number;
   password: string;
   logFile: string;
-  /** For tests: faster, but not durable. */
+  /** Whether the server trades durability for speed. For tests. */
   volatile?: boolean;
   /**
    * Called when the process runs, before the server is ready, so that the caller can end the

@@ -6,7 +6,7 @@ import { mintKey } from "../../services/accounts/key-format";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 
-/** Created at a stack's first start and kept across restarts. */
+/** A stack's password and keys. Created at its first start, and kept across restarts. */
 export interface Secrets {
   postgresPassword: string;
   adminKey: string;

@@ -23,8 +23,8 @@ export interface StackOptions {
   /** Runs the Temporal worker as a separate process, as in production. */
   split?: boolean;
   /**
-   * More of Node's options for the server. Default: source maps, which add a quarter to the CPU time
-   * of its start.
+   * Additional options of Node for the server. Default: source maps, which add a quarter to the CPU
+   * time of the server's start.
    */
   nodeOptions?: string[];
   /** Running servers that the stack uses instead of starting its own. */
@@ -261,7 +261,7 @@ export class Stack {
     };
   }
 
-  /** Starts an agent. `name` is its worker id: a second start with it is the same worker again. */
+  /** Starts an agent. `name` is its worker id: a second agent with this name is the same worker. */
   async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
     const python = await pythonEnvironment(this.say);
     const own = this.options.env ?? {};

@@ -18,9 +18,9 @@ interface TemporalOptions {
 }
 
 /**
- * By default Temporal's dev server has the rate limits of one of many shards, and splits each task
- * queue into four partitions. Both only slow it down here, where one process serves everything
- * (docs/operating.md).
+ * Settings for a server that is a single process. By default, Temporal's dev server has rate limits
+ * for one of many shards, and splits each task queue into four partitions. These defaults only slow
+ * down a single process (docs/operating.md).
  */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,
@@ -52,8 +52,8 @@ export async function startTemporal(
       await waitForTemporal(`127.0.0.1:${options.port}`, server);
       return server;
     } catch (error) {
-      // The server chooses the ports of its internal services itself. Another program may take one
-      // before the server listens on it, so try again.
+      // The server itself chooses ports for its internal services. Try again if another program
+      // has taken such a port before the server listens on it.
       const lostPort = !server.alive && /address already in use/.test(server.lastWords());
       if (!lostPort || tries === TRIES) throw error;
       say("Another program uses one of Temporal's ports; starting it again …");

@@ -5,7 +5,7 @@ import type { ManagedProcess } from "./process";
 
 /**
  * The pause between two probes is a fifth of the time waited so far, within these bounds. Frequent
- * probes of long waits would use much of the time of the waiting program and of the probed one.
+ * probes during a long wait would take CPU time from the waiting program and the probed one.
  */
 const SHORTEST_PAUSE_MS = 30;
 const LONGEST_PAUSE_MS = 250;
@@ -48,15 +48,15 @@ export async function waitFor<T>(
 }
 
 /**
- * The lowest port that `freePorts` returns. All its ports are below the ephemeral ports, because an
- * outgoing connection could take one of those before the program listens on it. They are above the
- * ports on which agents serve models.
+ * The lowest port that `freePorts` returns. All its ports are above the ports on which agents serve
+ * models, and below the ephemeral ports. An outgoing connection could take an ephemeral port before
+ * the program listens on it.
  */
 const FIRST_PORT = 19_000;
 /**
  * The ports are divided into lanes: a lane has every LANES-th port. Each process chooses its ports
  * from one lane, so that concurrent processes seldom choose the same port. Jest numbers its
- * processes from 1: they share the first JEST_LANES lanes. Other processes share the rest.
+ * processes from 1: they share the first JEST_LANES lanes. Other processes share the other lanes.
  */
 const LANES = 16;
 const JEST_LANES = 8;

@@ -43,9 +43,9 @@ interface Licensed {
 }
 
 /**
- * Whether an SPDX expression is allowed: all parts of an AND, or one part of an OR. Ignores
- * parentheses: a nested expression that is allowed may be refused, but one that is not allowed
- * never passes.
+ * Whether an SPDX expression is allowed: all parts of an AND must be allowed, or one part of an OR.
+ * Ignores parentheses. So a nested expression may be refused although it is allowed, but an
+ * expression that is not allowed never passes.
  */
 export const isAllowed = (expression: string): boolean =>
   expression
@@ -67,8 +67,8 @@ export function npmPackages(lockText: string): Licensed[] {
 }
 
 /**
- * The packages of workers and the SDK. requirements/licences.json lists their licences; locks have
- * none.
+ * The packages of workers and the SDK, from the locks. Locks do not state licences, so the licences
+ * are from requirements/licences.json.
  */
 export function pythonPackages(): Licensed[] {
   const path = join(checkoutRoot(), "requirements", "licences.json");

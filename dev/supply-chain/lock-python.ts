@@ -11,7 +11,8 @@ import { LOCK_NAMES, LOCKS, lockHeader, lockPath } from "./python-locks";
 const run = promisify(execFile);
 
 /**
- * Options of uv. With them a lock names no package index, so it does not depend on this machine.
+ * Options of uv. With these options, a lock names no package index, so it does not depend on this
+ * machine.
  */
 const OPTIONS = ["--universal", "--python-version=3.11", "--no-header", "--no-annotate", "--quiet"];
 

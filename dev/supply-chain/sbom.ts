@@ -32,7 +32,7 @@ export function mergeBom(npm: Bom): Bom {
   const { component } = npm.metadata;
   return {
     ...npm,
-    // npm names the component after the checkout's folder.
+    // Replaces npm's name for the component, which is the name of the checkout's folder.
     metadata: { ...npm.metadata, component: { ...component, name: "forge" } },
     components: [...npm.components, ...python],
     dependencies: [...npm.dependencies, ...python.map((each) => ({ ref: each["bom-ref"] }))],

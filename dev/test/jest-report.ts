@@ -52,7 +52,7 @@ function addFile(before: Tally, path: string, result: FileResult): Tally {
     if (status !== "failed") continue;
     tally = withFailure(tally, inShort(`${path}: ${fullName}`, failureMessages.join("\n")));
   }
-  // The file could not be loaded, or one of its hooks failed: no test reports that.
+  // If the file could not be loaded, or one of its hooks failed, no test reports the failure.
   if (count("failed") === 0 && message !== "") tally = withFailure(tally, inShort(path, message));
   return tally;
 }

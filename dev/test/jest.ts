@@ -11,7 +11,7 @@ import { failedTally, type Tally } from "./tally";
 export interface JestRun {
   /** Folders or path prefixes of each suite. */
   suites: Record<string, string[]>;
-  /** Files to run concurrently. */
+  /** Number of files to run concurrently. */
   lanes: number;
   env: Record<string, string>;
 }
@@ -31,7 +31,7 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       `--maxWorkers=${lanes}`,
       `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
-      // Absolute: jest matches a pattern anywhere in a path, and the path of the checkout may
+      // Absolute paths: jest matches a pattern anywhere in a path, and the path of the checkout may
       // itself contain "dev/".
       ...Object.values(suites)
         .flat()

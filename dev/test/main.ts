@@ -34,16 +34,19 @@ const LANES = 5;
  */
 const SLOW_LANES = 3;
 
-/** A run that takes longer hangs, for example in a test that blocks its process. */
+/**
+ * The run is ended after this time. A run that takes longer hangs, for example in a test that
+ * blocks its process.
+ */
 const HANGS_AFTER_MS = 40 * 60_000;
 /** Longest wait for a hanging run's processes to end. */
 const CLEAN_UP_MS = 60_000;
 
-/** Besides suites, paths of test files can be named, or prefixes of paths. */
+/** An argument with a slash is a path of a test file, or a prefix of paths. Others are suites. */
 const isPath = (name: string): boolean => name.includes("/");
 const isInJest = (name: string): boolean => name in IN_JEST || isPath(name);
 const isBelowTest = (name: string): boolean => name.startsWith("test/");
-/** Unit tests need no servers. */
+/** Whether the tests need servers. Unit tests need none. */
 const isServed = (name: string): boolean =>
   isBelowTest(name) || (name in IN_JEST && name !== "unit");
 
@@ -149,10 +152,10 @@ async function install(chosen: string[]): Promise<void> {
 }
 
 /**
- * Runs jest, and concurrently the checks outside of jest one after the other. The benchmark runs
- * last and alone, because it measures time.
+ * Runs jest, and at the same time the checks outside of jest, one after the other. The benchmark
+ * runs last and alone, because it measures time.
  *
- * @param onDisk the folder for the benchmark's files. Its commits have to reach a disk.
+ * @param onDisk the folder for the benchmark's files. The benchmark's commits must reach a disk.
  */
 async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
   const inJest = chosen.filter(isInJest);

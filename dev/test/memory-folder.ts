@@ -13,8 +13,9 @@ export interface Machine {
 }
 
 /**
- * A folder in memory for the temporary files of a run, if this machine has one that suffices;
- * otherwise the usual folder. Creating a test's database in memory needs a seventh of the CPU time.
+ * The folder for the temporary files of a run. It is in memory if this machine's folder in memory
+ * suffices, else the usual one. In memory, creating a test's database takes a seventh of the CPU
+ * time.
  */
 export function fastFolder(): string {
   // Keep a folder that the user chose by TMPDIR.

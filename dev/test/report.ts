@@ -7,9 +7,9 @@ const SLOWEST = 10;
 
 /**
  * Target times of `npm test` on two cores, without installation. The first run on a machine has no
- * caches of jest, mypy and Python, and no recorded times of files. A run fails at twice its target:
- * on a virtual machine, much the same suites took 790 to 1,145 s within a day, depending on other
- * load on its host.
+ * caches of jest, mypy and Python, and no recorded times of files. A run fails at twice its target,
+ * because the time depends on other load on the host: on a virtual machine, it was between 790 and
+ * 1,145 s within a day.
  */
 const BUDGET_S = { first: 1200, later: 600 };
 const TOLERANCE = 2;
@@ -23,8 +23,8 @@ export function judgeBudget(seconds: number, isFirst: boolean): Tally {
 }
 
 /**
- * Saves the times of the files, for the order of the next run. Leaves out suites that failed: a
- * file that failed early says little about its time.
+ * Saves the times of the files, for the order of the next run. Leaves out suites that failed,
+ * because a file that fails early takes less time than it usually does.
  */
 export function keepTimes(tallies: Tally[]): void {
   const files = tallies.flatMap(({ files: each, failed }) => (failed > 0 ? [] : each));

@@ -41,8 +41,8 @@ export class RunFolder {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
     const families = new Set([familyOf(process.pid).session]);
-    // The number of consecutive probes that found no process. Two are needed: at the first one, a
-    // process of the run may be starting in a session that is not in `families` yet.
+    // The number of consecutive probes that found no process. Two such probes are needed: during
+    // the first one, a process of the run may start in a session that `families` lacks.
     let quiet = 0;
     await waitFor("the processes of the run to end", () => {
       const left = processesNaming(`${this.path}/`);
@@ -69,11 +69,11 @@ export class RunFolder {
   }
 }
 
-/** False for the folder of another user, and for one that another run has just removed. */
+/** Whether the folder belongs to this user. False if another run has just removed it. */
 const isOurs = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.();
 
-/** The names in a folder. Empty if another run, which ends the same killed run, was faster. */
+/** The names in a folder. Empty if another run has removed the folder in the meantime. */
 function namesIn(path: string): string[] {
   try {
     return readdirSync(path);

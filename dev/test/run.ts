@@ -25,8 +25,8 @@ export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
 /** Ends all running programs with their process groups. From now on, no others start. */
 export async function endRunning(): Promise<void> {
   isEnding = true;
-  // A program that has exited stays in `running` while another process holds its output open. It
-  // emits no other `exit`, so don't wait for one.
+  // Wait only for programs that have not exited. A program that has exited stays in `running` while
+  // another process keeps its output open, but does not emit `exit` again.
   const live = [...running].filter(
     ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
   );

@@ -5,7 +5,7 @@ import { readTimes } from "./times";
 
 type Tests = Parameters<Sequencer["sort"]>[0];
 
-/** Estimates for files that have not run on this machine. */
+/** Estimated seconds of files that have not run on this machine, by pattern of the path. */
 const UNKNOWN_S: [RegExp, number][] = [
   [/^test\/(faults|slow)\//, 60],
   [/^test\//, 20],

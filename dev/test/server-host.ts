@@ -42,9 +42,9 @@ async function stop(url: string): Promise<void> {
 
 /**
  * A process that runs forge-servers for test files, one after the other. Loading a server's code
- * takes more CPU time than most test files need, and here the code is already loaded and compiled.
- * The HTTP interface on the given port: POST starts a server and returns its address; DELETE with
- * the address in the query stops it.
+ * takes more CPU time than most test files need. This process loads and compiles the code once. Its
+ * HTTP interface on the given port: POST starts a server and returns the server's address; DELETE
+ * with the address in the query stops the server.
  */
 createServer(async (request, response) => {
   try {

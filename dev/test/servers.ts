@@ -13,7 +13,7 @@ import { freePorts, waitFor } from "../stack/wait";
 import { FEWER_COLLECTIONS } from "./node-options";
 
 const PASSWORD = "test";
-/** Migrated once. Each test file's database is a copy of it. */
+/** The database that is migrated once. Each test file's database is a copy of it. */
 export const TEMPLATE = "forge_template";
 
 /**

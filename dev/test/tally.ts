@@ -11,7 +11,7 @@ export interface Tally {
   failures: string[];
   /** The time of each file. */
   files: { path: string; seconds: number }[];
-  /** The total time of its files or commands. */
+  /** The total time of the suite's files or commands. */
   seconds: number;
 }
 

@@ -1,4 +1,4 @@
--- For psql. Reads the passwords from files, so that they appear in no argument and no environment variable.
+-- Run this with psql. Reading the passwords from files keeps them out of arguments and the environment.
 \set password `cat /run/secrets/forge_owner_password`
 alter role forge_owner password :'password';
 \set password `cat /run/secrets/forge_server_password`

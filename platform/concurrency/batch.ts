@@ -6,16 +6,16 @@ export interface Waiting<Item, Result> {
 }
 
 /**
- * Returns the results of a batch, in the order of its items. A result may be a promise, if that
- * call is to wait longer than the others, or to fail alone.
+ * Returns the results of a batch, in the order of its items. A result may be a promise: the
+ * result's call then waits for this promise, and fails alone if the promise rejects.
  */
 export type BatchWork<Item, Result> = (items: Item[]) => Promise<(Result | Promise<Result>)[]>;
 
 /**
- * Runs `work` on the items of a batch, and resolves each call with its result. If `work` throws,
- * throws its error and resolves no call: the caller must reject them (`rejectAll`).
+ * Runs `work` on the items of a batch, and resolves each call with its result. If `work` fails,
+ * throws its error and leaves the calls pending: the caller must reject them (`rejectAll`).
  */
-export async function answer<Item, Result>(
+export async function runBatch<Item, Result>(
   batch: Waiting<Item, Result>[],
   work: BatchWork<Item, Result>,
 ): Promise<void> {

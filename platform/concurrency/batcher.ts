@@ -1,4 +1,4 @@
-import { answer, rejectAll, type Waiting } from "./batch";
+import { rejectAll, runBatch, type Waiting } from "./batch";
 
 /** Collects calls for a short time and runs them as one batch. If a batch fails, its calls fail. */
 export class Batcher<Item, Result> {
@@ -29,6 +29,6 @@ export class Batcher<Item, Result> {
     this.timer = undefined;
     const batch = this.waiting;
     this.waiting = [];
-    answer(batch, this.work).catch((error: unknown) => rejectAll(batch, error));
+    runBatch(batch, this.work).catch((error: unknown) => rejectAll(batch, error));
   }
 }

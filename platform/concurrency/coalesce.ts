@@ -1,4 +1,4 @@
-import { answer, type BatchWork, rejectAll, type Waiting } from "./batch";
+import { type BatchWork, rejectAll, runBatch, type Waiting } from "./batch";
 
 interface Limits<Item> {
   /** The most items of one batch. */
@@ -7,15 +7,15 @@ interface Limits<Item> {
   maxBytes?: number;
   bytesOf?: (item: Item) => number;
   /**
-   * Whether the calls that wait for the next batch fail together with a failed batch. By default
-   * they do: their batch would probably fail in the same way, perhaps after another time-out.
+   * Whether the waiting calls fail together with a failed batch. Default: yes, because the next
+   * batch would probably fail in the same way, perhaps after another time-out.
    */
   failsWaiting?: () => boolean;
 }
 
 /**
  * Batches calls. One batch runs at a time: a call runs at once if no batch is running; otherwise it
- * waits for the next batch. It never joins a batch that has begun, so its result is never older
+ * waits for the next batch. A call never joins a batch that has begun, so its result is never older
  * than the call.
  */
 export class Coalesced<Item, Result> {
@@ -40,7 +40,7 @@ export class Coalesced<Item, Result> {
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
       try {
-        await answer(batch, this.work);
+        await runBatch(batch, this.work);
       } catch (error) {
         if (failsWaiting()) batch.push(...this.waiting.splice(0));
         rejectAll(batch, error);
@@ -62,7 +62,7 @@ export class Coalesced<Item, Result> {
 
 /** Batches the calls of each group, such as a tenant, on their own: no group waits for another's batch. */
 export class CoalescedByGroup<Item, Result> {
-  /** Kept for good, because there are only as many groups as tenants. */
+  /** Never shrinks. This is acceptable for a small number of groups, such as tenants. */
   private readonly groups = new Map<string, Coalesced<Item, Result>>();
 
   constructor(

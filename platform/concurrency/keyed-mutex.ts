@@ -8,8 +8,8 @@ export class KeyedMutex {
   async runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(key) ?? Promise.resolve();
     const mine = before.then(work);
-    // The next call only waits until this one ends. If this one fails, its own caller gets the
-    // error.
+    // The next call only waits for the end of this call. The error of a failed call goes only to
+    // the caller of the failed call.
     const ended = mine.catch(() => undefined);
     this.last.set(key, ended);
     try {

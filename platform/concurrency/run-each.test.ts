@@ -2,7 +2,7 @@ import { PagedWork } from "./run-each";
 
 const SIZE = 2;
 
-/** The work of `count` items, of which some fail. */
+/** Work on the items 1 to `count`. `fails` selects items that fail; `done` collects the others. */
 function workOn(count: number, fails: (item: number) => boolean) {
   const done: number[] = [];
   const items = Array.from({ length: count }, (_, n) => n + 1);

@@ -34,9 +34,9 @@ test("waiting for one, and for those that run now", async () => {
   };
   slots.run(work("short", 5));
   slots.run(work("long", 30));
-  await slots.untilOneEnds();
+  await slots.untilAnyEnds();
   expect(ended).toEqual(["short"]);
-  const these = slots.untilTheseEnd();
+  const these = slots.untilRunningEnd();
   slots.run(work("later", 200));
   await these;
   expect(ended).toEqual(["short", "long"]);

@@ -34,17 +34,17 @@ export class Slots {
   }
 
   /** Waits until one of the running tasks ends. Never resolves if no task is running. */
-  async untilOneEnds(): Promise<void> {
+  async untilAnyEnds(): Promise<void> {
     await Promise.race(this.running);
   }
 
   /** Waits for the tasks that are running now. Other tasks may have started in the meantime. */
-  async untilTheseEnd(): Promise<void> {
+  async untilRunningEnd(): Promise<void> {
     await Promise.all(this.running);
   }
 
   /** Waits until no task is running or waiting. */
   async untilIdle(): Promise<void> {
-    while (this.running.size > 0) await this.untilTheseEnd();
+    while (this.running.size > 0) await this.untilRunningEnd();
   }
 }

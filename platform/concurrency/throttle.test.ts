@@ -29,7 +29,7 @@ test("at any arrival pattern, no call waits longer than the maximum, and no seco
         now += pause;
         const ms = throttle.next("a");
         expect(ms).toBeLessThanOrEqual(RATE.maxWaitMs);
-        // Calls that wait for the maximum time pass regardless of the rate.
+        // Leave out calls with the maximum wait, because these may exceed the rate.
         if (ms < RATE.maxWaitMs) passed.push(now + ms);
       }
       for (const from of passed) {

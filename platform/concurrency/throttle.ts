@@ -13,15 +13,15 @@ interface Rate {
 }
 
 /**
- * Limits the rate of calls per group by delaying them. A client that waits for each response, as a
- * well-behaved client does, is slowed down to the rate. A client that sends many calls concurrently
- * may exceed the rate, because no call waits longer than `maxWaitMs`: up to `maxWaiting` of its
- * calls wait, for half of that time at least, and further ones are refused.
+ * Limits the rate of calls per group by delaying them. A client that sends one call at a time is
+ * slowed down to the rate. A client that sends many calls at once may exceed the rate, because no
+ * call waits longer than `maxWaitMs`. At most `maxWaiting` calls of a group wait; `wait` refuses
+ * further ones.
  */
 export class Throttle {
   /**
-   * For each group, the time at which its last call would pass if no burst were allowed. In order
-   * of last use.
+   * For each group, the time at which its last call would pass if no burst were allowed. The
+   * groups are in the order of their last calls.
    */
   private readonly due = new Map<string, number>();
   private readonly waiting = new Map<string, number>();
@@ -44,8 +44,8 @@ export class Throttle {
     const waiting = this.waiting.get(group) ?? 0;
     if (waiting >= this.rate.maxWaiting) return false;
     this.waiting.set(group, waiting + 1);
-    // Calls that arrived together and wait for the longest time would pass together, and their
-    // clients would send the next ones together. So spread them over half of that time.
+    // Many calls may have the longest wait. Shorten each of these waits by a random part, at most
+    // half: calls that passed together would make their clients send the next calls together.
     const isLongest = ms > this.rate.maxWaitMs - this.everyMs / 2;
     await sleep(isLongest ? ms * (0.5 + Math.random() / 2) : ms);
     const left = (this.waiting.get(group) ?? 1) - 1;

@@ -138,8 +138,8 @@ const variables = {
 };
 
 /**
- * Variables of the embedded stack, and of agents that start from the same shell. Listed, so that
- * they don't count as unknown.
+ * Variables of the embedded stack, and of agents that start from the same shell. They are
+ * listed so that they don't count as unknown.
  */
 const OTHER_VARIABLES = [
   ...["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"],
@@ -165,7 +165,7 @@ const schema = z.object(variables).transform((env, context) => ({
   database: databaseOf(env),
   store: storeOf(env),
   deployments: deploymentsOf(env),
-  /** Attempts with these outcomes are billed in addition to completed ones. */
+  /** The outcomes that are billed in addition to `completed`. */
   billing: { outcomes: env.FORGE_BILL_OUTCOMES },
   billingExport: billingExportOf(env, context),
   logLevel: env.FORGE_LOG_LEVEL,

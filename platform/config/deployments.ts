@@ -4,7 +4,7 @@ import { AddressPolicy } from "../net/address-policy";
 import { readPorts, ServingAddresses } from "../net/serving-addresses";
 import { listOf, seconds, wholeNumber } from "./values";
 
-/** All addresses of this machine, not only loopback. */
+/** Returns all addresses of this machine, including loopback addresses. */
 const thisMachine = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.map(({ address }) => address.split("%", 1).join()),

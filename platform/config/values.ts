@@ -33,8 +33,8 @@ const json = z
   });
 export const policyJson = json.pipe(jobPolicySchema);
 /**
- * Environment variables that are written to a file, one per line, which a shell reads. So values
- * may not contain line breaks.
+ * Environment variables. Values may not contain control characters such as line breaks, because a
+ * shell reads the variables from a file with one per line.
  */
 export const environmentJson = json.pipe(
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
@@ -48,7 +48,10 @@ export const listOf = (given = ""): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-/** Parses comma-separated networks; one with a leading + is allowed in addition to the default. */
+/**
+ * Parses comma-separated networks. Networks with a leading + are allowed in addition to the
+ * default. Networks without it replace the default.
+ */
 export function readAddressPolicy(
   given: string | undefined,
   context: z.core.$RefinementCtx<string | undefined>,

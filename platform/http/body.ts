@@ -6,8 +6,9 @@ const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
 /**
- * The most JSON values in a body. Parsing blocks the process: this many elements of arrays take
- * about 10 ms, a body of the largest size that consists of short members of objects about 40 ms.
+ * The most JSON values in a body, because parsing blocks the process. Parsing an array with this
+ * many elements takes about 10 ms. A body of the largest size with many short object members takes
+ * about 40 ms.
  */
 const MAX_VALUES = 150_000;
 
@@ -38,8 +39,8 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...'"\\,[{'].map((sign) => sign.charCodeAt(0));
 
 /**
- * An upper bound, counted without parsing: outside of strings, a comma or an opening bracket
- * precedes each value but the first.
+ * Counts the values approximately, without parsing: outside of strings, a comma or an opening
+ * bracket precedes each value except the first.
  */
 function countValues(bytes: Buffer): number {
   let count = 0;
@@ -56,7 +57,7 @@ function countValues(bytes: Buffer): number {
 /**
  * A cheap check: true only if the body certainly has none of the faults that parseJsonBody names.
  * Without a backslash, a body has no NUL and no half of a surrogate pair. Each member's name ends
- * with a quote before a colon. If there are as many of these as parsed members, no name occurs
+ * with a quote before a colon. If there are as many such quotes as parsed members, no name occurs
  * twice, because JSON.parse keeps only one of several members with the same name.
  */
 function isPlain(text: string, value: unknown, maxDepth: number): boolean {
@@ -65,8 +66,8 @@ function isPlain(text: string, value: unknown, maxDepth: number): boolean {
 }
 
 /**
- * Counts the members of all objects in a value. NaN if the value has another fault: a number that
- * is too large, too many levels, or `__proto__`.
+ * Counts the members of all objects in a value. Returns NaN if the value has a number that is too
+ * large, too many levels, or `__proto__`.
  */
 function countMembers(value: unknown, levels: number): number {
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
@@ -132,6 +133,9 @@ function checkText(text: string, pathOf: PathSupplier): void {
 /** False for text that Postgres can't hold. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && !HALF_PAIR.test(text);
 
-/** A field's path for an error message, without the characters that may be the fault. */
+/**
+ * Returns a field's path for an error message. Removes NUL and half surrogate pairs, because the
+ * path itself may be what Postgres can't hold.
+ */
 const nameOf = (path: JSONPath): string =>
   path.join(".").replaceAll("\0", "").replace(HALF_PAIRS, "");

@@ -253,7 +253,7 @@ test("once the process is not busy a queue drains, however fast requests join it
   fair.spend("big", 1_000);
   fair.spend("small", 1);
   const waits: number[] = [];
-  // Requests arrive at 2,000 a second. The process is busy during the first hundred.
+  // Simulates 2,000 requests a second for 4 s. The process is busy while the first 100 arrive.
   for (let n = 0; n < 8_000; n++) {
     if (n === 100) busy = 0;
     const arrived = now;
@@ -296,7 +296,8 @@ test("a queue drains although the process is busy in one look of ten", async () 
   const fair = share(60_000);
   fair.spend("big", 1_000_000);
   const waits: number[] = [];
-  // 200 requests a second arrive for 10 s, more than pass one by one.
+  // Simulates 200 requests a second for 10 s: twice as many as pass at one per tick of 10 ms. The
+  // process is busy in every tenth measurement.
   for (let n = 0; n < 1_000; n++) {
     busy = n % 20 < 2 ? 1 : 0.2;
     fair.spend("small", 1);

@@ -1,32 +1,35 @@
 /** Recorded work loses half of its weight after this time. */
 const HALF_LIFE_MS = 1_000;
-const LOOK_MS = 20;
+const MEASURE_EVERY_MS = 20;
 /**
- * The recent busy share of the process loses half of its weight after this time. It keeps the
- * largest tenant's requests from passing in each pause of some 10 ms between two requests of another
- * tenant, where they would delay the next one. A rise of the busy share counts at once.
+ * Half-life of `recentBusyShare`, the average busy share of the process. A rise of the busy share
+ * takes effect at once; the average delays only a fall. Without it, requests of the largest tenant
+ * would pass in each short pause (about 10 ms) between two requests of another tenant, and delay
+ * the second of these two.
  */
 const BUSY_HALF_LIFE_MS = 100;
 const TICK_MS = 10;
 /**
- * The most requests of the largest tenant (`isLargest`) that pass per tick while the process is not
- * busy. The current number, `atOnce`, starts at one. Every LOOK_MS it is doubled if the process was
- * not busy and requests waited for the limit; otherwise it is halved. The maximum is low, because
- * the next requests may be much more work than the last ones.
+ * Maximum of `atOnce`, the number of requests of the largest tenant (`isLargest`) that pass per
+ * tick while the process is not busy. `atOnce` starts at one. Every MEASURE_EVERY_MS, `atOnce` is
+ * doubled if the process was not busy and the limit made requests wait. Otherwise `atOnce` is
+ * halved. The maximum is low, because the next requests may cause much more work than the last
+ * ones.
  */
 const MAX_AT_ONCE = 8;
 /**
- * If the recent work of all other tenants is more than this (about 15 requests a second), only one
- * request of the largest tenant passes per tick.
+ * While the recent work of all other tenants together is more than this (about 15 requests a
+ * second), only one request of the largest tenant passes per tick.
  */
 const OTHERS_FEW = 20;
 /**
- * At least this share of a queue passes per tick after the process was not busy for CALM_MS, so that
- * a long queue drains faster than requests join it. Sooner, it would make the process busy at once.
+ * The smallest share of a queue that passes per tick after the process has not been busy for
+ * CALM_MS. With this share, a long queue drains faster than requests join it. Before CALM_MS is
+ * over, that many requests would make the process busy again at once.
  */
 const SHARE_AT_ONCE = 0.02;
 const CALM_MS = 500;
-/** Below this much work of all other tenants, a tenant counts as alone. */
+/** A tenant counts as alone if the recent work of all other tenants is at most this. */
 const OTHERS_IDLE = 0.05;
 const MAX_TENANTS = 10_000;
 /**
@@ -55,8 +58,8 @@ interface Waiting {
 interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** How many requests may pass before they are overdue. A fraction is kept for the next tick. */
-  early: number;
+  /** How many requests may pass before they are overdue. Each tick uses up all but a fraction. */
+  passCredit: number;
   tickedMs: number;
 }
 
@@ -74,18 +77,18 @@ export class FairShare {
   private isBusy = false;
   private recentBusyShare = 0;
   /**
-   * When the process was last busy on average, as far as it was measured: a single busy look, for
-   * example a garbage collection, does not count.
+   * When `recentBusyShare` was last at least `busyFrom`. The average is used because a single busy
+   * measurement, for example during a garbage collection, means little.
    */
-  private busyMs = 0;
-  private lookedMs = 0;
+  private lastBusyMs = 0;
+  private measuredMs = 0;
   private atOnce = 1;
   /**
    * Whether a larger `atOnce` would have let more requests pass since `isBusy` was last measured.
    */
   private wasLimited = false;
-  /** How many requests of the largest tenant passed without waiting in the tick that began at `passedMs`. */
-  private passed = 0;
+  /** How many requests of the largest tenant passed at once in the tick that began at `passedMs`. */
+  private passedThisTick = 0;
   private passedMs = 0;
 
   /**
@@ -114,7 +117,7 @@ export class FairShare {
     await new Promise<void>((pass) => {
       const one = { until: this.nowMs() + this.options.maxWaitMs, pass };
       if (waiting) waiting.push(one);
-      else this.queues.set(name, { tenant, waiting: [one], early: 0, tickedMs: this.nowMs() });
+      else this.queues.set(name, { tenant, waiting: [one], passCredit: 0, tickedMs: this.nowMs() });
       this.timer ??= setInterval(() => this.tick(), TICK_MS);
     });
     return true;
@@ -122,8 +125,8 @@ export class FairShare {
 
   /** Records work of a tenant. The unit is one minimal request. */
   spend(tenant: string, cost: number): void {
-    // Use the same time for the account and the total. If only one tenant sends requests, they must
-    // be equal: their difference is the work of the other tenants.
+    // Use the same time for the account and the total: the difference between them is taken as the
+    // work of the other tenants, so it must be 0 if only one tenant sends requests.
     const now = this.nowMs();
     const account = plus(this.accounts.get(tenant), cost, now);
     this.accounts.delete(tenant);
@@ -141,14 +144,14 @@ export class FairShare {
   }
 
   /**
-   * Lets overdue requests pass. If the tenant need not wait, also lets more of its queue pass, but
-   * not the whole queue, which would make the process busy at once.
+   * Lets the due requests of each queue pass. If the queue's tenant need not wait, lets a few more
+   * pass. A long queue never passes as a whole, because that would make the process busy at once.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
       const due = this.due(queue);
-      const mustWait = this.isLargest(tenant) && this.looksBusy();
+      const mustWait = this.isLargest(tenant) && this.measureIsBusy();
       const leaving = mustWait ? due : Math.max(due, this.atOnceOf(tenant), this.shareOf(waiting));
       if (waiting.length > leaving) this.wasLimited = true;
       for (const { pass } of waiting.splice(0, leaving)) pass();
@@ -160,9 +163,9 @@ export class FairShare {
   }
 
   /**
-   * How many requests of a queue pass in this tick even if the process is busy: at least the
-   * overdue ones. The rest of the queue is spread evenly over the time until its last request is
-   * overdue. Otherwise, requests that arrive as a burst would wait together and then pass as one.
+   * Returns how many requests of a queue pass in this tick even if the process is busy. All overdue
+   * requests pass. The others are spread evenly over the time until the last of them is overdue:
+   * otherwise all requests of a burst would become overdue, and pass, at the same time.
    */
   private due(queue: Queue): number {
     const { waiting } = queue;
@@ -171,9 +174,9 @@ export class FairShare {
     const passedMs = now - queue.tickedMs;
     const leftMs = (waiting.at(-1)?.until ?? now) - now;
     queue.tickedMs = now;
-    queue.early += ((waiting.length - 1) * passedMs) / Math.max(1, passedMs, leftMs);
-    const early = Math.floor(queue.early);
-    queue.early -= early;
+    queue.passCredit += ((waiting.length - 1) * passedMs) / Math.max(1, passedMs, leftMs);
+    const early = Math.floor(queue.passCredit);
+    queue.passCredit -= early;
     const overdue = waiting.findIndex(({ until }) => until > now);
     return Math.max(early, overdue === -1 ? waiting.length : overdue);
   }
@@ -184,16 +187,16 @@ export class FairShare {
    */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
-    if (this.looksBusy()) return false;
+    if (this.measureIsBusy()) return false;
     if (this.nowMs() - this.passedMs >= TICK_MS) {
       this.passedMs = this.nowMs();
-      this.passed = 0;
+      this.passedThisTick = 0;
     }
-    if (this.passed >= this.atOnceOf(tenant)) {
+    if (this.passedThisTick >= this.atOnceOf(tenant)) {
       this.wasLimited = true;
       return false;
     }
-    this.passed += 1;
+    this.passedThisTick += 1;
     return true;
   }
 
@@ -202,8 +205,8 @@ export class FairShare {
     const now = this.nowMs();
     const own = left(this.accounts.get(tenant), now);
     const others = this.othersOf(tenant);
-    // If requests without a valid key cause most of the work, the tenant does not make the process
-    // busy. So it waits only if its own work is more than half of theirs.
+    // Perhaps requests without a valid key make the process busy. If the tenant's own work is at
+    // most half of the work of those requests, the tenant need not wait.
     const unauthenticated = left(this.unauthenticated, now);
     return own > SMALL_TENANT && own > others && own > unauthenticated / 2 && others > OTHERS_IDLE;
   }
@@ -219,20 +222,20 @@ export class FairShare {
   }
 
   private shareOf(waiting: Waiting[]): number {
-    const isCalm = this.nowMs() - this.busyMs >= CALM_MS;
+    const isCalm = this.nowMs() - this.lastBusyMs >= CALM_MS;
     return isCalm ? Math.ceil(waiting.length * SHARE_AT_ONCE) : 0;
   }
 
-  private looksBusy(): boolean {
+  private measureIsBusy(): boolean {
     const now = this.nowMs();
-    const passedMs = now - this.lookedMs;
-    if (passedMs >= LOOK_MS) {
-      this.lookedMs = now;
+    const passedMs = now - this.measuredMs;
+    if (passedMs >= MEASURE_EVERY_MS) {
+      this.measuredMs = now;
       const share = this.busyShare();
       const weight = 0.5 ** (passedMs / BUSY_HALF_LIFE_MS);
       this.recentBusyShare = share + (this.recentBusyShare - share) * weight;
       this.isBusy = Math.max(share, this.recentBusyShare) >= this.options.busyFrom;
-      if (this.recentBusyShare >= this.options.busyFrom) this.busyMs = now;
+      if (this.recentBusyShare >= this.options.busyFrom) this.lastBusyMs = now;
       const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
       this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
       this.wasLimited = false;
@@ -251,7 +254,7 @@ const left = (account: Account | undefined, nowMs: number): number =>
 
 /**
  * Returns a function that measures the share of the time since its last call in which the event
- * loop was busy. If other processes use the CPUs, the loop looks busy although it does little. So
+ * loop was busy. While the loop waits for a CPU that other processes use, it also appears busy. So
  * the result is at most twice the share of a CPU that this process used.
  */
 export function busyShare(): () => number {

@@ -36,8 +36,9 @@ export interface Forwarding {
 
 /**
  * Forwards a request and returns the response when its headers have arrived. Both bodies are
- * streamed. Each request uses a new connection. If the model's server closed a reused connection,
- * it would be unknown whether it has served the request, so the request could not be sent again.
+ * streamed. Each request uses a new connection. The model's server may close a reused connection at
+ * any time: it would then be unknown whether the server has served the request, and the request
+ * could not be sent again.
  *
  * @throws NotReached if the caller may try another server.
  */

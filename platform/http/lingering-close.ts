@@ -33,7 +33,7 @@ export function lingerOnClose(server: Server): void {
   });
 }
 
-/** Ends our side of a connection without a valid request, and drops what still arrives. */
+/** Ends our side of a connection without a valid request, and drops the bytes that still arrive. */
 export function closeLingering(socket: Socket): void {
   socket.end();
   readOn(socket, { isDone: () => false, onEnd: () => socket.destroy() });

@@ -6,9 +6,9 @@ import { addressGroup } from "../net/address-group";
 /** Most requests that may wait on one connection. */
 const MAX_WAITING = 4;
 /** The rate per address at which connections with too many requests are closed. */
-const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 2_000, maxWaiting: 100 };
+const CLOSE_RATE = { perSecond: 20, burst: 20, maxWaitMs: 2_000, maxWaiting: 100 };
 /**
- * Most connections, of all addresses together, that wait to be closed at the rate of CUTS. Further
+ * Most connections, of all addresses together, that wait to be closed at the rate of CLOSE_RATE. Further
  * ones are closed at once.
  */
 const MAX_HELD = 1_000;
@@ -16,20 +16,20 @@ const MAX_HELD = 1_000;
 interface Connection {
   isBusy: boolean;
   /** The client sent too many requests: no further request of this connection begins. */
-  isCut: boolean;
+  isClosing: boolean;
   /** In order of arrival. */
   waiting: [IncomingMessage, ServerResponse][];
 }
 
 /**
- * Handles the requests of a connection one after the other. Node begins all pipelined requests at
- * once, so that one connection could make a process busy and fill its memory. Few clients use
- * pipelining. A connection with too many waiting requests is closed. Such connections are closed at
- * a limited rate, because their clients usually reconnect.
+ * Handles the requests of a connection one after the other. By default Node begins all pipelined
+ * requests at once: one connection could make the process busy and fill its memory. A connection
+ * with too many waiting requests is closed. This affects few clients, because pipelining is rare.
+ * Such connections are closed at a limited rate, because their clients usually reconnect.
  */
 export function oneAtATime(handle: RequestListener, nowMs: () => number): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
-  const throttle = new Throttle(CUTS, nowMs);
+  const throttle = new Throttle(CLOSE_RATE, nowMs);
   let held = 0;
   const begin = (
     connection: Connection,
@@ -44,24 +44,24 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
     });
     handle(request, answer);
   };
-  const cut = async (socket: Socket): Promise<void> => {
+  const closeExcess = async (socket: Socket): Promise<void> => {
     stopReading(socket);
     held += 1;
     if (held <= MAX_HELD) await throttle.wait(addressGroup(socket.remoteAddress ?? ""));
     held -= 1;
-    cutOff(socket);
+    closeNow(socket);
   };
   return (request, answer) => {
     const { socket } = request;
-    const connection = connections.get(socket) ?? { isBusy: false, isCut: false, waiting: [] };
+    const connection = connections.get(socket) ?? { isBusy: false, isClosing: false, waiting: [] };
     connections.set(socket, connection);
-    if (socket.destroyed || connection.isCut) return;
+    if (socket.destroyed || connection.isClosing) return;
     if (!connection.isBusy) begin(connection, request, answer);
     else if (connection.waiting.length < MAX_WAITING) connection.waiting.push([request, answer]);
     else {
-      connection.isCut = true;
+      connection.isClosing = true;
       connection.waiting = [];
-      void cut(socket);
+      void closeExcess(socket);
     }
   };
 }
@@ -87,10 +87,10 @@ function drop(request: IncomingMessage & { upgrade?: boolean }): number {
 }
 
 /**
- * Closes a connection. Node then creates an error for each open request. Turns stack traces off
- * meanwhile, because they make errors expensive.
+ * Closes a connection. Node then creates an error for each open request. Stack traces would make
+ * these errors expensive, so they are turned off during the close.
  */
-function cutOff(socket: Socket): void {
+function closeNow(socket: Socket): void {
   const { stackTraceLimit } = Error;
   socket.prependOnceListener("close", () => {
     Error.stackTraceLimit = 0;

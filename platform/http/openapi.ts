@@ -248,7 +248,7 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
       if (io === "output" && jsonSchema.additionalProperties === false) {
         delete jsonSchema.additionalProperties;
       }
-      // The range of safe integers is of no use to readers.
+      // Drop the limits of safe integers, which zod adds to each integer. Readers do not need them.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
     },
@@ -258,8 +258,8 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
   for (const [name, part] of Object.entries($defs)) {
     const { id: __, ...rest } = part as Json;
     const described = moved(rest);
-    // A schema may refuse unknown fields in requests and allow them in responses. One component
-    // can't describe both.
+    // One component can't describe a schema that has different forms in requests and responses. For
+    // example, only the form in requests may refuse unknown fields.
     if (name in schemas && !isDeepStrictEqual(schemas[name], described)) {
       throw new Error(`the schema ${name} is described in two ways`);
     }

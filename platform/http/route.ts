@@ -42,7 +42,7 @@ interface JsonBody<B> {
 /** A streamed body with one of the content types. */
 interface StreamedBody {
   contentTypes: readonly string[];
-  /** Also accepts any other content type, a request without one, and a request without a body. */
+  /** Accepts every request: with any content type, without a content type, or without a body. */
   isAnything?: true;
   description: string;
 }

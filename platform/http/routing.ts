@@ -26,8 +26,8 @@ export function addRoutes(app: FastifyInstance, routes: Route[], queues: Connect
   for (const route of routes) {
     for (const url of pathsOf(route)) {
       if (!takesAnything(route)) addRoute(app, route, url, queues);
-      // Routes with the same path may name a parameter differently. Without the names, their
-      // patterns are equal.
+      // Remove the parameters' names from the path, because routes with the same path may name a
+      // parameter differently.
       const pattern = url.replaceAll(/:[a-z_]+/g, ":");
       const known = allowed.get(pattern) ?? { url, methods: new Set() };
       known.methods.add(route.method);
@@ -98,7 +98,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
 export const routeOf = (request: FastifyRequest): Route | undefined =>
   request.routeOptions.config.route;
 
-/** Whether a route streams events. It then has no HEAD, which would wait for the stream's end. */
+/** Whether a route streams events. It has no HEAD, because HEAD would wait for the stream's end. */
 const isEndless = (route: Route): boolean =>
   Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
 
@@ -162,9 +162,9 @@ function readHeaders(
 }
 
 /**
- * Takes the body off the request. A parsed body may take megabytes, and the handler gets a copy with
- * the known fields only. The request lives longer: a poll waits for up to a minute, and a connection
- * keeps its last request until the next one.
+ * Removes the body from the request, so that its memory can be freed early: a parsed body may take
+ * megabytes, and the handler uses a copy with the known fields only. The request itself is kept
+ * longer: a poll waits for up to a minute, and a connection keeps a request until the next one.
  */
 function takeBody(route: Route, request: FastifyRequest): unknown {
   const { body } = request;

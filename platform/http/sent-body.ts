@@ -6,19 +6,19 @@ import { releasingBuffers } from "./streamed-memory";
 
 /** The content of a Content-Range header; `total` is the final size, if known. */
 export type SentRange =
-  | (ByteRange & { asks: false; total?: number })
+  | (ByteRange & { isStatusRequest: false; total?: number })
   /** The request has no body and asks how many bytes have arrived. */
-  | { asks: true; total?: number };
+  | { isStatusRequest: true; total?: number };
 
 /** Parses a request's Content-Range header; undefined if it is invalid. */
 export function readSentRange(header: string): SentRange | undefined {
   const match = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15}|\*)$/.exec(header);
   if (!match) return undefined;
   const size = match[3] === "*" ? {} : { total: Number(match[3]) };
-  if (match[1] === undefined) return { asks: true, ...size };
+  if (match[1] === undefined) return { isStatusRequest: true, ...size };
   const [start, end] = [Number(match[1]), Number(match[2])];
   if (end < start || (size.total !== undefined && end >= size.total)) return undefined;
-  return { asks: false, start, end, ...size };
+  return { isStatusRequest: false, start, end, ...size };
 }
 
 /**
@@ -44,8 +44,8 @@ export async function* sentBytes(
 }
 
 /**
- * Reads a body. Unlike the stream's own iterator, it keeps the connection open if its reader stops
- * early.
+ * Returns an iterator over a body that keeps the connection open if the reader stops early. The
+ * stream's default iterator would close the connection.
  */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
   body.iterator({ destroyOnReturn: false });

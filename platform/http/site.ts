@@ -5,7 +5,7 @@ import { matchesEtag } from "./conditional";
 export interface SiteFile {
   contentType: string;
   etag: () => string;
-  /** The name contains a hash of the content, so the content of a name never changes. */
+  /** Whether the file's name contains a hash of its content: then the content never changes. */
   isImmutable: boolean;
   /** The bytes by content encoding. */
   encodings: Partial<Record<"br" | "gzip", () => Buffer>> & { identity: () => Buffer };
@@ -15,7 +15,7 @@ export interface SiteFile {
 export interface Site {
   /** Starts and ends with a slash. */
   base: string;
-  /** By path below the base. */
+  /** The files, by their paths below `base`. */
   files: ReadonlyMap<string, SiteFile>;
   /**
    * Sent for each path below the base that is neither a file nor below `assets/`, so that deep

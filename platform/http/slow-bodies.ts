@@ -14,7 +14,10 @@ interface AwaitedBody {
   sinceMs: number;
 }
 
-/** Refuses a body that doesn't arrive in time. A streamed body need only make progress in time. */
+/**
+ * Refuses a body that doesn't arrive within the time-out. For a streamed body, the time-out starts
+ * again when bytes arrive.
+ */
 export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
   const awaited = new Map<FastifyRequest, AwaitedBody>();
   const refuse = ({ request, reply }: AwaitedBody): void => {
@@ -23,7 +26,7 @@ export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
     const message = `the request's body did not arrive within ${timeoutS} s`;
     sendError(new ForgeError(408, "request_timeout", message), request, reply);
   };
-  // One sweep over all bodies is cheaper than a timer for each request.
+  // Check all bodies at an interval: this is cheaper than a timer for each request.
   const sweep = setInterval(() => {
     const nowMs = performance.now();
     for (const body of awaited.values()) {

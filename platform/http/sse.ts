@@ -11,7 +11,10 @@ export const eventSchema = z.object({
   data: z.string().describe("JSON"),
 });
 
-/** May be empty: a browser that has received no event sends an empty id. */
+/**
+ * The default form of the Last-Event-ID header. May be empty: a browser that has received no event
+ * sends an empty id.
+ */
 const EVENT_ID = /^[0-9]{0,15}$/;
 
 /** The header with which a client resumes a stream. */
@@ -30,7 +33,7 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** Sent while there are no events, so that proxies and clients keep the connection open. */
+/** Yielded while there are no events, so that proxies and clients keep the connection open. */
 export const KEEP_ALIVE = Symbol("keep-alive");
 
 /** Interval of keep-alives, in ms. */
@@ -45,8 +48,8 @@ export function sendEvents(
   signal: AbortSignal,
 ): FastifyReply {
   const stream = Readable.from(asText(events));
-  // After `signal` is aborted, destroy the stream with a delay: it would never end if the client
-  // has stopped reading.
+  // After `signal` is aborted, give the stream time to end, then destroy it. If the client has
+  // stopped reading, the stream would never end by itself.
   const end = (): void => {
     setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
   };

@@ -2,7 +2,7 @@ import { closest, distance } from "fastest-levenshtein";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 
-/** Parses with a schema. The error names the field, and suggests a name for an unknown one. */
+/** Parses with a schema. The error names the field. Suggests a known field for an unknown one. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return withHints(
     (path) => fieldsAt(schema, path),
@@ -14,8 +14,8 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 type KnownFields = (path: PropertyKey[]) => string[];
 
 /**
- * Calls `run` and turns a ZodError into an InvalidRequest that suggests a known name for an unknown
- * one.
+ * Calls `run` and turns a ZodError into an InvalidRequest. For an unknown field, the error suggests
+ * a similar known one.
  */
 export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   try {

@@ -26,7 +26,7 @@ type Named = Pick<MetricConfiguration<string>, "name" | "help">;
  * series.
  */
 export class Metrics {
-  /** Empty unless this process runs workflows. */
+  /** The metrics of Temporal's SDK. Empty if this process runs no workflows. */
   readonly temporal = new TemporalMetrics();
   private readonly registry = new Registry();
   private readonly common = { registers: [this.registry] };

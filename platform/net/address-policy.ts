@@ -60,7 +60,7 @@ export class AddressPolicy {
 
   /**
    * @param networks the allow-list, in CIDR notation; empty: all networks except `refused`.
-   * @param additional networks allowed in addition to that rule.
+   * @param additional networks that are always allowed.
    */
   constructor(networks: string[], refused = LOCAL, additional: string[] = []) {
     this.allowed = networks.length > 0 ? parseNetworks(networks) : undefined;

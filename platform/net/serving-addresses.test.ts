@@ -29,8 +29,8 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://[fe80::1]:8000/v1", {}, false],
   ["http://[fd00::1]:8000/v1", {}, false],
   ["http://203.0.113.7:8000/v1", { from: null }, false],
-  // A worker's requests may seem to come from this machine, for example if a proxy reports a wrong
-  // address. This machine is refused anyway, unless the operator allows it.
+  // The worker's own requests seem to come from this machine, for example because a proxy reports a
+  // wrong address. This machine is refused nevertheless, unless the operator allows it.
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1" }, false],
   ["http://198.51.100.1:8000/v1", { from: "198.51.100.1" }, false],
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, true],
@@ -41,7 +41,7 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"], allowed: ["10.0.0.0/8"] }, true],
   ["http://10.0.0.9:8000/v1", { allowed: ["10.0.0.0/8"] }, false],
   ["http://169.254.169.254:8000/v1", { hosts: ["169.254.169.254"] }, false],
-  // Ports that the operator does not allow, because other services use them.
+  // A port that the operator does not allow is refused, because another service may use it.
   ["http://203.0.113.7:22/v1", {}, false],
   ["http://203.0.113.7/v1", {}, false],
   ["https://203.0.113.7/v1", {}, false],

@@ -19,10 +19,10 @@ export interface NamedServer {
 }
 
 /**
- * Decides which addresses of deployed models may be connected to. A tenant's worker reports the
- * address, so it can't be trusted. Allows the worker's own address. Allows a host in the list
- * `serving_hosts` of the worker's API key, if the host is public or the operator allows it. This machine and its link-local
- * network need the operator's permission.
+ * Decides which addresses of deployed models Forge may connect to. A tenant's worker reports the
+ * address, so the address can't be trusted. Allows the worker's own address. Allows a host in the
+ * list `serving_hosts` of the worker's API key, if the host is public or the operator allows it.
+ * Refuses this machine and its link-local network, unless the operator allows them.
  */
 export class ServingAddresses {
   private readonly nearby: AddressPolicy;

@@ -8,8 +8,9 @@ export async function readClock(db: Queryable): Promise<string> {
 }
 
 /**
- * SQL: the time of a change to a row that the transaction has locked. `now()` is when the transaction began: while it
- * waited for the lock, others may have written later times to the row. `now()` counts only if the clock was set back since.
+ * SQL expression: the time of a change to a row that the transaction has locked. `now()`, the start of the transaction,
+ * could be too early: while the transaction waited for the lock, others may have written later times to the row.
+ * `greatest` returns `now()` only if the clock was set back during the transaction.
  */
 export const LOCKED_AT = "greatest(clock_timestamp(), now())";
 
@@ -20,8 +21,8 @@ export const LOCKED_AT = "greatest(clock_timestamp(), now())";
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
-  // Not now(), which is the start of the transaction: the clock may have been set, and the step
-  // recorded, between that time and the reading of the steps.
+  // Not now(), the start of the transaction: a step of the clock after this start may already be
+  // among the recorded steps, but it is not part of now().
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
@@ -32,22 +33,22 @@ export async function readClockAndSteps(
 }
 
 /**
- * The longest time from a step of the clock until it is recorded. Rows that are written in between
- * already have times of the changed clock.
+ * The longest time from a step of the clock until the step is recorded. Rows that are written in
+ * between already have times of the changed clock.
  */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**
- * SQL condition: a time is older than `age`, an interval, not counting forward steps of the clock
- * since then. Use it for every deletion by age: otherwise a clock set forward by mistake would
- * delete data. A backward step makes nothing older. ClockWatch.transaction handles steps that are
- * not recorded yet.
+ * SQL condition: a time is older than `age`, an interval. If the clock was set forward since that
+ * time, the step is subtracted from the age. If the clock was set back, the age is too low, so data
+ * are kept longer. Use this for every deletion by age: otherwise a clock set forward by mistake
+ * would delete data. ClockWatch.transaction handles steps that are not recorded yet.
  *
- * The recorded steps split the time line into segments, each from `since` to `until`. Each segment
- * has its own limit: its rows before `old_before` are old. In the newest segment that contains old
- * rows, that limit decides, and everything before that segment is old. So one time is enough: all
- * rows before it are old, and no others. The subquery returns that time. Postgres computes it once
- * per statement, and can find older rows by an index.
+ * The recorded steps split the time line into segments, each from `since` to `until`. In a segment,
+ * the times before its `old_before` are old. If a segment has old times, all earlier segments are
+ * entirely old. So the newest segment with old times has the limit for the whole time line: exactly
+ * the times before this limit are old. Postgres computes the limit once per statement, and can find
+ * the old rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (
@@ -70,8 +71,8 @@ export const secondsSince = (time: string): string =>
        where seen_at - ${NOTICED_WITHIN} <= ${time}))))::float8`;
 
 /**
- * Deletes at most `limit` rows that are older than `age`: one statement for very many rows would
- * time out. Returns the number of deleted rows.
+ * Deletes at most `limit` rows that are older than `age`, because a statement that deletes very many
+ * rows would time out. Returns the number of deleted rows.
  */
 export async function deleteOlder(
   db: Queryable,
@@ -97,14 +98,14 @@ export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1
 /** Advisory lock id (any fixed number): one process at a time records steps. */
 const STEP_LOCK = 7_263_003;
 
-/** Takes the lock until the end of the transaction. */
+/** Takes STEP_LOCK until the end of the transaction. */
 export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
 }
 
 /**
- * Records that this process watched the clock between two times (steadyMs, the time without the
- * recorded steps), and that every step in between is recorded.
+ * Records the interval during which this process has watched the clock. All steps in this interval
+ * are already recorded. Both times are in steadyMs: the database's time minus the recorded steps.
  */
 export async function saveClockCheck(
   db: Queryable,
@@ -145,10 +146,11 @@ export async function findLastClockCheck(db: Queryable): Promise<number | undefi
 }
 
 /**
- * Deletes records whose last check of the clock is outside this interval (steadyMs): those of
- * processes that have ended, and those that a step has put into the future.
+ * Deletes the records of processes whose last check of the clock is outside this interval
+ * (steadyMs). Earlier checks are of processes that have ended. Later checks only seem to be in the
+ * future, because of a step.
  */
-export async function deleteLooksOutside(
+export async function deleteClockChecksOutside(
   db: Queryable,
   fromMs: number,
   toMs: number,

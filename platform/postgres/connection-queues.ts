@@ -6,12 +6,16 @@ import { isUnavailable } from "./errors";
 const RESERVED = 4;
 
 /**
- * A fair queue for database connections. Requests wait in it as long as the database responds to
- * other requests, however long the queue is. If the database stops responding, they are refused.
+ * A fair queue for database connections. While the database responds to running requests, other
+ * requests wait in the queue, however long it is. If the database stops responding, waiting requests
+ * are refused.
  */
 class ConnectionQueue {
-  /** When the database last responded to a request; or, if it was idle, when the first running request began. */
-  private answeredMs = 0;
+  /**
+   * When the database last responded to a request. If no request was running, then a request that
+   * begins also sets this time.
+   */
+  private lastProgressMs = 0;
   private running = 0;
 
   constructor(
@@ -21,7 +25,7 @@ class ConnectionQueue {
 
   /** Whether the database has not responded to any request for `stallMs`. */
   get isStalled(): boolean {
-    return performance.now() - this.answeredMs >= this.stallMs;
+    return performance.now() - this.lastProgressMs >= this.stallMs;
   }
 
   /** @throws 503 if the database is stalled. */
@@ -35,7 +39,7 @@ class ConnectionQueue {
     }, this.stallMs);
     const begin = async (): Promise<Result> => {
       clearInterval(timer);
-      // The requests before this one may have timed out a moment ago.
+      // Perhaps there is a free slot only because earlier requests have just timed out.
       if (this.isStalled) throw stalled();
       return await this.watched(work);
     };
@@ -47,14 +51,14 @@ class ConnectionQueue {
   }
 
   private async watched<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.running === 0) this.answeredMs = performance.now();
+    if (this.running === 0) this.lastProgressMs = performance.now();
     this.running += 1;
     try {
       const result = await work();
-      this.answeredMs = performance.now();
+      this.lastProgressMs = performance.now();
       return result;
     } catch (error) {
-      if (!isUnavailable(error)) this.answeredMs = performance.now();
+      if (!isUnavailable(error)) this.lastProgressMs = performance.now();
       throw error;
     } finally {
       this.running -= 1;

@@ -1,7 +1,10 @@
-/** A deadlock, or a serialization failure. */
+/** SQLSTATE codes of a serialization failure and of a deadlock. */
 const RACE_CODES = new Set(["40001", "40P01"]);
 
-/** Values that Postgres can't hold: NUL, half a surrogate pair, a time or number out of range. */
+/**
+ * SQLSTATE codes of values that Postgres can't hold: NUL, half a surrogate pair, a time or number
+ * out of range.
+ */
 const BAD_VALUE_CODES = new Set(["22P05", "22021", "22007", "22008", "22009", "22003"]);
 
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention. */
@@ -16,11 +19,11 @@ const UNAVAILABLE_ERRNOS = new Set([
   "EHOSTUNREACH",
 ]);
 
-/** Messages of pg itself, without a code, for a broken connection or a time-out. */
+/** Messages of pg's own errors for a broken connection or a time-out. These errors have no code. */
 const UNAVAILABLE_MESSAGES =
   /^(Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed)/;
 
-/** pg waited for a response for too long. */
+/** Whether pg waited for a response for too long. */
 export const isTimeout = (error: unknown): error is Error =>
   error instanceof Error && error.message === "Query read timeout";
 
@@ -30,16 +33,17 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * A table changed under a prepared statement, which can't be prepared again in this transaction.
+ * Whether a table changed after the statement was prepared. Within a transaction, the statement
+ * can't be prepared again.
  */
 export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
-/** A deadlock, a serialization failure or a changed table: the transaction may be retried. */
+/** Whether to retry the transaction: after a deadlock, serialization failure or changed table. */
 export const mayRunAgain = (error: unknown): boolean =>
   RACE_CODES.has(codeOf(error) ?? "") || isStalePlan(error);
 
-/** A lock was not available within `lock_timeout`. */
+/** Whether a lock was not available within `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";
 
 export const isBadValue = (error: unknown): boolean => BAD_VALUE_CODES.has(codeOf(error) ?? "");

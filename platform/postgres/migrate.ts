@@ -88,8 +88,8 @@ async function applyWithRetries(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      // Retry deadlocks too: another transaction may hold one of the tables, and wait for another
-      // table that this migration has locked.
+      // A deadlock is retried like a lock time-out. Its cause is a transaction that has locked one
+      // table of the migration, and waits for a second table that the migration has locked.
       if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
       if (tried === MAX_TRIES) {
         throw new Error(`migration ${file}: other transactions lock its tables (${String(error)})`);

@@ -24,7 +24,7 @@ export interface Page {
  */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
-/** A page ends early if its rows would make the response larger than this. */
+/** The most bytes of a page's rows in the response. A page that would be larger ends early. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -49,8 +49,7 @@ export class Where extends Parameters {
 
   /**
    * Limits rows to a tenant scope; null is all tenants. The condition for all tenants is always
-   * true. It is needed because Postgres uses the partial indexes of migration 0006 only for queries
-   * with their condition.
+   * true. Postgres uses the partial indexes of migration 0006 only for queries with this condition.
    */
   seenBy(tenantScope: TenantScope): this {
     this.conditions.push(
@@ -104,34 +103,38 @@ export async function listPage<Row extends pg.QueryResultRow>(
 }
 
 /**
- * Reads the rows of `pageStatement`. Prepares a statement with few texts, because planning takes longer than reading a
- * page.
+ * Reads the rows of `pageStatement`. Prepares the statement, because planning takes longer than
+ * reading a page. A statement whose text has many variants is not prepared (`hasManyVariants`).
  */
 export async function readPage<Row extends pg.QueryResultRow>(
   db: Queryable,
-  { text, values, hasManyTexts }: PageStatement,
+  { text, values, hasManyVariants }: PageStatement,
 ): Promise<WithPosition<Row>[]> {
-  const read = hasManyTexts ? allUnprepared : all;
+  const read = hasManyVariants ? allUnprepared : all;
   return await read<WithPosition<Row>>(db, text, values);
 }
 
 interface PageStatement {
   text: string;
   values: unknown[];
-  /** The list has filters, or an unusual limit. */
-  hasManyTexts: boolean;
+  /** Whether clients can cause many variants of the text, by filters or by an unusual limit. */
+  hasManyVariants: boolean;
 }
 
-/** The limit is part of the text. With any other one, clients could make each connection keep thousands of plans. */
+/**
+ * The page limits for which statements are prepared. The limit is part of a statement's text. If
+ * statements with any limit were prepared, clients could make each connection keep thousands of
+ * plans.
+ */
 const COMMON_LIMITS = [20, 50, 100, 200];
 
 /**
- * Builds the statement of one page. The page begins after the cursor's position, not at a row
- * number. So rows that are inserted between two requests don't make a page repeat or skip others.
+ * Builds the statement of one page. The page begins after the cursor's position instead of at a row
+ * number, so that rows inserted between two requests never make a page repeat or skip rows.
  */
 export function pageStatement(list: List): PageStatement {
   const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
-  const hasManyTexts = where.hasFilters || !COMMON_LIMITS.includes(page.limit);
+  const hasManyVariants = where.hasFilters || !COMMON_LIMITS.includes(page.limit);
   const [first, id] = order;
   const number = NUMBERS[orderedBy];
   if (page.after) {
@@ -139,11 +142,11 @@ export function pageStatement(list: List): PageStatement {
     const us = where.add(createdUs);
     where.and(`(${first}, ${id}) < (${number.back(us)}, ${where.add(afterId)}::text)`);
   }
-  // Not a parameter: a prepared statement must be planned for few rows.
+  // The limit is not a parameter, so that Postgres plans a prepared statement for few rows.
   const rows = `select ${select}, ${number.of(first)} as created_us
       from ${from} where ${where} order by ${first} desc, ${id} desc limit ${page.limit + 1}`;
   const text = sizedBy ? cutBySize(rows, id, sizedBy) : rows;
-  return { text, values: where.values, hasManyTexts };
+  return { text, values: where.values, hasManyVariants };
 }
 
 /** As many rows as fit into MAX_PAGE_BYTES, but at least one. */

@@ -25,7 +25,8 @@ beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", () => {
-      // In one chunk, so that an error arrives before the client has used the connection.
+      // Send all messages in one chunk. If an error is among them, the client then receives it
+      // before it has used the connection.
       socket.write(Buffer.concat(firstAnswer));
       if (firstAnswer.includes(ENDED)) socket.end();
     });

@@ -41,7 +41,10 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   return pool;
 }
 
-/** Longer than pg's 10 s, because a new connection must prepare all statements again. */
+/**
+ * An idle connection is closed after this time, in ms. pg's default of 10 s is too short, because a
+ * new connection must prepare all statements again.
+ */
 const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();

@@ -11,8 +11,8 @@ export interface SshTarget {
   user: string;
   privateKey: Buffer;
   /**
-   * The fingerprint that the host must present. Undefined: any fingerprint is accepted;
-   * `SshSession.hostKey` then has it.
+   * The fingerprint that the host must present. Undefined: any fingerprint is accepted, and
+   * `SshSession.hostKey` says which one was presented.
    */
   hostKey: string | undefined;
 }

@@ -16,8 +16,8 @@ export interface Archived {
 
 /**
  * Streams a tar of an artifact's files, in a folder named by the artifact's id. The stream fails at
- * a file that does not match the manifest, so that a client never takes a partial archive for a
- * whole one.
+ * a file that is missing or does not have the size in the manifest, so that a client never takes a
+ * partial archive for a whole one.
  */
 export function archiveOf(store: ObjectStore, archived: Archived): Readable {
   const archive = pack();
@@ -39,7 +39,7 @@ async function fill(
     // Older manifests may have unsafe names.
     if (!isPlainPath(path)) throw new Error(`${id} has a file with an unsafe name`);
     const entry = archive.entry({ ...common, name: `${id}/${path}`, size });
-    // The archive's reader gets the error. Without a listener here it would end the process.
+    // The archive's reader gets the error. Without this listener, the error would end the process.
     entry.on("error", () => undefined);
     if (size > 0) await copy(store.read(`${prefix}${path}`), entry);
     entry.end(null);
@@ -49,7 +49,7 @@ async function fill(
 
 async function copy(bytes: Readable, entry: ReturnType<Pack["entry"]>): Promise<void> {
   const ended = new AbortController();
-  // If the archive's reader closes it, the entry closes too: then stop waiting for `drain`.
+  // If the reader closes the archive, the entry closes too: then stop waiting for `drain`.
   entry.once("close", () => ended.abort());
   for await (const chunk of bytes as AsyncIterable<Buffer>) {
     if (ended.signal.aborted) throw new Error("the archive's reader has closed it");

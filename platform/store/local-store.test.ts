@@ -49,7 +49,7 @@ test("removing an object removes its empty folder, and a too long name is not fo
   expect(await store.sizeOf(`a/${"x".repeat(300)}`)).toBeUndefined();
 });
 
-/** A disk that is nearly full takes only the beginning of a write, without an error. */
+/** Simulates a disk that is nearly full: a write takes only half of the bytes, without an error. */
 test("a write that the disk takes in parts is whole", async () => {
   const file = await open(join(root, "any"), "w");
   const handles: FileHandle = Object.getPrototypeOf(file);

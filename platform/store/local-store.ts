@@ -154,14 +154,14 @@ export class LocalStore implements ObjectStore {
 
   /**
    * Creates the directory if it is missing, and a mark file in it. Other methods refuse a directory
-   * without the mark: it is not the store but a mount point whose disk is not mounted.
+   * without the mark: it may be a mount point whose disk is not mounted.
    */
   async check(): Promise<void> {
     await mkdir(this.root, { recursive: true });
     await (await open(join(this.root, MARK), "a")).close();
   }
 
-  /** The file becomes visible only when it is complete and synced to disk. */
+  /** Writes a file that becomes visible only when it is complete and synced to disk. */
   private async write(key: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
     const target = this.pathOf(key);
     const temporary = join(dirname(target), `.${randomUUID()}.part`);
@@ -235,10 +235,10 @@ const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
 /** Names of unfinished files, as `write` chooses them. */
 const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
 
-/** For writing at any offset: creates a missing file, and never truncates one. */
+/** Flags for writing at any offset: a missing file is created, a file is never truncated. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
-/** Opens a file. Creates its directory only if that fails, because the directory usually exists. */
+/** Opens a file. Creates its directory only on ENOENT, because the directory usually exists. */
 async function openIn(path: string, flags: string | number): Promise<FileHandle> {
   try {
     return await open(path, flags);

@@ -23,7 +23,7 @@ export interface ByteRange {
 /** A request that writes an object directly to the store, not through the server. */
 export interface SignedUpload {
   url: string;
-  /** All are signed: the request must carry them unchanged. */
+  /** The signature covers all of them: the request must send them unchanged. */
   headers: Record<string, string>;
 }
 
@@ -34,7 +34,7 @@ export interface SignedUpload {
 export interface ObjectStore {
   /** Writes or replaces an object atomically. */
   put(key: string, body: Buffer): Promise<void>;
-  /** Like `put`, for any size. A failed stream leaves nothing. */
+  /** Like `put`, for any size. If the stream fails, the store is unchanged. */
   putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured>;
   /**
    * Writes bytes from an offset on, and creates the object if it is missing. The offset may not lie

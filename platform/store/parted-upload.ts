@@ -5,11 +5,11 @@ import type { ByteRange } from "./object-store";
 const MEBIBYTE = 1024 * 1024;
 /** S3's minimum part size; the last part may be smaller. */
 const MIN_PART_BYTES = 5 * MEBIBYTE;
-/** Largest copied part. A larger copy may take longer than a connection may be idle. */
+/** The most bytes that one request copies. More may exceed the idle time-out of the connection. */
 const MAX_COPIED_BYTES = 256 * MEBIBYTE;
 /** S3's maximum number of parts. */
 const MAX_PARTS = 10_000;
-/** For a stream of unknown length, the part size doubles after this many parts. */
+/** For a stream of unknown length, the part size doubles after each group of this many parts. */
 const PARTS_OF_ONE_SIZE = 1_000;
 
 interface Target {
@@ -25,7 +25,7 @@ interface Target {
 export class PartedUpload {
   private uploadId: string | undefined;
   private readonly parts: CompletedPart[] = [];
-  /** While one buffer is sent, the other fills. */
+  /** The bytes of one buffer are sent while the other buffer is filled. */
   private readonly buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)];
   private filling: 0 | 1 = 0;
   private heldBytes = 0;
@@ -67,9 +67,9 @@ export class PartedUpload {
   }
 
   /**
-   * Copies bytes of another object within S3. Returns false, without copying, if they are too few
-   * for a part of their own, or if the buffer holds bytes that come before them. Then the caller
-   * must pass the bytes to `write`.
+   * Copies bytes of another object within S3. Returns false without copying in two cases: there are
+   * too few bytes for a part, or earlier bytes are still in the buffer. The caller must then pass
+   * the bytes to `write`.
    */
   async copy(CopySource: string, { start, end }: ByteRange): Promise<boolean> {
     if (this.heldBytes > 0 || end - start + 1 < Math.max(MIN_PART_BYTES, this.partBytes))
@@ -109,7 +109,7 @@ export class PartedUpload {
     await this.s3.abortMultipartUpload({ ...this.target, UploadId }).catch(() => undefined);
   }
 
-  /** Parts must be large enough to fit the object into 10,000 parts. */
+  /** The size of a part: large enough for the object to fit into 10,000 parts. */
   private get partBytes(): number {
     if (this.sizeBytes !== undefined) {
       return Math.max(MIN_PART_BYTES, Math.ceil(this.sizeBytes / (MAX_PARTS - 1_000)));
@@ -118,8 +118,8 @@ export class PartedUpload {
   }
 
   /**
-   * Whether S3 verifies the parts by checksum. Not if parts are copied: for a copied part, some
-   * stores report the checksum of the whole source, and later refuse that checksum.
+   * Whether S3 verifies the parts by checksum. False if parts may be copied, because some stores
+   * report the checksum of the whole source for a copied part, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;
@@ -134,7 +134,7 @@ export class PartedUpload {
     const PartNumber = this.parts.length + 1;
     this.parts.push({ PartNumber });
     this.sending = this.send(Body, UploadId, PartNumber);
-    // A later await throws the error. Without this, it would be an unhandled rejection until then.
+    // A later `await this.sending` throws the error. This line prevents an unhandled rejection.
     this.sending.catch(() => undefined);
   }
 

@@ -6,9 +6,9 @@ export interface Piece {
   /** Offsets in the object; `end` is exclusive. */
   start: number;
   end: number;
-  /** Leading bytes that the previous piece already has. */
+  /** How many of its first bytes the previous piece already has. */
   skipped: number;
-  /** The piece is stored as the object itself, not in the piece folder. */
+  /** Whether the piece is stored as the object itself, instead of in the piece folder. */
   isWhole?: true;
 }
 

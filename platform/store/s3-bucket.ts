@@ -126,8 +126,8 @@ export class S3Bucket {
       if (Errors[0])
         throw new StoreUnavailable(`the bucket did not delete an object: ${Errors[0].Code}`);
     } catch (error) {
-      // Some stores refuse the checksum that the SDK sends with a list of keys. Delete the objects
-      // one by one then.
+      // 400: perhaps the store refuses the checksum that the SDK sends with a list of keys. Then
+      // delete the objects one by one.
       if (!(error instanceof StoreUnavailable && error.status === 400)) throw error;
       for (const key of keys) await this.call((client, at) => client.deleteObject(at(key)));
     }
@@ -188,7 +188,7 @@ export class S3Bucket {
     });
     const url = await getSignedUrl(await this.s3(), command, {
       expiresIn: this.settings.signedUrlTtlS,
-      // Otherwise the presigner moves the header into the URL, where a store may ignore it.
+      // Keep the header out of the URL, where a store may ignore it.
       unhoistableHeaders: new Set(["x-amz-checksum-sha256"]),
       signableHeaders: new Set(["content-length", "host"]),
     });
@@ -233,7 +233,7 @@ export class S3Bucket {
 interface Opened {
   bytes: AsyncIterable<Buffer>;
   etag: string | undefined;
-  /** Undefined: the response does not announce it. */
+  /** Undefined if the response does not announce its length. */
   length: number | undefined;
 }
 

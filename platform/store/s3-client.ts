@@ -17,7 +17,7 @@ export interface S3Settings {
 }
 
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A connection that is idle for longer is closed. */
+/** A connection is closed after this time without traffic. */
 const IDLE_TIMEOUT_MS = 30_000;
 const MAX_SOCKETS = 64;
 
@@ -31,7 +31,7 @@ export async function connectS3(settings: S3Settings): Promise<S3> {
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(credentials ? { credentials } : {}),
     maxAttempts: 3,
-    // We send our own SHA-256 where it matters. Not every store supports the SDK's checksums.
+    // Our uploads set a SHA-256 themselves. Not every store supports the SDK's own checksums.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: {

@@ -15,14 +15,14 @@ import { isMissing, orUnavailable } from "./s3-client";
 
 const MEBIBYTE = 1024 * 1024;
 /**
- * If the last piece is smaller than this, an append rewrites it instead of adding another, so that
- * a log has few pieces.
+ * If the last piece has at least this size, an append adds a new piece. Otherwise the append
+ * rewrites the last piece together with the new bytes, so that a log has few pieces.
  */
 const SMALL_PIECE_BYTES = 256 * 1024;
 const PIECE_BYTES = 8 * MEBIBYTE;
 /**
- * Larger objects are copied in parts. S3 sends nothing while it copies, so a long copy would exceed
- * the time that a connection may be idle.
+ * The largest object that one request copies. Larger objects are copied in parts: S3 sends nothing
+ * while it copies, so a long copy would exceed the idle time-out of the connection.
  */
 const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
 

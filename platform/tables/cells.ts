@@ -1,7 +1,7 @@
 import type { ColumnKind } from "./column-type";
 
 const MAX_TEXT = 2_000;
-/** If the JSON of a list or struct is longer than this, it is shown as text and cut. */
+/** The longest JSON of a list or struct. Longer JSON is shown as text, cut to MAX_TEXT. */
 const MAX_JSON = 20_000;
 const CUT = "… [cut]";
 
@@ -18,7 +18,7 @@ export function cellSql(kind: ColumnKind, sql: string): string {
     case "bool":
       return sql;
     case "float":
-      // The shortest text of the number: 0.1 as a float must not become 0.10000000149011612.
+      // Cast via the number's shortest text: 0.1 as a float must not become 0.10000000149011612.
       return `${sql}::varchar::double`;
     default:
       return `${sql}::varchar`;

@@ -7,8 +7,8 @@ import { OVER_MEMORY, READER_STARTED, type TableAnswer, type TableRequest } from
 import { NotATable } from "./table";
 
 /**
- * The process ends itself above this. It is far above DuckDB's own limit, which does not count all
- * of DuckDB's memory.
+ * The most memory that the process may use. If it uses more, it ends itself. DuckDB's own limit is
+ * far lower, but does not include all of DuckDB's memory.
  */
 const MAX_RSS_BYTES = 768 * 1024 * 1024;
 const CHECK_MS = 50;
@@ -32,9 +32,9 @@ function main(): void {
 }
 
 /**
- * Loads DuckDB and makes Node.js create its threads. Each of the two aborts the process if the
- * machine lacks memory or threads. Both must happen before the first file is read: otherwise the
- * file would be blamed for the abort.
+ * Loads DuckDB and makes Node.js create its threads. Both abort the process if the machine lacks
+ * memory or threads. So both must happen before the first file is read: an abort during the reading
+ * is taken for a crash that the file caused.
  */
 async function startThreads(): Promise<void> {
   (await DuckDBInstance.create(":memory:")).closeSync();

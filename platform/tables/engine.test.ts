@@ -61,8 +61,8 @@ async function ask(
 }
 
 /**
- * Reads a file again until the engine judges it. On a busy machine the engine gives up a reader
- * process that got hardly any CPU time.
+ * Reads a file until the engine returns its content or refuses it. Repeats a read that failed
+ * because the reader process got hardly any CPU time on a busy machine.
  */
 async function untilJudged(path: string, timeoutMs: number): ReturnType<typeof ask> {
   for (;;) {

@@ -11,14 +11,14 @@ import { ReadingLimit, TICK_MS } from "./reading-limit";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How often the reading of a file is tried if the process ends. An earlier file may have caused the
- * first crash. After a second crash, the file is refused.
+ * The most tries to read a file. If the process ends without an answer, a new process tries again.
+ * An earlier file may have caused the first crash, so only a second crash makes the file refused.
  */
 const MAX_TRIES = 2;
-/** Signals by which a process ends itself. Others, such as SIGKILL, come from outside. */
+/** Signals that mean a crash. Other signals, such as SIGKILL, come from outside the process. */
 const CRASHES = new Set<string>([OVER_MEMORY, "SIGABRT", "SIGFPE", "SIGILL", "SIGSEGV", "SIGTRAP"]);
 const MAX_HEAP_MB = 128;
-/** A process is replaced if it uses more memory than this after it has read a file. */
+/** A process that uses more memory than this when it has read a file is replaced. */
 const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
@@ -43,7 +43,7 @@ export interface Reading extends Omit<TableRequest, "id"> {
 /** A process ended without an answer. */
 interface Death {
   death: string;
-  /** The process ended itself while it read the file. */
+  /** Whether the process ended itself while it read the file. */
   isCrash: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface TableFacts {
   columns: Column[];
 }
 
-/** Limited, because a manifest names every column. */
+/** The most columns of a table. Limited because a manifest names every column. */
 export const MAX_COLUMNS = 2_000;
 const MAX_NAME_LENGTH = 256;
 

@@ -71,7 +71,8 @@ test.each(HOSTILE_FILES)(
     expect(readMs - before).toBeLessThan(20_000);
     expect(peakMb).toBeLessThan(900);
   },
-  // The reader has a low priority, so on a busy machine it takes many times its running time.
+  // The test's time-out, in ms. On a busy machine the reader takes many times its running time,
+  // because it has a low priority.
   240_000,
 );
 
@@ -96,7 +97,9 @@ async function validFile(format: TableFormat): Promise<Buffer> {
   return readFileSync(path);
 }
 
-/** Changes of bytes, most of them where a parquet file has its footer. */
+/**
+ * Random changes of a file. Most are in the last tenth of the file, where parquet has its footer.
+ */
 const changes = fc.array(
   fc.record({
     at: fc.oneof(

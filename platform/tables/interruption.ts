@@ -8,7 +8,7 @@ export class SessionFailed extends Error {}
  */
 const SYSTEM_CALL = /^IO Error: (?:Could not|Cannot) (?!read enough)/;
 
-/** Texts of DuckDB and of the system for a lack of memory or threads of the machine. */
+/** Error texts of DuckDB and of the system if the machine lacks memory or threads. */
 const LACK = /\(bad allocation\)|Allocation failure|Cannot allocate memory|Resource temporarily/;
 
 /**

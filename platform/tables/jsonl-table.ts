@@ -42,7 +42,7 @@ const linesOf = (maxRowBytes: number): string =>
   "quote = '', escape = '', comment = '', nullstr = '', compression = 'none', strict_mode = false, " +
   `hive_partitioning = false, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes})`;
 
-/** Programs on Windows write this mark. DuckDB's JSON reader does not accept it. */
+/** Programs on Windows begin a file with this mark, which DuckDB's JSON reader refuses. */
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 async function countOf(session: Session, rows: string): Promise<number> {
@@ -77,7 +77,7 @@ function pointersTo(names: string[]): string {
   return `[${pointers.map(quoted).join(", ")}]`;
 }
 
-/** All names: first those in the first rows, in their order there; then the others, sorted. */
+/** All column names: first the names in the first rows, in their order; then the others, sorted. */
 async function namesOf(session: Session, rows: string): Promise<string[]> {
   const keys = await query(
     session,

@@ -6,8 +6,8 @@ import { NotATable, type Table } from "./table";
 import type { TableFormat } from "./table-format";
 
 /**
- * The longest row. Files are first opened with the smaller limit, because DuckDB allocates several
- * times the limit per thread.
+ * Two limits for the size of a row. A file is first opened with SMALL_ROW_BYTES, because DuckDB
+ * allocates several times the limit per thread. If that fails, MAX_ROW_BYTES is tried.
  */
 const SMALL_ROW_BYTES = 2 * 1024 * 1024;
 const MAX_ROW_BYTES = 16 * 1024 * 1024;
@@ -43,8 +43,7 @@ export async function withTable<Result>(
 async function explain(error: unknown, format: TableFormat, session: Session): Promise<unknown> {
   if (error instanceof NotATable || format === "parquet") return error;
   if (format === "csv") return explainCsv(String(error)) ?? error;
-  // explainJsonl reads the lines with the CSV reader, so a line that is not UTF-8 gives a CSV
-  // error.
+  // explainJsonl uses DuckDB's CSV reader. For a line that is not UTF-8, it throws a CSV error.
   const found = explainJsonl(session, MAX_ROW_BYTES).catch((why: unknown) =>
     explainCsv(String(why)),
   );

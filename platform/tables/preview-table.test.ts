@@ -191,7 +191,7 @@ test.each<[TableFormat, (names: string[]) => string]>([
 });
 
 test("parquet columns may differ by case only", async () => {
-  // SQL can't write such a file, so change a name in the bytes of another one.
+  // SQL can't write such a file. So write other column names, and change one in the file's bytes.
   const path = await parquet(
     "case.parquet",
     "select 1 as name_one, 2 as NAME_two, [{'a': 1}] as z, 3 as w",

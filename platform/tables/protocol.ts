@@ -1,6 +1,6 @@
 import type { TableFormat } from "./table-format";
 
-/** A request to the process that reads tables. It handles one at a time. */
+/** A request to the process that reads tables. The process handles one request at a time. */
 export interface TableRequest {
   id: number;
   /** "measure" returns TableFacts, "preview" returns a TablePreview. */
@@ -21,7 +21,7 @@ export type TableAnswer = { id: number; rssBytes: number } & (
   | { interruption: string }
 );
 
-/** The process sends this once, before any answer, when it has all that it needs to read files. */
+/** The process sends this once, before any answer, when it is ready to read files. */
 export const READER_STARTED = "started";
 
 /** The process ends itself with this signal when it has used more memory than is allowed. */

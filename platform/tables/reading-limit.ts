@@ -1,6 +1,6 @@
 import { fieldsOf } from "../process-fields";
 
-/** How often `verdict` has to be called. */
+/** Interval of the calls of `verdict`, in ms. */
 export const TICK_MS = 100;
 
 /**
@@ -9,16 +9,19 @@ export const TICK_MS = 100;
  */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
-/** The reader has a low priority. On a busy machine it may take this many times the time limit. */
+/**
+ * A reader is "starved" after this many times the time limit. The reader has a low priority, so it
+ * may need longer than the limit on a busy machine.
+ */
 const MOST_STARVED = 4;
 
 /** Milliseconds per clock tick of Linux. /proc/<pid>/stat has times in ticks. */
 const MS_PER_TICK = 10;
 
 /**
- * The time limit for one file. A verdict on the file becomes part of a bill and a manifest, so time
- * in which this process or the reader did not run does not count: SIGSTOP, a suspended machine, a
- * disk that hangs, a lack of CPU time.
+ * The time limit for one file. Excludes time in which this process or the reader did not run:
+ * SIGSTOP, a suspended machine, a disk that hangs, a lack of CPU time. Such time must not affect
+ * the verdict on the file, which becomes part of a bill and a manifest.
  */
 export class ReadingLimit {
   private passedMs = 0;
@@ -36,8 +39,8 @@ export class ReadingLimit {
   }
 
   /**
-   * Call every TICK_MS. "reached": the reader has used up the time limit. "starved": it has not,
-   * but it got so little CPU time that it must be given up. Undefined: it may continue.
+   * Call every TICK_MS. "reached": the reader has used up the time limit. "starved": the reader got
+   * so little CPU time that it must be given up. Undefined: the reader may continue.
    */
   verdict(): "reached" | "starved" | undefined {
     if (this.readMs() >= this.timeoutMs) return "reached";

@@ -5,8 +5,8 @@ export const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct:
 
 /**
  * The type of a column in which these types were seen.
- * @param mixed returned if several types were seen. Exception: integers and decimals together make
- * a column of doubles.
+ * @param mixed returned if several types were seen. Exception: int64 and double together make a
+ * double column.
  */
 export const seenType = (bits: number, mixed: ColumnType): ColumnType => TYPES[bits] ?? mixed;
 

@@ -4,7 +4,7 @@ import { SessionFailed } from "./interruption";
 
 const LIMITS = {
   threads: "2",
-  // Each thread holds 2,048 rows at once, and the JSON reader another 64 MB.
+  // Enough for 2,048 rows per thread, and for 64 MB of the JSON reader.
   memory_limit: "256MB",
   // Never spill to disk: a query that does not fit into memory fails.
   temp_directory: "",
@@ -27,9 +27,9 @@ export interface Session {
 }
 
 /**
- * Opens a file for SQL. SQL names the file by its descriptor, so that its name is never read as a
- * pattern and the file can't be replaced in the meantime. Then access to other files, the network
- * and extensions is disabled, and the configuration is locked.
+ * Opens a file for SQL. SQL names the file by its descriptor, so that DuckDB never takes the path
+ * for a pattern, and so that the file can't be replaced in the meantime. Then disables access to
+ * other files, the network and extensions, and locks the configuration.
  */
 export async function openSession(path: string): Promise<Session> {
   const descriptor = openSync(path, "r");

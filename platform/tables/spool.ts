@@ -64,15 +64,15 @@ export class Spool {
     }
   }
 
-  /** False for a file that is larger than the directory's limit. */
+  /** Whether a file stays after its use. False for a file larger than the directory's limit. */
   keeps({ size_bytes }: SpooledFile): boolean {
     return size_bytes <= this.maxBytes;
   }
 
   private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {
     const path = join(this.directory, file.sha256);
-    // Check the size: an older release did not sync its files, so one may be incomplete after a
-    // crash of the machine.
+    // Check the size: an older release did not sync its files, so a cached file may be incomplete
+    // after a crash of the machine.
     const cached = await stat(path).catch(() => undefined);
     if (cached?.size === file.size_bytes) {
       const now = new Date();

@@ -21,9 +21,9 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
 }
 
 /**
- * Longest reading time of an artifact's files together. After that, the other files are skipped:
- * the job's bill may lack their rows, and it is never corrected. So only time in which a process
- * reads one of the files counts, not time in which they wait.
+ * Longest reading time of an artifact's files together. After that, the remaining files are
+ * skipped, and the job's bill may lack their rows. The bill is never corrected, so this limit
+ * excludes time in which the files wait for the reader process.
  */
 const MAX_MS = 60 * 60_000;
 

@@ -23,8 +23,8 @@ export interface Table {
 }
 
 /**
- * Columns read in one pass. Each selected value takes about ten kilobytes per thread, even with few
- * rows, so a wide table is read in several passes.
+ * The most columns that are read in one pass. A wide table is read in several passes, because each
+ * selected value takes about ten kilobytes of memory per thread, even with few rows.
  */
 const AT_ONCE = 50;
 

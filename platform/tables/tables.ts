@@ -16,17 +16,17 @@ import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
  * How often in a row the reading of an artifact's files may be interrupted. A job's files are read
- * again every ten seconds, so the machine has an hour to recover. After that, the file that was to
- * be read is given up as unreadable: it may be the cause, for example if reading it takes so much
+ * again every ten seconds, so the machine has an hour to recover. After that, the interrupted file
+ * is given up as unreadable, because it may be the cause: for example, reading it may take so much
  * memory that the kernel kills the reader process.
  *
  * The count is kept in memory only, because a restart may repair the machine, and other servers try
- * the files too. It is kept by artifact, because otherwise each of the artifact's files could take
- * an hour. Once an artifact has reached the limit, any other file of it is given up at the first
+ * the files too. Each artifact has a single count: with a count per file, each file could take an
+ * hour. Once an artifact has reached the limit, each of its other files is given up at the first
  * interruption.
  */
 const MAX_INTERRUPTIONS = 360;
-/** Artifacts whose interruptions are counted. The oldest are forgotten. */
+/** The most artifacts whose interruptions are counted. The oldest counts are dropped. */
 const MAX_INTERRUPTED = 1_000;
 const MAX_FACTS = 10_000;
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
@@ -34,14 +34,17 @@ const MAX_ANSWERS = 100;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
 const MAX_WAITING_PREVIEWS = 8;
-/** Larger files, except parquet, have a reader process of their own: small ones need not wait. */
+/**
+ * The largest file that the first reader process reads. A second process reads larger files, so
+ * that small files need not wait. The first process reads parquet files of any size.
+ */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**
- * The time limit grows with the size of the file, by one millisecond per this many bytes. A slower
- * read counts as hanging.
+ * The lowest speed at which a large file may be read. A slower read counts as hanging: the time
+ * limit grows by only one millisecond for this many bytes.
  */
 const MIN_BYTES_PER_MS = 10_000;
-/** The time limit grows by at most this, because other files wait until a large file is read. */
+/** The most by which the time limit grows. Limited because other files wait for a large file. */
 const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */
@@ -52,20 +55,21 @@ export interface StoredTable extends SpooledFile {
   key: string;
   format: TableFormat;
   /**
-   * The file's place among the files of its artifact, in the order in which they are measured.
-   * Default: it is the only file.
+   * `folder` is the artifact's folder. `place` is the file's position in the order in which the
+   * artifact's files are measured, from 0. Default: the file is the artifact's only file.
    */
   part?: { folder: string; place: number };
 }
 
 /**
- * Interruptions in a row. The count starts again when a further file of the artifact is measured.
+ * The interruptions in a row of one artifact. The count starts again when a further file of the
+ * artifact is measured.
  */
 interface Interruptions {
   times: number;
   /**
-   * The place of the last file that was measured. Measuring an earlier file again, after the cache
-   * has dropped its facts, is no progress.
+   * The highest `place` of a measured file. If the cache has dropped the facts of a file up to this
+   * place, the file is measured again. This does not restart the count.
    */
   measuredTo: number;
 }
@@ -84,7 +88,7 @@ export class Tables implements Component {
   private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
   /** Facts of single files. A file whose facts are here is not read again after an interruption. */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
-  /** By the artifact's folder. */
+  /** The interruptions of each artifact, by the artifact's folder. */
   private readonly interruptions = new Map<string, Interruptions>();
   /** Concurrent previews of one file share a read. */
   private readonly inFlight = new SingleFlight<string>();
@@ -212,7 +216,7 @@ export class Tables implements Component {
 
   /**
    * Runs `read` with a local copy of the file.
-   * @param needs whether a parquet file is needed as a whole or only its footer.
+   * @param needs the part of a parquet file that `read` needs: all of it, or only its footer.
    */
   private async withFile(
     table: StoredTable,

@@ -14,8 +14,8 @@ export class Unreadable extends ForgeError {
 }
 
 /**
- * 503: the machine prevented the reader from reading the file. This says nothing about the file: a
- * later try may succeed.
+ * 503: a fault of the machine prevented the reading of the file. The file itself may be valid, and
+ * a later try may succeed.
  */
 export class ReadInterrupted extends ForgeError {
   override readonly name = "ReadInterrupted";

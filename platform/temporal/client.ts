@@ -14,7 +14,7 @@ export const searchAttributeKeys = {
   userId: defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttributeType.KEYWORD),
 };
 
-/** Creates a client that connects at its first call, so that the server starts without Temporal. */
+/** Creates a client that connects at its first call, so the server can start without Temporal. */
 export function createTemporalClient(config: Config["temporal"]): Client {
   const connection = Connection.lazy({
     ...config.connection,
@@ -29,7 +29,7 @@ export function createTemporalClient(config: Config["temporal"]): Client {
   return new Client({ connection, namespace: config.namespace });
 }
 
-/** Registers our search attributes. Temporal refuses to start a workflow with an unknown one. */
+/** Registers our search attributes. Temporal refuses a workflow with an unregistered attribute. */
 export async function registerSearchAttributes(client: Client): Promise<void> {
   const indexedValueTypeKeyword = 2;
   try {
@@ -46,7 +46,8 @@ export async function registerSearchAttributes(client: Client): Promise<void> {
   }
 }
 
-// INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED.
+// The gRPC status codes INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
+// OUT_OF_RANGE and UNIMPLEMENTED.
 const REFUSALS = [3, 5, 7, 9, 11, 12];
 
 /** Whether Temporal refused the call permanently. Any other error may be transient. */
@@ -79,8 +80,8 @@ export function reasonOf(error: unknown): string {
 const ANSWER_DEADLINE_MS = 1_000;
 
 /**
- * Whether Temporal responds. Call this after another call has failed, because that call's error
- * alone does not show where the fault is. A refusal by Temporal's rate limit counts as a response.
+ * Whether Temporal responds. Call this after another call has failed: the error of that call does
+ * not show whether Temporal is down. A refusal by Temporal's rate limit counts as a response.
  */
 export async function isTemporalThere({ connection }: Client): Promise<boolean> {
   try {

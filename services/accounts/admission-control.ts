@@ -23,27 +23,28 @@ const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
 /**
- * The longest wait must be below the time limits of the agent (control_plane.py): for a poll 15 s more than the wait
- * that it requests, for a registration or a result 30 s, for all else 10 s.
+ * When requests wait for their tenant's fair share of this process, and for how long. `maxWaitMs` must be below the
+ * agent's shortest HTTP time-out, which is 10 s (control_plane.py). The agent's time-outs for registrations, results
+ * and polls are longer.
  */
 const SHARES = { busyFrom: 0.5, maxWaitMs: 8_000 };
 /**
- * A tenant's use of this process is counted in small requests. This many characters of a response, or bytes of a body,
- * count as one more request.
+ * A tenant's use of this process is measured in small requests. Each CHARACTERS_OF_A_REQUEST of a response, and each
+ * BYTES_OF_A_REQUEST of a parsed body, count as one more small request.
  */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
-/** Bodies that are forwarded or stored, but not parsed, cost less: this many bytes count as one more request. */
+/** Bodies that are forwarded or stored, but not parsed, cost less: this many bytes count as one more small request. */
 const STREAMED_BYTES_OF_A_REQUEST = 400_000;
 /**
- * A body with more bytes is large. A request with a large body waits for its tenant's fair share on every route, also
- * where smaller ones don't wait. Only admins and shared workers never wait.
+ * A body with more bytes than this is large. A request with a large body waits for its tenant's fair share on every
+ * route, even on routes where small requests don't wait. Admins and shared workers never wait.
  */
 const LARGE_BODY = 16_384;
 /** How many large bodies of a tenant may wait in memory to be parsed. */
 const MAX_LARGE_BODIES = 100;
 
-/** Errors that a client without a key causes by guessing secrets; their responses are delayed. */
+/** Codes of the errors that a client causes when it guesses secrets. The responses with these errors are delayed. */
 const GUESSING_ERRORS = ["invalid_api_key", "invalid_ticket"];
 
 /** Runs before every route handler: checks the key, the tenant's limits and the tenant's fair share. */
@@ -141,6 +142,6 @@ export class AdmissionControl {
 const tooMany = (what: string): ForgeError =>
   new ForgeError(429, "rate_limited", `too many ${what} of your tenant are waiting already`);
 
-/** Also true if the length of the body is unknown. */
+/** Whether the request has a large body, or a body of unknown length. */
 const isLarge = ({ headers }: FastifyRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > LARGE_BODY;

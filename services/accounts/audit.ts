@@ -1,6 +1,6 @@
 /**
- * The audit log: records, reads and verifies entries. A trigger gives each new entry a hash of its content and of the
- * entry before it (migration 0015), so that later changes are found.
+ * The audit log: records, reads and verifies entries. A trigger (migration 0015) gives each new entry a hash of its
+ * content and of the previous entry's hash, so that later changes can be detected.
  */
 import type { TenantScope } from "../../core/accounts/principal";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -95,7 +95,7 @@ export async function findAuditEnd(db: Queryable): Promise<{ entries: number; ha
   return row ?? { entries: 0, hash: "none" };
 }
 
-/** @param hash in hex. */
+/** Whether an entry has this hash. @param hash in hex. */
 export async function hasAuditHash(db: Queryable, hash: string): Promise<boolean> {
   const row = await maybeOne(
     db,

@@ -46,7 +46,7 @@ function readKey(message: IncomingMessage): string | undefined {
     const name = rawHeaders[at]?.toLowerCase();
     const value = rawHeaders[at + 1] ?? "";
     const isOwn = name === "x-service-api-key";
-    // Credentials of another scheme are for a proxy in between.
+    // `Authorization` with another scheme is meant for a proxy between client and Forge: ignore it.
     if (!isOwn && (name !== "authorization" || !/^Bearer\b/i.test(value))) continue;
     const sent = isOwn ? value : /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1];
     if (sent === undefined || (key !== undefined && sent !== key)) return undefined;

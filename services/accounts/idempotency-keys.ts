@@ -43,7 +43,7 @@ export async function storeResponse(
   ]);
 }
 
-/** An hour longer than an idempotency key is valid. */
+/** Keys are kept for 25 hours, an hour longer than they are valid. */
 const RETENTION = { table: "idempotency", time: "created_at", age: "interval '25 hours'" };
 
 export const deleteOldIdempotencyKeys = (db: Queryable, limit: number): Promise<number> =>

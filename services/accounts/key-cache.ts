@@ -6,7 +6,7 @@ import { type AuthenticatingRow, findKeys } from "./keys";
 
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
-/** How long a found key is cached: a key revoked by another process stops working here within a second. */
+/** How long a found key is cached, in ms: a key that another process revokes stops working here within a second. */
 const CACHE_MS = 900;
 const MAX_CACHED = 10_000;
 
@@ -14,9 +14,9 @@ type Found = AuthenticatingRow | undefined;
 
 /**
  * Finds keys by their digests. Caches found keys for up to a second, because most requests use a recently used key. One
- * lookup runs at a time, and finds the keys of all requests that arrived meanwhile, so a flood of requests takes one
- * connection. Lookups that can wait are batched for WINDOW_MS. A revocation by this process, or a notification of one,
- * clears the cache at once.
+ * lookup runs at a time, and requests that arrive meanwhile share the next one, so a flood of requests takes one
+ * connection. Lookups that can wait are batched for WINDOW_MS. A revocation clears the cache at once, whether this
+ * process makes it or is notified of it.
  */
 export class KeyCache {
   private readonly immediate: Coalesced<Buffer, Found>;
@@ -33,7 +33,7 @@ export class KeyCache {
       maxSize: MAX_BATCH,
     });
     this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
-    // Replace the map: lookups that still run may have read a key before its revocation, and write it to the old map.
+    // Use a new map: a lookup that still runs may have read a key before its revocation, and writes it to the old map.
     const clear = (): void => {
       this.cache = new Map();
     };

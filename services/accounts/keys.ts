@@ -17,7 +17,7 @@ export interface AuthenticatingRow {
   is_touch_due: boolean;
   /** For a session: the id of the key from which it was created, directly or through other sessions. */
   session_of: string | null;
-  /** Null: never. */
+  /** Null if the key never expires. */
   expires_in_ms: number | null;
 }
 
@@ -46,7 +46,7 @@ export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> 
   );
 }
 
-/** Those of the given keys that are revoked or expired. */
+/** Returns those of the given keys that are revoked or expired. */
 export async function listDeadKeys(db: Queryable, keyIds: string[]): Promise<string[]> {
   const rows = await all<{ key_id: string }>(
     db,

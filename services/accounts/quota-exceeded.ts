@@ -1,7 +1,7 @@
 import { ForgeError } from "../../core/errors";
 import type { Cap } from "../../platform/config/limits";
 
-/** What each cap counts, as error messages name it. */
+/** What each cap counts, in the words of error messages. */
 const WHAT: Record<Cap["name"], string> = {
   waiting_requests: "waiting requests",
   waiting_polls: "waiting requests of workers",
@@ -14,7 +14,9 @@ const WHAT: Record<Cap["name"], string> = {
   stored_bytes: "bytes in the store",
 };
 
-/** Use of these caps shrinks by itself, so a retry can succeed (429). For the others, the user must remove something. */
+/**
+ * Caps whose use shrinks by itself, so a retry can succeed (429). For all other caps, the user must remove something.
+ */
 const TRANSIENT: Cap["name"][] = [
   "waiting_requests",
   "waiting_polls",

@@ -12,7 +12,10 @@ export async function lockTenant(db: Queryable, userId: string): Promise<void> {
 const count = async (db: Queryable, sql: string, userId: string): Promise<number> =>
   Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
 
-/** Excludes sessions, which have their own cap, and keys of machines set up over SSH, which count as workers. */
+/**
+ * Counts a tenant's valid keys. Leaves out sessions, which have their own cap, and the keys of machines set up over
+ * SSH, which count as workers.
+ */
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
@@ -49,7 +52,7 @@ export function requirementGroupRange(userId: string): [from: string, before: st
   return [first, `${first.slice(0, -1)}-`];
 }
 
-/** A tenant's queued jobs by requirement group. The workers that retries avoid make no groups of their own. */
+/** The number of a tenant's queued jobs by requirement group. Ignores the workers that retries avoid. */
 export async function countQueuedByGroup(
   db: Queryable,
   userId: string,

@@ -64,7 +64,7 @@ export class RateLimiter {
   private isSpent({ tokens, left, leasedMs }: LocalLease): boolean {
     const ageMs = this.nowMs() - leasedMs;
     if (tokens >= 1) return ageMs >= LEASE_MS;
-    // An empty bucket gets its next token after 1 / perSecond; until then there is nothing to lease.
+    // An empty bucket gets its next token after 1 / perSecond seconds. Until then there is nothing to lease.
     return left >= 1 || ageMs >= 1000 / this.perSecond;
   }
 

@@ -6,7 +6,7 @@ import { countSessions } from "./sessions";
 
 type Caps = Record<CapName, Cap>;
 
-/** Checks a cap under the tenant's lock: call in the transaction that adds one more. @throws 409 `quota_exceeded` */
+/** Checks a cap under the tenant's lock. Call it in the transaction that adds one more. @throws 409 `quota_exceeded` */
 const requireRoom =
   (cap: CapName, count: (db: Queryable, userId: string) => Promise<number>) =>
   async (db: Queryable, caps: Caps, userId: string): Promise<void> => {
@@ -18,7 +18,7 @@ export const requireRoomForKey = requireRoom("keys", countKeys);
 export const requireRoomForSession = requireRoom("sessions", countSessions);
 export const requireRoomForWorker = requireRoom("workers", countWorkers);
 
-/** Call before something is added to the store. @throws 409 `quota_exceeded` */
+/** Checks the cap of stored bytes. Call it before something is added to the store. @throws 409 `quota_exceeded` */
 export async function requireRoomForBytes(
   db: Queryable,
   { stored_bytes: cap }: Caps,

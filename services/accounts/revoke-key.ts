@@ -18,8 +18,8 @@ export async function revokeKey(
   principal: Principal,
 ): Promise<string[]> {
   const ended = await transaction(ctx.pool, async (db) => {
-    // Another request may be creating a key with the key that is revoked here. Both take the tenant's lock. So either
-    // the new key is committed first, and is revoked below, or that request finds its key revoked and creates none.
+    // Another request may be creating a key with the key that is revoked here. Both requests take the tenant's lock.
+    // Either the new key is committed first and is revoked below, or the other request finds its key revoked and fails.
     const owner = await findKeyOwner(db, keyId);
     if (owner !== undefined) await lockTenant(db, owner);
     const keys = await markRevoked(db, keyId, tenantScopeOf(principal));

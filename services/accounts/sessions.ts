@@ -22,8 +22,8 @@ export async function countSessions(db: Queryable, userId: string): Promise<numb
 }
 
 /**
- * Creates a session with a key; undefined if the key is not valid. The session expires no later than the key and is
- * revoked with it, also if the key is itself a session.
+ * Creates a session from a key or from another session; undefined if that key or session is not valid. The new session
+ * expires no later than its origin, and is revoked together with it.
  */
 export async function createSession(
   db: Queryable,
@@ -46,8 +46,8 @@ export async function createSession(
 }
 
 /**
- * Deletes a tenant's old sessions, except those that have created a session which still exists: a later call deletes
- * them. Everything else that a session creates refers to the session's key (`ownerKeyId`), so it stays.
+ * Deletes a tenant's old sessions. Keeps a session as long as another session that was created from it exists.
+ * Everything else that a session creates refers to the key behind the session (`ownerKeyId`), so it is not affected.
  */
 export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {
   await execute(

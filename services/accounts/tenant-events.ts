@@ -9,10 +9,10 @@ export interface TenantEventRow {
   event_id: number;
   user_id: string;
   kind: "job" | "pipeline" | "worker" | "deployment";
-  /** The job, pipeline, worker or deployment, by the id that the tenant uses. */
+  /** The id of the job, pipeline, worker or deployment, in the form that the tenant uses. */
   subject: string;
   status: string;
-  /** From here to `error_code`: null unless the event is of a job. */
+  /** This and the next fields, up to `error_code`, are set only for events of jobs. */
   job_type: JobType | null;
   pipeline_id: string | null;
   attempts: number | null;
@@ -43,8 +43,8 @@ export async function findLastEventId(db: Queryable): Promise<number> {
 }
 
 /**
- * All tenants' events after an id, ordered by id. Also those with the given `ids`: lower ids that the caller has not
- * seen yet, because their transactions had not committed when it read.
+ * All tenants' events after `afterId`, and those with the given `ids`, ordered by id. `ids` are lower ids that were
+ * missing when the caller read before, because their transactions had not committed yet.
  */
 export async function readEvents(
   db: Queryable,
@@ -61,16 +61,16 @@ export async function readEvents(
 }
 
 /**
- * A resumed stream starts this long before the last event that its client has received. If a transaction took longer
- * than this, the client may miss the transaction's events.
+ * A resumed stream starts this many seconds before the last event that its client has received. If a transaction took
+ * longer than this, the client may miss the transaction's events.
  */
 const OVERLAP_S = 15;
 /** An upper bound of the number of ids assigned in OVERLAP_S. */
 const OVERLAP_IDS = 100_000;
 
 /**
- * Events of a tenant scope after an id, and those shortly before it: ids are assigned before the commit, so events with
- * lower ids may have been committed later. The reader drops duplicates.
+ * Events of a tenant scope after the id `lastId`, and the events shortly before it. An id is assigned before the
+ * commit, so an event with a lower id may have been committed after the last read. The reader drops duplicates.
  */
 export async function listEventsSince(
   db: Queryable,
@@ -93,7 +93,10 @@ export async function listEventsSince(
   );
 }
 
-/** A week, because no client resumes an older stream. `job_events` are kept as long as their jobs. */
+/**
+ * `change_events` are kept for a week, because no client resumes an older stream. `job_events` are kept as long as
+ * their jobs.
+ */
 const RETENTION = { table: "change_events", time: "created_at", age: "interval '7 days'" };
 
 export const deleteOldChangeEvents = (db: Queryable, limit: number): Promise<number> =>

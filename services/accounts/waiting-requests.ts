@@ -14,7 +14,7 @@ const SWEEP_MS = 1_000;
 type EndReason = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface WaitingRequest {
-  /** Aborts with an EndReason as its reason. */
+  /** Aborts when the request must end. Its reason is an EndReason. */
   signal: AbortSignal;
 }
 

@@ -108,14 +108,14 @@ export interface ArtifactFilter {
   type?: ArtifactType | undefined;
   kinds?: string[] | undefined;
   jobId?: string | undefined;
-  /** Made from this artifact. */
+  /** Lists only artifacts made from the artifact with this id. */
   source?: string | undefined;
   name?: string | undefined;
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
   /** A prefix of the artifact's id, or a part of its name. */
   text?: string | undefined;
-  /** Include deleted artifacts. */
+  /** Lists deleted artifacts, too. */
   deleted?: boolean | undefined;
 }
 
@@ -179,9 +179,9 @@ export async function findDeploymentManifest(
 }
 
 /**
- * Replaces the manifest of a stopped deployment, unless its artifact is deleted. Does nothing if
- * the database was restored from a backup that lacks the stop which the manifest describes: then the deployment is not
- * `stopped`, or was stopped again later and has another bill.
+ * Replaces the manifest of a stopped deployment, unless its artifact is deleted. Does nothing if a restored database
+ * lacks the stop that the manifest describes: the deployment is then not `stopped`, or was stopped again and has
+ * another bill.
  */
 export async function replaceStoppedManifest(
   db: Queryable,
@@ -199,7 +199,7 @@ export async function replaceStoppedManifest(
   );
 }
 
-/** Those of the given ids that are this tenant's artifacts, deleted ones included, in the given order. */
+/** The tenant's artifacts among the given ids, in the order of the ids. Includes deleted artifacts. */
 export async function findSources(
   db: Queryable,
   userId: string,
@@ -218,7 +218,7 @@ export async function findSources(
   );
 }
 
-/** Those of the given ids that are this tenant's registered artifacts and not deleted. */
+/** The tenant's registered artifacts among the given ids. Excludes deleted artifacts. */
 export async function findOwnArtifacts(
   db: Queryable,
   userId: string,

@@ -17,7 +17,7 @@ export async function reserveDataset(
   );
 }
 
-/** No upload takes longer than this. */
+/** Age after which an unregistered upload counts as abandoned. No upload takes this long. */
 const ABANDONED_AFTER = "interval '7 days'";
 
 export interface AbandonedUpload extends Pick<ArtifactRow, "storage_id" | "kind"> {
@@ -46,8 +46,8 @@ export async function listAbandonedUploads(
 }
 
 /**
- * Whether an upload is not registered. Also true if the database has lost the upload's row. Locks the row, because the
- * transaction that registers the upload may still be running if its commit got no response: the lock waits for its end.
+ * True if an upload is not registered, or if the database has lost the upload's row. Locks the row and so waits for a
+ * transaction that registers the upload. Such a transaction may still be running after its commit got no response.
  */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(

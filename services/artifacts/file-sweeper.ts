@@ -16,9 +16,9 @@ import { checkManifestFile } from "./manifest-file";
 const BATCH = 100;
 
 /**
- * Removes from the store what nothing refers to any more: files of attempts that did not win, bytes of deleted
- * artifacts, and uploads interrupted by a crash. Postgres lists them until they are removed, so an outage of the
- * store or a crash only delays the removal. What retention deletes (services/retention.ts) is removed here, too.
+ * Removes unreferenced files from the store: files of attempts that did not win, files of deleted artifacts (also of
+ * those that services/retention.ts marks as deleted), and uploads interrupted by a crash. Postgres lists them until
+ * they are removed, so an outage of the store or a crash only delays the removal.
  */
 export class Sweeper extends LoopComponent {
   constructor(ctx: Context) {

@@ -5,16 +5,22 @@ import { holdsJson, putJson } from "../../platform/store/object-store";
 import type { Context } from "../context";
 import { findManifest } from "./artifacts";
 
-type Place = Pick<Context, "pool" | "store">;
+type Stores = Pick<Context, "pool" | "store">;
+
+/** Writes a manifest to the artifact's folder. */
+export const putManifestFile = (
+  { store }: Pick<Context, "store">,
+  prefix: string,
+  manifest: Manifest,
+): Promise<void> => putJson(store, `${prefix}${MANIFEST_FILE}`, manifest);
 
 /**
  * Rewrites the manifest file until it agrees with the registry, or removes it if the artifact is
  * deleted. Call it if a concurrent run completed the job: the file that the caller has just written
- * may be older than the registered manifest. The files are first written where artifacts are made,
- * for example in activities/jobs/finish-job.ts.
+ * may be older than the registered manifest.
  */
 export async function syncManifestFile(
-  { pool, store }: Place,
+  { pool, store }: Stores,
   storageId: string,
   prefix: string,
 ): Promise<void> {
@@ -30,18 +36,18 @@ export async function syncManifestFile(
 }
 
 /**
- * Like `syncManifestFile`, but reads the file first and writes only if it differs. Use it for a
- * file that is nearly always right: the file differs only if a process ended right after it wrote
- * an old manifest. Does nothing if the artifact is deleted.
+ * Reads the manifest file, and calls `syncManifestFile` only if it differs from the registered
+ * manifest. Use this if the file is nearly always right: it differs only if a process ended right
+ * after it wrote an old manifest. Does nothing if the artifact is deleted.
  */
 export async function checkManifestFile(
-  place: Place,
+  ctx: Stores,
   storageId: string,
   prefix: string,
 ): Promise<void> {
-  const registered = await findManifest(place.pool, storageId);
+  const registered = await findManifest(ctx.pool, storageId);
   if (!registered || registered.deleted_at !== null) return;
   const key = `${prefix}${MANIFEST_FILE}`;
-  if (await holdsJson(place.store, key, registered.manifest)) return;
-  await syncManifestFile(place, storageId, prefix);
+  if (await holdsJson(ctx.store, key, registered.manifest)) return;
+  await syncManifestFile(ctx, storageId, prefix);
 }

@@ -3,7 +3,11 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
 
-/** Cost of a month's jobs by day (YYYY-MM-DD, UTC) and type, without deployments. @param month its first day. */
+/**
+ * The cost of a month's jobs by day (YYYY-MM-DD, UTC) and type, without deployments.
+ *
+ * @param month the month's first day.
+ */
 export async function readDayTotals(db: Queryable, userId: string, month: string) {
   return await all<{ day: string; job_type: string; cost_usd: string }>(
     db,
@@ -29,8 +33,8 @@ const SPAN = `with span as (
          ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
 
 /**
- * A tenant's deployments that are, or may be, billed in a month: those with a line in it, and live ones. Includes their
- * lifetime at the end of each day of the month.
+ * The deployments that a tenant may be billed for in a month: those with a billing line in the month, and all live
+ * ones. Includes each deployment's lifetime at the end of each day of the month.
  */
 export async function listDeploymentMonths(db: Queryable, userId: string, month: string) {
   return await all<DeploymentMonthRow>(

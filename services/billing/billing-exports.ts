@@ -3,13 +3,13 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { DueLine } from "./usage-exporter";
 
 /**
- * Leases due lines for `leaseS` seconds, so that no lock is held while they are sent. Each claim increments
- * `export_tries`. `postponeLine` and `releaseLines` change a line only if it still has the caller's number, so they do
- * nothing if the line was claimed again. `export_asked_at` is the time of the first claim whose result is unknown:
- * until the result is recorded, the receiver may have the line.
+ * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent, and increments their
+ * `export_tries`. `postponeLine` and `releaseLines` compare that number with the row: if the line was claimed again,
+ * they do nothing. `export_asked_at` is the time of the first claim whose result is unknown: until the result is
+ * recorded, the receiver may have the line.
  *
- * Call it in a transaction with `requireKnownClock` (ClockWatch): a step of the clock that is not recorded yet would
- * make the returned ages wrong, and the exporter does not send lines that are too old.
+ * Call it in a transaction with `requireKnownClock` (ClockWatch). If the database's clock was set forward and this is
+ * not recorded yet, the returned ages are too high, and the exporter would refuse lines as too old.
  */
 export async function claimLines(
   db: Queryable,
@@ -38,8 +38,8 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that an earlier version of Forge gave up as too old (`export_due_at` is infinity). That version
- * counted forward steps of the clock as age, so some of these lines may not be too old.
+ * Makes lines due again that an earlier version of Forge gave up as too old (`export_due_at` is infinity). When the
+ * clock was set forward, that version counted the skipped time as age, so some of these lines may not be too old.
  */
 export async function reopenLines(db: Queryable, limit: number) {
   return await execute(
@@ -125,7 +125,7 @@ export async function suspendLines(db: Queryable, forS: number, limit: number) {
   );
 }
 
-/** Makes a user's lines due again whose last delivery failed, except those being delivered. */
+/** Makes those lines of a user due again whose last delivery failed. Skips lines that are being delivered. */
 export async function wakeLines(db: Queryable, userId: string, limit: number) {
   return await execute(
     db,

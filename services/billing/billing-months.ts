@@ -15,7 +15,11 @@ export interface MonthTotal {
   unbilled_gpu_hours: number;
 }
 
-/** A month's totals, one row per job type. @param month its first day. */
+/**
+ * A month's totals, one row per job type.
+ *
+ * @param month the month's first day.
+ */
 export async function readTotals(db: Queryable, userId: string, month: string) {
   return await all<MonthTotal>(
     db,
@@ -38,7 +42,7 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
  * Writes a tenant's storage line of a closed month, unless it is already written. Call in a transaction with
  * `requireKnownClock` (ClockWatch): if the clock was set forward, a month could count as closed before its end.
  *
- * @param month its first day.
+ * @param month the month's first day.
  * @param card the rate card in force at the month's end.
  * @returns whether the line was written.
  */
@@ -61,7 +65,7 @@ export async function insertStorageLine(
   return inserted === 1;
 }
 
-/** Live deployments that lack the line of a closed month. */
+/** Live deployments for which the billing line of a closed month is missing. */
 export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
@@ -92,8 +96,8 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
 }
 
 /**
- * Records the lifetime, in days, that closed months are billed for. From then on, the deployment's billed lifetime is
- * never less.
+ * Records how many days of a deployment's lifetime are billed in closed months. The deployment's bill never covers
+ * fewer days.
  */
 export async function recordClosedDays(
   db: Queryable,
@@ -110,14 +114,14 @@ export async function recordClosedDays(
 /** A closed month whose storage line is missing, although its rate card has a price for storage. */
 export interface UnwrittenStorage {
   user_id: string;
-  /** Its first day. */
+  /** The month's first day. */
   month: string;
   card: RateCard;
 }
 
 /**
  * Closed months without their storage line, ordered by tenant. `open_month` in `storage_months` is a tenant's first
- * month that may lack its line. Reads at most `limit` tenants, and only those for whom this month is closed.
+ * month that may lack its line. Reads at most `limit` tenants whose `open_month` is closed.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */
@@ -157,7 +161,7 @@ export async function readMostExpensive(
 /** The open bill of a live deployment, with its lifetime at the end of each month so far. */
 export interface AccruingRow extends BillingRow {
   lived: LivedUntil[];
-  /** The shares that are already written, one per month. */
+  /** The parts of the bill (shares) that already have a billing line, one per month. */
   written: MonthShare[];
   tags: string[];
   pipeline_id: string | null;
@@ -176,8 +180,8 @@ export async function listAccruing(db: Queryable, userId: string, month: string)
 }
 
 /**
- * A tenant's storage in Forge's store during a month, up to now. The same integral as `measureStorage` (storage.ts), but
- * computed from the changes by month instead of from all artifacts.
+ * A tenant's storage in Forge's store during a month, up to now. Equals the sum of the `gb_months` of `measureStorage`
+ * (storage.ts), but is computed from the monthly changes of the storage instead of from all artifacts.
  */
 export async function readStorage(
   db: Queryable,
@@ -221,7 +225,11 @@ export interface LineRow {
   created_at: Date;
 }
 
-/** One batch of a month's billed lines, ordered by id, after `after`. */
+/**
+ * One batch of a month's billed lines, ordered by id.
+ *
+ * @param after the last id of the previous batch; "" for the first batch.
+ */
 export async function readLines(
   db: Queryable,
   userId: string,

@@ -17,13 +17,16 @@ import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 export interface BillingRow extends StoredBillingRecord {
   attempt: number;
   /**
-   * A random id of each written record. If the database loses a record and it is written again, the new one has another
-   * id. Null: an earlier release wrote it.
+   * A random id, generated when the record is written. If the database loses a record and Forge writes it again, the
+   * new record has another id. Null in records that an earlier release wrote.
    */
   version: string | null;
 }
 
-/** SQL: a record's columns, and the lifetime so far if it is accruing. */
+/**
+ * SQL: the columns of record `b`, and `days_so_far`: the deployment's lifetime so far if the record is open
+ * (`accruing`).
+ */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
 /** An attempt, with the facts that its bill is computed from and with details that the billing record shows. */
@@ -63,8 +66,8 @@ const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.start
      and had.state = 'ended'`;
 
 /**
- * SQL: computes `ends_digest`. If the database loses an attempt's end and the attempt ends again, the time of the end
- * differs.
+ * SQL: computes `ends_digest`. The digest includes the times of the ends. So it differs if the database has lost an
+ * attempt's end and the attempt has ended again.
  */
 const ENDS_DIGEST = `(
   select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
@@ -96,9 +99,9 @@ export async function findBillable(db: Queryable, jobId: string, attempt: number
 }
 
 /**
- * The inputs of the bill of a job that has failed or is about to, with its last attempt. Undefined if that attempt is
- * still live. Also undefined if that attempt completed: then an operator failed the job by hand, and such a job is not
- * billed.
+ * Reads the inputs of the bill of a job that has failed or is about to fail, and the number of the job's last attempt.
+ * Undefined if that attempt has not ended, or if it completed. (A job whose last attempt completed fails only if an
+ * operator ends it, and is not billed.)
  */
 export async function findFailedBillable(db: Queryable, jobId: string) {
   return await maybeOne<BillableRow & { attempt: number }>(
@@ -111,9 +114,10 @@ export async function findFailedBillable(db: Queryable, jobId: string) {
 }
 
 /**
- * SQL: locks the job's row against an operator who ends the job at the same time, which deletes its bill (end-job-by-operator.ts).
- * If the operator's transaction came first, this statement waits, and then Postgres checks the row's conditions again.
- * Otherwise the operator's transaction waits and sees the bill.
+ * SQL: locks the job's row, because an operator may end the job at the same time, which deletes the bill
+ * (end-job-by-operator.ts). If the operator's transaction locks the row first, this statement waits for it, and then
+ * Postgres checks this statement's conditions again. If this statement is first, the operator's transaction waits for
+ * it, and then sees the bill.
  */
 const WAIT_FOR_OPERATOR = "for share of j";
 
@@ -129,13 +133,14 @@ export interface NewRecord {
   /** The `ends_digest` of the `BillableRow` that this record was computed from. */
   endsDigest: string | null;
   accrues: boolean;
-  /** The measurement of the job's output from which the bill was made. Stored, because the manifest needs it, too. */
+  /** The measurement of the job's output from which the bill was made. Stored for the manifest. */
   measured: MeasuredOutput | null;
 }
 
 /**
- * Writes the only record of a job, dated by the end of its last attempt. If the job failed, also writes its billing
- * line. If the job succeeded, a trigger writes the line when the job becomes `completed` (migration 0044). Idempotent.
+ * Writes a job's billing record, unless the job already has one. The record has the time at which the job's last
+ * attempt ended. If the job failed, also writes its billing line. If the job succeeded, a trigger writes the line when
+ * the job becomes `completed` (migration 0044). Idempotent.
  *
  * @returns the record; undefined if nothing was written.
  */
@@ -174,7 +179,7 @@ export async function insertBillingRecord(
        select ${job}, ${ending}, a.ended_at, gen_random_uuid(), ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
-         -- Only if the attempts have ended as the bill says. After a restore, the database may have lost their ends.
+         -- Insert only if the attempts have ended as the bill says. A restored database may lack some of their ends.
          and ${ENDS_DIGEST} is not distinct from ${endsDigest}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
@@ -197,15 +202,15 @@ export async function insertBillingRecord(
 }
 
 /**
- * SQL: the id of a line. It contains the month of the outcome, or of a deployment's share, so that the id does not
- * depend on when the line is written.
+ * SQL: the id of a billing line. It contains the month of the attempt's end or, for a deployment, the month that the
+ * line is for. So the id does not depend on when the line is written.
  */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
 
 /**
- * SQL: the month in which an outcome at `time` counts: the month of `time`, or the open month if that month is closed,
- * because the totals of a closed month never change.
+ * SQL: the month to which an outcome at `time` is billed: the month of `time`, or the open month if the month of `time`
+ * is closed, because the totals of a closed month never change.
  */
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
@@ -224,7 +229,7 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
  * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
  *
  * @param endsDigest the `ends_digest` of the `BillableRow` from which the hours were computed: nothing is written if the
- *   attempts' ends have changed since. Null if the caller holds the attempts' locks, so that they can't change.
+ *   attempts' ends have changed since. Null if the caller has locked the attempts, so that their ends can't change.
  * @returns false if the ends have changed: a restored database lacks an end that was read before.
  */
 export async function insertUnbilledLine(
@@ -249,7 +254,10 @@ export async function insertUnbilledLine(
   return known !== undefined;
 }
 
-/** Writes the months' shares of a deployment's bill as billing lines. The bill's first line carries the job's usage. */
+/**
+ * Writes a deployment's billing lines: each month's share of its cost. The deployment's first line has the usage of its
+ * job.
+ */
 export async function insertShares(
   db: Queryable,
   jobId: string,
@@ -279,7 +287,7 @@ export async function insertShares(
   );
 }
 
-/** Closes the record of a deployment by one compare-and-set. False if it is closed already. */
+/** Closes the record of a deployment by one compare-and-set. Returns false if the record is closed already. */
 export async function closeRecord(
   db: Queryable,
   jobId: string,
@@ -343,7 +351,11 @@ export async function listBillingRecords(
   });
 }
 
-/** One batch of all records, ordered by job id, after `after`. */
+/**
+ * One batch of all records, ordered by job id.
+ *
+ * @param after the last job id of the previous batch; "" for the first batch.
+ */
 export async function readRecords(db: Queryable, after: string, limit: number) {
   return await all<BillingRow>(
     db,

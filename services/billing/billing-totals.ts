@@ -72,8 +72,8 @@ export async function listInconsistentRecords(db: Queryable) {
 }
 
 /**
- * Recomputes all rows of `billing_totals` and `billing_days` from the lines. Call in a transaction: it locks the table
- * of lines, so no other transaction can write lines until it ends.
+ * Recomputes all rows of `billing_totals` and `billing_days` from the lines. Call in a transaction: this locks the
+ * table of lines, so no other transaction can write lines until the caller's transaction ends.
  *
  * @returns the number of rows of `billing_totals`.
  */

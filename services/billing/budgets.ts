@@ -39,13 +39,13 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. If a job's bill is
- * already written, the bill's amount counts instead: its line follows only when the job completes, which may be much
- * later if the store is full. A job submitted before the budget existed counts with the median cost of the tenant's
- * last 50 completed jobs of its type.
+ * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. For an unfinished job
+ * whose bill is already written, uses the bill's amount: the month's totals include it only when the job completes,
+ * which may be much later if the store is full. For a job submitted before the budget existed, uses the median cost of
+ * the tenant's last 50 completed jobs of its type.
  *
- * @param billed outcomes that are billed although the job fails. A job that failed with one of them in the last day
- *   counts until its workflow writes its bill. The workflow can't do that while Temporal is down.
+ * @param billed outcomes that are billed although the job fails. The sum includes jobs that failed with such an outcome
+ *   within the last day and whose bill is not written yet: their workflows can't write it while Temporal is down.
  */
 export async function sumExpected(
   db: Queryable,

@@ -20,8 +20,8 @@ import { insertShares } from "./billing-records";
 import { advanceOpenMonths } from "./storage-months";
 
 /**
- * A month counts as closed an hour after its end (CLOSED_AFTER in lifetime.ts). The next run of the loop, at most this
- * long after that, writes the month's billing lines; a later run does if that one fails.
+ * The interval of the loop. A month is closed one hour after its end (CLOSED_AFTER in lifetime.ts). The first run after
+ * that writes the month's billing lines. If a write fails, the next run repeats it.
  */
 const INTERVAL_MS = 600_000;
 
@@ -42,9 +42,9 @@ export class MonthCloser extends LoopComponent {
 const BATCH = 100;
 
 /**
- * Writes the missing billing lines of closed months: the months' shares of the bills of live deployments, and the
- * tenants' storage. After that, these months don't change. Idempotent; may run in several processes at once. A failed
- * write is logged and doesn't stop the others.
+ * Writes the missing billing lines of closed months: for each live deployment, the months' shares of its bill, and for
+ * each tenant, the months' storage. After that, these months don't change. Idempotent; may run in several processes at
+ * once. A failed write is logged and doesn't stop the others.
  *
  * @returns the number of deployments whose shares were written, plus the number of storage lines written. If it is not
  *   0, call again: there may be more to write.
@@ -74,7 +74,10 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-/** Fails while it is unknown whether the clock was set; the next run retries it. */
+/**
+ * Writes the storage line of a closed month. Throws while it is unknown whether the database's clock was set forward or
+ * back. The loop's next run tries again.
+ */
 async function writeStorage(
   { clockWatch }: Context,
   { user_id: userId, month, card }: UnwrittenStorage,
@@ -106,8 +109,8 @@ async function writeShares({ clockWatch }: Context, deploymentId: string): Promi
 }
 
 /**
- * Advances the `open_month` of all tenants (storage-months.ts), so that `closeMonths` reads only tenants with missing
- * lines. Fails while it is unknown whether the clock was set.
+ * Advances each tenant's `open_month`, its first month that may lack a storage line (storage-months.ts), so that
+ * `closeMonths` reads only tenants with missing lines. Throws while it is unknown whether the database's clock was set.
  */
 async function advanceAll({ clockWatch }: Context): Promise<void> {
   const options = { requireKnownClock: true };

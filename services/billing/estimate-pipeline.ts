@@ -17,7 +17,7 @@ export interface PipelineEstimate {
   expectedUsd: Decimal;
   lowUsd: Decimal;
   highUsd: Decimal;
-  /** Along the longest path through the steps; null if a job type has no history. */
+  /** Duration of the longest path through the steps, in seconds. Null if a job type has no history. */
   durationS: number | null;
 }
 
@@ -63,7 +63,10 @@ export async function estimatePipeline(
   };
 }
 
-/** Reads row counts of the tenant's own datasets, each once. Null for a dataset that an earlier step will make. */
+/**
+ * Returns a function that reads the number of rows of a payload's dataset. Reads each dataset once. Returns null for a
+ * dataset that an earlier step will make.
+ */
 function rowsReader(
   ctx: Context,
   userId: string,

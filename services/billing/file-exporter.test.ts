@@ -30,8 +30,8 @@ const line = (lineId: string): DueLine => ({
 
 test("a line is retried soon if the store is unavailable", async () => {
   expect(await new FileExporter(store, "csv").deliver(line("a"))).toMatchObject({
-    taken: false,
-    again: "soon",
+    accepted: false,
+    retry: "soon",
     reason: expect.stringMatching(/^unavailable: /),
   });
 });
@@ -39,7 +39,7 @@ test("a line is retried soon if the store is unavailable", async () => {
 test("repeated and concurrent deliveries of a line write one file, in the folder of its day", async () => {
   await store.check();
   const deliveries = [1, 2, 3].map(() => new FileExporter(store, "csv").deliver(line("acme:x")));
-  expect(await Promise.all(deliveries)).toEqual([1, 2, 3].map(() => ({ taken: true })));
+  expect(await Promise.all(deliveries)).toEqual([1, 2, 3].map(() => ({ accepted: true })));
   expect(await store.list("billing/exports/")).toMatchObject([{ path: "2026-11-30/acme%3Ax.csv" }]);
   expect(await text(store.read("billing/exports/2026-11-30/acme%3Ax.csv"))).toBe(
     "line_id,user_id,customer_id,month,job_id,job_type,cost_usd,gpu_hours,tokens,gb_months,created_at\r\n" +
@@ -48,7 +48,7 @@ test("repeated and concurrent deliveries of a line write one file, in the folder
 });
 
 test.each(["../../up", "a/b", "a\0b", "."])("%j stays in its folder", async (lineId) => {
-  expect(await new FileExporter(store, "json").deliver(line(lineId))).toEqual({ taken: true });
+  expect(await new FileExporter(store, "json").deliver(line(lineId))).toEqual({ accepted: true });
   const key = `billing/exports/2026-11-30/${encodeURIComponent(lineId)}.json`;
   expect(JSON.parse(await text(store.read(key)))).toMatchObject({ line_id: lineId });
 });

@@ -40,10 +40,10 @@ export class FileExporter implements UsageExporter {
     const text = this.format === "csv" ? csvOf(COLUMNS, [record]) : `${JSON.stringify(record)}\n`;
     try {
       await this.store.put(exportKey(line, this.format), Buffer.from(text));
-      return { taken: true };
+      return { accepted: true };
     } catch (error) {
       const reason = `unavailable: the artifact store: ${String(error)}`;
-      return { taken: false, reason, again: "soon", mayHaveArrived: false };
+      return { accepted: false, reason, retry: "soon", mayHaveArrived: false };
     }
   }
 }

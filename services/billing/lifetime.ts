@@ -1,15 +1,20 @@
-/** A month closes this long after its end. Outcomes recorded later count in the open month. */
+/**
+ * A month closes this long after its end. An outcome that is recorded later is billed to the month that is then open.
+ */
 export const CLOSED_AFTER = "interval '1 hour'";
 
-/** A subquery, so that Postgres evaluates it once per statement, not per row. */
+/**
+ * SQL: the sum of all recorded steps of the database's clock, in seconds. (In a step, the clock was set forward or
+ * back.) A subquery, so that Postgres evaluates it once per statement, not per row.
+ */
 const OFFSET_S = "(select clock_offset_s())";
 
 const UNTIL = "coalesce(d.stop_requested_at, now())";
 
 /**
- * SQL: lifetime of deployment `d` in seconds, from when it could first be stopped to its stop or to now. Excludes steps
- * of the clock: `clock_offset_s()` is the sum of all steps, so the difference of the offsets at both ends is the sum of
- * the steps in between. Never less than the lifetime that closed months are billed for.
+ * SQL: lifetime of deployment `d` in seconds. It begins when the deployment could first be stopped, and ends with the
+ * stop or now. Steps of the clock in between do not count: subtracts the sum of all steps at the end minus the sum at
+ * the beginning. Never less than the lifetime that closed months are billed for.
  */
 const LIVED_S = `greatest(d.closed_days * 86400, extract(epoch from ${UNTIL} - d.active_at)
   - coalesce(d.stop_offset_s, ${OFFSET_S}) + d.active_offset_s)`;
@@ -23,8 +28,8 @@ export const LIFETIME_DAYS = DAYS(LIVED_S);
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 
 /**
- * SQL: when deployment `d` began, counted back from its stop, or from now, by its lifetime. Differs from `active_at` if
- * the clock was set in between, and by the time for which the stop waited for the deployment's lock.
+ * SQL: when deployment `d` began: its stop, or now, minus its lifetime. Differs from `active_at` if the clock was set
+ * after that time.
  */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIVED_S}) * interval '1 second')`;
 
@@ -34,8 +39,9 @@ export const livedAt = (time: string): string =>
 
 /**
  * SQL: lifetime of deployment `d` at the end of each of its months, and now. Only for a deployment that is live or that
- * this transaction stops. Months are in UTC, without daylight saving time. The lifetime is counted back from now: if
- * the clock was set, the deployment counts as begun that much later or earlier.
+ * this transaction stops. Months are in UTC. Computes the deployment's beginning as `now()` minus its lifetime. That
+ * beginning differs from `active_at` if the clock was set after `active_at`, and by the time for which the stopping
+ * transaction waited for the deployment's lock.
  */
 export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',
@@ -45,7 +51,9 @@ export const LIVED_BY_MONTH = `(
          date_trunc('month', (now() - greatest(0, life.s) * interval '1 second') at time zone 'UTC'),
          now() at time zone 'UTC', interval '1 month') m)`;
 
-/** SQL: the written shares of the bill of deployment `d`, one per month. */
+/**
+ * SQL: the months for which deployment `d` has a billing line, each with the cost of the line (its share of the bill).
+ */
 export const WRITTEN_SHARES = `(
   select coalesce(jsonb_agg(jsonb_build_object('month', to_char(l.month, 'YYYY-MM-DD'),
                                                'costUsd', l.cost_usd::text) order by l.month), '[]')

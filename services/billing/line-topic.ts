@@ -36,17 +36,17 @@ interface Lane {
 }
 
 /**
- * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line's row is its
- * outbox entry, due until it is marked as exported.
+ * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line needs no
+ * separate outbox entry: its row is due until it is marked as exported.
  */
 export class LineTopic implements Topic<Lane, never> {
   readonly name = "billing-export";
   readonly concurrency = 8;
-  /** Two deliveries of the same lane must not overlap. */
+  /** True, because two deliveries of the same lane must not overlap. */
   readonly claimsWhenIdle = true;
   readonly sweepMs: number;
   readonly pauseMs: number;
-  /** Why the last delivery got no answer; undefined if it got one. */
+  /** Why the receiver did not answer the last delivery; undefined if it answered. */
   private failure: string | undefined;
   private failuresInARow = 0;
 
@@ -81,7 +81,12 @@ export class LineTopic implements Topic<Lane, never> {
     return [...lanes.values()];
   }
 
-  /** @throws with the reason if the last delivery got no answer from the receiver. */
+  /**
+   * Sends the lines in order. Releases lines instead when the courier stops, while the receiver is down, and after
+   * `untilMs`.
+   *
+   * @throws with the reason if the last delivery got no answer from the receiver.
+   */
   async deliver({ lines, untilMs }: Lane, stopping: AbortSignal): Promise<Delivery> {
     const refused: NotDelivered[] = [];
     const unsent: DueLine[] = [];
@@ -109,14 +114,14 @@ export class LineTopic implements Topic<Lane, never> {
     const { pool, config } = this.ctx;
     const delivery = await this.exporter.deliver(line);
     this.noteAnswer(delivery);
-    if (delivery.taken) {
+    if (delivery.accepted) {
       const { warning = null } = delivery;
       await markExported(pool, line.line_id, warning);
       if (warning !== null)
         this.ctx.logger.warn({ line_id: line.line_id, warning }, "line exported");
       return;
     }
-    if (delivery.again !== "soon") refused.push(delivery);
+    if (delivery.retry !== "soon") refused.push(delivery);
     await postponeLine(pool, line, {
       forS: delayOf(delivery, line.tries, config.billingExport.intervalS),
       reason: delivery.reason,
@@ -124,12 +129,12 @@ export class LineTopic implements Topic<Lane, never> {
     });
   }
 
-  /** Ignores `too_late`: the line was not sent, so it says nothing about the receiver. */
+  /** Tracks whether the receiver answers. Ignores `too_late`, because the line was not sent. */
   private noteAnswer(delivery: LineDelivery): void {
-    if (delivery.taken || delivery.again === "tomorrow") {
+    if (delivery.accepted || delivery.retry === "tomorrow") {
       this.failure = undefined;
       this.failuresInARow = 0;
-    } else if (delivery.again === "soon") {
+    } else if (delivery.retry === "soon") {
       this.failure = delivery.reason;
       this.failuresInARow += 1;
     }
@@ -144,8 +149,8 @@ export class LineTopic implements Topic<Lane, never> {
   }
 }
 
-function delayOf({ again }: NotDelivered, tries: number, intervalS: number): number {
-  switch (again) {
+function delayOf({ retry }: NotDelivered, tries: number, intervalS: number): number {
+  switch (retry) {
     case "soon":
       return intervalS * Math.min(MAX_BACKOFF, 2 ** Math.min(tries - 1, 10));
     case "tomorrow":

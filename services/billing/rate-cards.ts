@@ -13,7 +13,7 @@ export interface RateCardRow {
 
 /**
  * SQL: the rate card in force for a tenant at a time, in the form stored with jobs. Once a version takes effect, it
- * replaces all versions of its card with lower numbers, even those with a later date.
+ * replaces every lower version of the same card, even one with a later date.
  */
 const CARD_AT = (userId: string, at: string): string => `
   select jsonb_build_object('name', c.name, 'version', c.version) || c.prices as card

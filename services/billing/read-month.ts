@@ -24,11 +24,11 @@ import { findRateCardAtEnd } from "./rate-cards";
 
 export interface Month {
   types: MonthTotal[];
-  /** The sum of the month's lines: those of final records, and the written shares of open bills. */
+  /** The sum of the month's billing lines, without storage. */
   recordsUsd: Decimal;
   /** The sum of `accruing`. */
   accruingUsd: Decimal;
-  /** Live deployments, each with its cost in this month beyond the written shares. */
+  /** Live deployments, each with its cost in this month that has no billing line yet. */
   accruing: AccruingShare[];
   /** Cost of live deployments so far in later months: 0, unless a wrong clock closed this month early. */
   accruingLaterUsd: Decimal;
@@ -45,7 +45,7 @@ export interface Month {
 
 interface AccruingShare extends Pick<AccruingRow, "tags" | "pipeline_id"> {
   usd: Decimal;
-  /** The month's records contain no cost of this deployment yet. */
+  /** True if the month has no billing line of this deployment yet. */
   isNew: boolean;
 }
 
@@ -56,7 +56,7 @@ export async function readMonth(
   card: RateCard,
 ): Promise<Month> {
   const first = `${bounds.period}-01`;
-  // Read open bills first, so that a bill closed between the two reads counts twice rather than not at all.
+  // Read open bills first: a bill that is closed between the two reads is then counted twice, not missed.
   const live = await listAccruing(db, userId, first);
   const types = await readTotals(db, userId, first);
   const storage = await readStorageCost(db, userId, bounds, card);
@@ -83,8 +83,8 @@ export async function readMonth(
 }
 
 /**
- * The storage of a month and its cost. If the month's storage line is written, they are those of the line. Otherwise
- * they are computed up to now: the current month is priced by `card`, a past month by the rate card at its end.
+ * Reads a month's storage and its cost from the month's storage line. If that line is not written yet, computes both up
+ * to now. The current month is priced by `card`, and a past month by the rate card in force at its end.
  */
 async function readStorageCost(
   db: Queryable,
@@ -103,7 +103,7 @@ async function readStorageCost(
   return { gbMonths, storageUsd: priceStorage(gbMonths, storageCard), storageCard };
 }
 
-/** Assumes that jobs and storage continue at the same rate and that deployments are not stopped. */
+/** Forecasts the month's total cost: jobs and storage continue at the same rate, and deployments are not stopped. */
 function forecast(
   month: Pick<Month, "types" | "accruingUsd" | "toAccrueUsd" | "storageUsd">,
   { start, now, end }: MonthBounds,

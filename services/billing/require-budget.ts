@@ -16,14 +16,14 @@ import type { JobWarning } from "../jobs/jobs";
 import { findBudget, lockBudget, sumExpected } from "./budgets";
 import { readMonth } from "./read-month";
 
-/** What counts against a tenant's budget in this month. */
+/** The amounts that use up a tenant's budget in this month. */
 async function readSpending(
   { config }: Context,
   db: Queryable,
   userId: string,
   card: RateCard,
 ): Promise<Spending> {
-  // Read unfinished jobs first, so that a job billed between the two reads counts twice rather than not at all.
+  // Read unfinished jobs first: a job that is billed between the two reads is then counted twice, not missed.
   const expected = await sumExpected(db, userId, config.billing.outcomes);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {

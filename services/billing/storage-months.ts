@@ -3,12 +3,15 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { CLOSED_AFTER } from "./lifetime";
 import { CARD_AT_END } from "./rate-cards";
 
-/** SQL: the first day of the last closed month, by the database's clock without correction for steps. */
+/**
+ * SQL: the first day of the last month that has closed according to the database's clock. If that clock was set
+ * forward, the month may not be over yet: see IS_CLOSED.
+ */
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
 /**
- * SQL: whether a month is closed, so that its storage line may be written. Time that the clock skipped by forward steps
- * does not count: if the clock is ahead, the line would be written before the month's end, and a line is never changed.
+ * SQL: whether a month is closed, so that its storage line may be written. Does not count time that the clock skipped
+ * when it was set forward: Forge could otherwise write the line before the month's end, and a line is never changed.
  */
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
@@ -29,10 +32,10 @@ export const UNWRITTEN = `
 const PAGE = 200;
 
 /**
- * Advances `open_month` of one page of tenants past the closed months that lack no storage line. Usually a trigger
- * (migration 0048) does this when the line of `open_month` is inserted. But that trigger does not pass a month in which
- * storage had no price, or a month whose line was inserted before the line of an earlier month. Months that are over
- * only because the clock was set forward are not closed (see IS_CLOSED).
+ * Advances `open_month` of one page of tenants past the closed months that need no further storage line. Usually a
+ * trigger (migration 0048) does this when the line of `open_month` is inserted. But that trigger does not pass a month
+ * in which storage had no price, or a month whose line was inserted before the line of an earlier month. Months that
+ * are over only because the clock was set forward are not closed (see IS_CLOSED).
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

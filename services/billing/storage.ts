@@ -9,10 +9,10 @@ export interface StoredKind {
 }
 
 /**
- * A tenant's storage now and over a period, by kind. A deleted artifact counts until its deletion. An artifact whose
- * files are outside Forge's store counts as an artifact with 0 bytes.
+ * Measures a tenant's storage now and over a period, by kind of artifact. A deleted artifact counts until its deletion.
+ * An artifact whose files are outside Forge's store counts as an artifact with 0 bytes.
  *
- * @param end the period's end. Time after now counts as 0.
+ * @param end the period's end. The part of the period after now counts with 0 bytes.
  */
 export async function measureStorage(db: Queryable, userId: string, start: string, end: string) {
   return await all<StoredKind>(

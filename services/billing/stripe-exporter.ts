@@ -11,14 +11,14 @@ import type {
 } from "./usage-exporter";
 
 const MICRO_USD = 1_000_000;
-/** All tries together must take much less time than the lease of a line. */
+/** Timeout of one try. All tries of a request together must take much less time than the lease of a line. */
 const TIMEOUT_MS = 10_000;
 const LIBRARY_RETRIES = 1;
-/** Stripe accepts events of the past 35 days. */
+/** Older lines are not sent: Stripe accepts events of the past 35 days. */
 const OLDEST_S = 35 * 86_400;
 /**
- * Stripe detects duplicates for at least 24 hours. One hour less leaves a margin for clock differences and slow
- * requests.
+ * A line whose response was lost may be sent again within this time: Stripe detects duplicates for at least 24 hours.
+ * Forge uses one hour less, as a margin for clock differences and slow requests.
  */
 const KNOWN_FOR_S = 23 * 3600;
 const MAX_REASON = 400;
@@ -69,11 +69,11 @@ export class StripeExporter implements UsageExporter {
     if (line.in_doubt_s !== null && line.in_doubt_s > KNOWN_FOR_S) {
       const reason =
         "unconfirmed: sent more than a day ago without a response; check whether Stripe has it";
-      return { taken: false, reason, again: "too_late", mayHaveArrived: true };
+      return { accepted: false, reason, retry: "too_late", mayHaveArrived: true };
     }
     if (line.age_s > OLDEST_S) {
       const reason = "too_old: Stripe does not accept usage older than 35 days";
-      return { taken: false, reason, again: "too_late", mayHaveArrived: false };
+      return { accepted: false, reason, retry: "too_late", mayHaveArrived: false };
     }
     const key = randomUUID();
     this.requests.set(key, 0);
@@ -83,7 +83,7 @@ export class StripeExporter implements UsageExporter {
       const judged = judge(error, this.errors);
       // The library may have retried a request whose response it did not get.
       const isRepeated = this.requests.get(key) !== 1;
-      if (judged.taken) {
+      if (judged.accepted) {
         return isRepeated || line.in_doubt_s !== null ? judged : { ...judged, warning: UNKNOWN };
       }
       const mayHaveArrived = judged.mayHaveArrived || isRepeated;
@@ -104,11 +104,11 @@ export class StripeExporter implements UsageExporter {
           value: new Decimal(line.cost_usd).times(MICRO_USD).toFixed(0),
         },
       },
-      // A new key for each delivery, because Stripe also replays failures for the same key.
+      // A new key for each delivery: if Stripe knows the key, it repeats its earlier response, even a failure.
       { idempotencyKey },
     );
     // The library treats any JSON without `error` as success, even a gateway's "502".
-    if (event.identifier === line.line_id) return { taken: true };
+    if (event.identifier === line.line_id) return { accepted: true };
     return unavailable("unavailable: the response is not from Stripe", true);
   }
 
@@ -125,17 +125,20 @@ export class StripeExporter implements UsageExporter {
 const UNKNOWN =
   "already_there: Stripe had this line before it was sent; compare the amounts in Stripe and here";
 
-/** Errors of connections over which nothing was sent. */
+/** Error codes of connections that failed before anything was sent. */
 const NOT_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
 
 const unavailable = (reason: string, mayHaveArrived: boolean): NotDelivered => ({
-  taken: false,
+  accepted: false,
   reason,
-  again: "soon",
+  retry: "soon",
   mayHaveArrived,
 });
 
-/** Decides which of Stripe's errors are retried, and when. */
+/**
+ * Decides from an error whether and when the delivery is retried. If Stripe already has the line, it counts as
+ * accepted.
+ */
 function judge(error: unknown, errors: typeof Stripe.errors): Delivery {
   if (error instanceof errors.StripeConnectionError) {
     const { detail } = error;
@@ -152,9 +155,9 @@ function judge(error: unknown, errors: typeof Stripe.errors): Delivery {
   if (status === 401 || status === 403)
     return unavailable(`key_refused: ${status} ${message}`, false);
   if (status !== undefined && status >= 400 && status < 500) {
-    if (/already exists with identifier/i.test(message)) return { taken: true };
+    if (/already exists with identifier/i.test(message)) return { accepted: true };
     const reason = `refused: ${status} ${message}`;
-    return { taken: false, reason, again: "tomorrow", mayHaveArrived: false };
+    return { accepted: false, reason, retry: "tomorrow", mayHaveArrived: false };
   }
   return unavailable(`unavailable: ${status ?? "no status"} ${message}`, true);
 }

@@ -22,7 +22,7 @@ export interface ExportedLine {
 export interface DueLine extends ExportedLine {
   /** Number of claims, including this one. */
   tries: number;
-  /** Age of the line in seconds, without forward steps of the clock. */
+  /** Age of the line in seconds. Does not count time that the clock skipped when it was set forward. */
   age_s: number;
   /** Seconds since the first send whose result is unknown; null if no result is unknown. */
   in_doubt_s: number | null;
@@ -31,13 +31,13 @@ export interface DueLine extends ExportedLine {
 export type Delivery = Delivered | NotDelivered;
 
 interface Delivered {
-  taken: true;
+  accepted: true;
   /** What an operator should check: a stable code, a colon, and a message. */
   warning?: string;
 }
 
 export interface NotDelivered {
-  taken: false;
+  accepted: false;
   /** A stable code, a colon, and a message. */
   reason: string;
   /**
@@ -45,8 +45,8 @@ export interface NotDelivered {
    * fixes the cause. `too_late`: the line is too old and was not sent. Its age is checked again tomorrow, because the
    * clock may have been wrong.
    */
-  again: "soon" | "tomorrow" | "too_late";
-  /** The receiver may have accepted the line all the same. */
+  retry: "soon" | "tomorrow" | "too_late";
+  /** True if the receiver may have accepted the line. */
   mayHaveArrived: boolean;
 }
 
@@ -59,6 +59,6 @@ export interface UsageExporter {
   readonly needsCustomer: boolean;
   /** Lines of one lane are delivered one at a time, different lanes concurrently. */
   laneOf(line: ExportedLine): string;
-  /** Never throws: a failure is a delivery with `taken: false`. */
+  /** Never throws: a failure is a delivery with `accepted: false`. */
   deliver(line: DueLine): Promise<Delivery>;
 }

@@ -15,7 +15,7 @@ import { Unavailable } from "../../core/errors";
 import { Coalesced } from "../../platform/concurrency/coalesce";
 import type { Logger } from "../../platform/logger";
 import {
-  deleteLooksOutside,
+  deleteClockChecksOutside,
   didOtherProcessWatch,
   findLastClockCheck,
   lockSteps,
@@ -37,18 +37,21 @@ const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
 /**
- * Timeout of each statement of the recording transaction. It moves stored times, perhaps those of hundreds of thousands
- * of queued jobs, and may have to wait for a lock that a frozen process holds.
+ * Timeout of each statement of the recording transaction. A statement may move the stored times of hundreds of
+ * thousands of queued jobs, and may have to wait for a lock that a frozen process holds.
  */
 const RECORDING_MS = 300_000;
 /** A transaction waits up to this long for the recording of a step before it tries again. */
 const RECORDING_WAIT_MS = 10_000;
-/** A process that has not checked the clock for this long has ended. */
+/** If a process has not checked the clock for this long, it is assumed to have ended. */
 const ENDED_MS = 86_400_000;
-/** How many times `transaction` tries in all. */
+/** Maximum number of tries of `transaction`, including the first one. */
 const MAX_TRIES = 3;
 
-/** The database's clock was set after this process's last check, so the transaction's time may be wrong. */
+/**
+ * Thrown if the database's clock may have been set after this process's last check: the transaction's time may be
+ * wrong.
+ */
 class ClockSet extends Unavailable {
   constructor() {
     super("the database's clock was set just now; try again shortly");
@@ -57,7 +60,8 @@ class ClockSet extends Unavailable {
 
 interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
   /**
-   * The last try throws `Unavailable` if it can't tell whether the clock was set. By default, the last try runs anyway.
+   * If true, the last try of `transaction` throws `Unavailable` when it can't tell whether the clock was set. By
+   * default, the last try runs anyway.
    */
   requireKnownClock?: boolean;
 }
@@ -76,16 +80,16 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
-  /** The reading that the next one is compared with. All steps up to it are recorded. */
+  /** The reading that the next reading is compared with. All steps before it are recorded. */
   private accounted: ClockReading | undefined;
   private lastRunningMs = 0;
   /**
-   * When this process last saw a step, whether this process or another one recorded it. Until this process sees a step,
-   * the time of its first check. Measured in `steadyMs`: the database's time without the recorded steps.
+   * When this process last saw a step, no matter which process recorded it. Until this process sees a step, the time of
+   * its first check. Measured in `steadyMs`: the database's time without the recorded steps.
    */
   private sinceMs = 0;
   private changes = 0;
-  /** One check at a time. A caller's check starts after its call; concurrent callers share one. */
+  /** Runs one check at a time. Concurrent callers share a check, which starts after all their calls. */
   private readonly looks = new Coalesced<undefined, undefined>(
     async (callers) => {
       await this.lookOnce();
@@ -102,15 +106,16 @@ export class ClockWatch {
   ) {}
 
   /**
-   * Grows with each check that found that the clock was set, or could not tell. If it is the same after two checks,
-   * comparisons with the clock in between are valid.
+   * Increases with each check that found that the clock was set, or that could not find out. If the revision is the
+   * same after two checks, all comparisons with the clock between these checks are valid.
    */
   get revision(): number {
     return this.changes;
   }
 
   /**
-   * Changes when this process's monotonic time and the clock diverge: the clock was set, or this process was suspended.
+   * When this process last saw a step (see `sinceMs`). The value changes when this process's monotonic time and the
+   * clock diverge: the clock was set, or this process was suspended.
    */
   get steadySinceMs(): number {
     return this.sinceMs;
@@ -146,8 +151,8 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // The recording of a step waits for open transactions for MAX_TRANSACTION_MS only. After that, it may have
-            // moved times in rows that this transaction has read.
+            // A process that records a step waits for open transactions for MAX_TRANSACTION_MS only. If this
+            // transaction took longer, the recording may have moved times in rows that this transaction has read.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }
@@ -237,7 +242,7 @@ export class ClockWatch {
       const noticedS = (now.runningMs - noticedMs) / 1000;
       const attempts = byMs === 0 ? 0 : await recordStep(db, byMs / 1000, gapS, noticedS);
       const seen = { ...now, recordedMs: now.recordedMs + byMs };
-      await deleteLooksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
+      await deleteClockChecksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
       return { seen, byMs, attempts };
     };
     // Other processes wait for the lock, so Postgres must end this session if its process freezes while it holds the
@@ -252,8 +257,8 @@ export class ClockWatch {
   }
 
   /**
-   * Whether this process was suspended and the clock was not set forward: another process kept running, saw no step, and
-   * checked the clock at a time that the step would have skipped.
+   * Whether this process was suspended and the clock was not set forward: another process kept running, saw no step,
+   * and checked the clock at a time that the step would have skipped.
    */
   private async wasSuspended(
     db: Queryable,
@@ -270,7 +275,7 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
-    // Such a slow read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
+    // A slower read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

@@ -44,7 +44,7 @@ const HARMLESS: Record<string, string> = {
 };
 
 const CLOCK = String.raw`(?:now|clock_timestamp|statement_timestamp)\(\)`;
-/** An interval that is added to or subtracted from the clock before the comparison. */
+/** Matches an interval that is added to or subtracted from the clock before the comparison. */
 const SPAN = String.raw`(?:\s*[+-]\s*(?:make_interval\([^()]*(?:\([^()]*\))?[^()]*\)|interval\s+'[^']*'|\$\{\w+(?:\([^}]*\))?\}))?`;
 const COLUMN = String.raw`(?:(?:min|max|coalesce)\()?(?:\w+\.)?([a-z_]+)`;
 const COMPARED = [
@@ -53,11 +53,11 @@ const COMPARED = [
   new RegExp(String.raw`(?:greatest|least)\(${CLOCK}, ${COLUMN}`, "g"),
 ];
 
-/** Reads a source. Replaces the constant for a time of the clock, in which the patterns would not see the clock. */
+/** Reads a source. Replaces the constant LOCKED_AT, which the patterns would not recognize as a time of the clock. */
 const read = (path: string): string =>
   readFileSync(path, "utf8").replaceAll("${LOCKED_AT}", "now()");
 
-/** All matches of the pattern's first group. */
+/** Returns the text of the pattern's first group in each match. */
 const findAll = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
 

@@ -1,12 +1,15 @@
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * The largest error of a reading of the clock, and so of a step's length. Less than half of the shortest step, so that
- * times before a step can be distinguished from times after it.
+ * The largest error of a step's length, in ms. It is less than half of the shortest step, so that times before a step
+ * can be distinguished from times after it.
  */
 export const PRECISE_MS = 2_000;
 
-/** SQL, for a step forward: all times up to this one were written before the clock was set. */
+/**
+ * SQL, for a step forward: when the step was noticed, in the time of the clock as it ran before the step, plus
+ * PRECISE_MS. All times up to this one were written before the step.
+ */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
 /**
@@ -46,9 +49,10 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
 const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
- * Times until which, or since which, something waits. After a step back, each wait would be longer by the step, so all
- * these times move. After a step forward, waits end too early. That is harmless for most columns. Columns with "moves"
- * also move then, because Forge would give something up too early.
+ * Columns with a time until which, or since which, something waits. After a step back, each wait would become longer by
+ * the step, so all these times move. After a step forward, waits end too early. For most columns this is harmless, so
+ * their times do not move. Times in columns with "moves" do, so that Forge does not end a placement, or give up an
+ * export, too early.
  *
  * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. A condition must
  * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.
@@ -80,10 +84,9 @@ interface Move {
 }
 
 /**
- * The times that the recording of a step moves. After a step back, the clock shows some times twice. The step was at
- * most `gap` ago, so the times shown twice are within the last `gap` seconds. If an attempt started at such a time, it
- * is unknown whether that was before the step. So the attempt keeps its times: its deadline may be too late, and its
- * measured time too short.
+ * Returns the times that move when a step is recorded. A step back makes the clock show some times twice, all of them
+ * within the last `gap` seconds. If an attempt started at such a time, it is unknown whether it started before the
+ * step. The attempt then keeps its times: its deadline may be too late, and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>
@@ -142,7 +145,7 @@ async function moveTimes(
  *
  * @param byS the step in seconds; negative if the clock was set back.
  * @param gapS the longest possible time since the step, in seconds.
- * @param noticedS seconds since the step was noticed: all that started since then started after the step.
+ * @param noticedS seconds since the step was noticed. Everything that started after this moment started after the step.
  * @returns how many attempts were moved.
  */
 export async function recordStep(

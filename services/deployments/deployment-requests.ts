@@ -7,7 +7,7 @@ export interface RequestCounts {
   deployment_id: string;
   requests: number;
   errors: number;
-  /** Null, like `output_tokens`, if no response reported its tokens. */
+  /** This and `output_tokens` are null if no response reported its tokens. */
   input_tokens: number | null;
   output_tokens: number | null;
   /** Requests by duration (core/deployments/latency.ts). */
@@ -68,8 +68,8 @@ export async function listRequests(
 }
 
 /**
- * A deployment has one row per minute of the day, and its next requests at that minute overwrite it. Rows that are not
- * overwritten must be deleted.
+ * Rows are deleted after a day. A deployment has one row per minute of the day, and requests in the same minute of a
+ * later day overwrite the row. But the row stays if that minute has no requests.
  */
 const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 

@@ -16,8 +16,8 @@ export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => 
       signals.on("deployment", onCommit);
       return () => signals.off("deployment", onCommit);
     },
-    // Unlike in other topics, the transaction that requests a wake does not lease it. Claim it here, because a sweep
-    // may claim it at the same time.
+    // Claim the wake here, so that no sweep claims it at the same time. The topics of jobs and pipelines need not do
+    // this: there, the transaction that adds an entry also leases it to its process.
     find: async (deploymentId) => (await claimDueWakes(pool, leaseS, 1, deploymentId)).at(0),
     claim: (limit) => claimDueWakes(pool, leaseS, limit),
     async deliver(wake) {

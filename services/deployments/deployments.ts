@@ -8,7 +8,10 @@ import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
 import type { BillingRow } from "../billing/billing-records";
 import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
 
-/** Lock this row before you change one of its placements. Lock order: job, attempt, worker, deployment, placement. */
+/**
+ * A row of `deployments`. Lock it before you change one of its placements. Lock order: job, attempt, worker,
+ * deployment, placement.
+ */
 export interface DeploymentRow {
   /** Its artifact's storage id. */
   deployment_id: string;
@@ -83,8 +86,8 @@ export async function lockDeployment(db: Queryable, deploymentId: string) {
 }
 
 /**
- * Inserts the deployment of a completed deploy job, with the replicas that the payload asks for. From now on it can be
- * stopped, and it accrues cost.
+ * Inserts the deployment of a completed deploy job, with the numbers of replicas in the job's payload. From then on,
+ * the deployment accrues cost and can be stopped.
  */
 export async function insertDeployment(
   db: Queryable,
@@ -113,9 +116,9 @@ export interface StoppedRow extends BillingRow {
 }
 
 /**
- * Marks an active deployment as stopping by one compare-and-set. This ends its accrual. Undefined if it is not active.
- * A wait for the lock is not billed: the trigger `note_clock_offset` takes the time since `now()` off, as it does for
- * steps of the clock.
+ * Marks an active deployment as stopping by one compare-and-set, which ends its accrual. Undefined if the deployment is
+ * not active. The wait for the row's lock is not billed: the trigger `note_clock_offset` subtracts the time since
+ * `now()`, as it subtracts a step of the clock.
  */
 export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(
@@ -198,14 +201,14 @@ export async function recordServing(db: Queryable, deploymentId: string): Promis
   );
 }
 
-/** A tenant's deployment, and the server to send requests to now; null if none serves. */
+/** A tenant's deployment, and one of its servers to send requests to; `server` is null if there is none. */
 export interface OwnDeployment {
   deployment_id: string;
   status: DeploymentStatus;
   server: { url: string; token: string | null } | null;
 }
 
-/** Those of the given ids that are deployments of this tenant. */
+/** The tenant's deployments among the given ids. */
 export async function findOwnDeployments(db: Queryable, userId: string, ids: string[]) {
   return await all<OwnDeployment>(
     db,

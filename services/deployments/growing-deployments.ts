@@ -6,8 +6,8 @@ import { fitting, kindsOf } from "../fleet/worker-kinds";
 const PAGE = 200;
 
 /**
- * Matches deployments with kinds of idle workers. Workers of one kind fit the same jobs (worker-kinds.ts). As in the
- * scheduler, a limited number of a tenant's kinds is considered, chosen at random. So a tenant with more kinds waits
+ * Matches deployments with kinds of idle workers. Workers of one kind fit the same jobs (worker-kinds.ts). Reads only a
+ * limited number of each tenant's kinds, chosen at random, as the scheduler does. So a tenant with more kinds waits
  * longer, but does not delay other tenants.
  */
 const REQUEST_GROWTH = `

@@ -34,7 +34,7 @@ export async function keepServers(ctx: Context, deploymentId: string): Promise<D
     const job = starting && (await requireJob(db, starting.job_id));
     if (starting && job?.status === "failed") {
       await failPlacement(db, deploymentId, starting.placement);
-      await recordPlacementFailure(db, deploymentId, troubleOf(job), retryS);
+      await recordPlacementFailure(db, deploymentId, failureOf(job), retryS);
       return { look: { isOver: false, againInMs: 0 } };
     }
     if (starting && job) {
@@ -82,7 +82,7 @@ const jobOf = (job: JobRow, placement: number) => ({
   placement,
 });
 
-const troubleOf = ({ job_id: id, error, error_code: code }: JobRow): string =>
+const failureOf = ({ job_id: id, error, error_code: code }: JobRow): string =>
   `job ${id}, which was to place it again, failed: ${error ?? code}`.slice(0, 2_000);
 
 async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {

@@ -42,7 +42,10 @@ export async function insertPlacementJob(
   );
 }
 
-/** Unfinished jobs whose placements have ended, so that their results are not needed. */
+/**
+ * Returns the deployment's unfinished jobs whose placements have ended: their results are not needed. Leaves out jobs
+ * that are being cancelled, and jobs with a completed attempt.
+ */
 export async function listUnneededJobs(db: Queryable, deploymentId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
     db,

@@ -3,7 +3,7 @@ import { LOCKED_AT } from "../../platform/postgres/clock";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { backoff } from "./deployments";
 
-/** What a heartbeat reports about one of its worker's live placements. */
+/** A heartbeat's report on one live placement of its worker. */
 export interface PlacementReport {
   deploymentId: string;
   isListed: boolean;
@@ -11,13 +11,13 @@ export interface PlacementReport {
 }
 
 /**
- * If a placement fails within this time after it began to serve, the next placement is delayed, as after a failed
- * start.
+ * If a serving placement fails within this time after it began to serve, the next placement is delayed, as after a
+ * failed start.
  */
 const EARLY_END = "interval '5 minutes'";
 
 /**
- * If a heartbeat arrives this soon after a stop and does not list the server, that does not prove that the server has
+ * A heartbeat that arrives within this time after a stop, and does not list the server, is no proof that the server has
  * ended: the worker may have sent the heartbeat before the server started.
  */
 const STALE_REPORT = "interval '1 second'";
@@ -91,8 +91,8 @@ export async function recordPlacementReports(
 
 /**
  * Of the deployments that a worker reports, returns those that it should not serve. The worker should serve a
- * deployment if the deployment's placement on it is `serving`. The worker should also serve what an attempt on it has
- * started, while the attempt runs and while its result is processed.
+ * deployment that has a `serving` placement on this worker. It should also serve a deployment that one of its attempts
+ * has started, while the attempt runs and while the attempt's result is processed.
  */
 export async function listUnexpectedDeployments(
   db: Queryable,

@@ -81,8 +81,8 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
 }
 
 /**
- * SQL: locks the placements that meet the condition, of the deployments in `held`. Locks in key order, as the recording
- * of a clock step does (record-step.ts), so that the two can't deadlock.
+ * SQL: locks the placements of the deployments in `held` that meet the condition. Locks in key order, as the recording
+ * of a clock step does (record-step.ts): different orders could cause a deadlock.
  */
 const lockHeld = (condition: string): string => `
   select p.deployment_id, p.placement from placements p join held using (deployment_id)
@@ -157,9 +157,9 @@ export async function failPlacement(
 }
 
 /**
- * Ends placements that should have stopped more than `graceS` seconds ago, and requests a wake of their deployments'
- * workflows. If a worker still serves such a deployment, the answer to each of its heartbeats tells it to stop the
- * server. Skips deployments that are locked.
+ * Ends placements whose stop was requested more than `graceS` seconds ago, and requests a wake of their deployments'
+ * workflows. If the worker still runs the server, the response to each of its heartbeats has the command to stop it.
+ * Skips deployments that are locked.
  *
  * @returns the deployments to wake.
  */

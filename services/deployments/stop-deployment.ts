@@ -40,7 +40,10 @@ export async function stopDeployment(
   return done !== "unknown";
 }
 
-/** Closes the bill over the whole lifetime, and writes the shares of the months that have none yet. */
+/**
+ * Closes the bill over the deployment's whole lifetime. Writes a billing line with the month's share of the bill for
+ * each month that has none yet.
+ */
 async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;

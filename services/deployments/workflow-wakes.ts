@@ -4,7 +4,7 @@ import type { DeploymentRow } from "./deployments";
 
 /**
  * A deployment whose workflow must be started or woken. Column `asked` is the requested version of the deployment,
- * `told` the delivered version. Several undelivered changes are one wake.
+ * `told` the delivered version. Several undelivered changes need only one wake.
  */
 export interface DeploymentWake {
   deployment_id: string;

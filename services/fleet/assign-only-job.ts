@@ -1,19 +1,29 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { requirementGroupRange } from "../accounts/quotas";
 import { type Assigned, assignedIn, type MaybeAssigned } from "./assignment";
-import { FIRST_WAIT, headsOf, KNOWN_JOB, OWN_TAKER, ownFits, sharedFits } from "./assignment-sql";
+import {
+  FIRST_WAIT,
+  headsOf,
+  KNOWN_JOB,
+  OWN_FITTING_WORKER,
+  ownFits,
+  sharedFits,
+} from "./assignment-sql";
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
 
 /**
- * 1. `fits`: whether an idle worker of the tenant, or a shared one, fits one of the groups.
- * 2. `one_job` is the tenant's queued job, if it has just one, and only own workers fit.
- * 3. `taker` is the worker that a pass would choose. It is chosen before any row is locked: a row may be locked for a
- *    moment only, and the next worker may be one that other jobs need.
- * 4. `locked_job`, `locked_attempt` and `locked` lock the three rows in the order of every transaction, and check them
- *    again. If one is locked, nothing is assigned.
+ * The statement of `assignOnlyJob`.
  *
- * The commit does not wait for the disk: see `tryLockIf`. The parameters are in subqueries, because Postgres would
- * otherwise plan the statement again for each job, which takes longer than running it.
+ * 1. `fits`: whether an idle worker of the tenant fits one of the groups, and whether an idle shared worker does.
+ * 2. `one_job`: the tenant's queued job. Empty if the tenant has several queued jobs, if no own worker fits, or if a
+ *    shared worker fits.
+ * 3. `own_worker`: the worker that a pass would choose. The choice ignores row locks: a worker that is locked for a
+ *    moment must not be passed over for a more capable one, which other jobs may need.
+ * 4. `locked_job`, `locked_attempt` and `locked`: lock the rows of the job, the attempt and the worker, in the order
+ *    that all transactions use, and check them again. Empty if another transaction has locked one of the rows.
+ *
+ * The commit does not wait for the disk: see `tryLockIf`. The parameters are in subqueries so that Postgres reuses the
+ * plan: planning takes longer than running the statement.
  */
 const ASSIGN_ONLY_JOB = `
 with ${headsOf("(select $1::text[])")},
@@ -26,10 +36,10 @@ one_job as materialized (
   from queued a cross join lateral ${KNOWN_JOB("a.job_id")} j
   where (select count(*) from queued) = 1 and (select own and not shared from fits)),
 commits as materialized (select set_config('synchronous_commit', 'off', true) from one_job),
-taker as materialized (
-  select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_TAKER} w),
+own_worker as materialized (
+  select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_FITTING_WORKER} w),
 locked_job as materialized (
-  select q.* from taker q cross join lateral (
+  select q.* from own_worker q cross join lateral (
     select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')
       and j.req_avoid = q.req_avoid
     for no key update skip locked) j),
@@ -61,14 +71,15 @@ interface Found {
   assigned: Assigned | undefined;
   /** Whether an idle worker of the tenant fits one of the groups. */
   ownWorkerFits: boolean;
-  /** Whether an idle shared worker does. Shared workers are divided among all tenants, so then nothing is assigned. */
+  /** Whether an idle shared worker fits. If so, nothing is assigned: shared workers are divided among all tenants. */
   sharedWorkerFits: boolean;
 }
 
 /**
- * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. It
- * needs no lock against other passes and is one short statement, because most jobs find an empty queue. Assigns nothing
- * if the tenant has more queued jobs, if no worker or a shared one fits, or if another transaction has locked the rows.
+ * Assigns the tenant's only queued job to the tenant's least capable idle worker that fits, as a pass would. Usually, a
+ * tenant that submits a job has no other queued job, so this case has its own short statement, without the matcher's
+ * lock. Assigns nothing if the tenant has several queued jobs, if no own worker fits, if a shared worker fits, or if
+ * another transaction has locked one of the rows.
  *
  * @param groups the requirement groups of the tenant's new jobs.
  */

@@ -9,7 +9,10 @@ import {
   SOME_KINDS,
 } from "./eligibility-sql";
 
-/** Key of the advisory lock: any fixed number. One pass runs at a time, over all processes. */
+/**
+ * Key of the matcher's lock, an advisory lock that lets one pass run at a time over all processes. The number is
+ * arbitrary.
+ */
 const MATCHER_LOCK = 7_263_002;
 
 /** The most workers that one pass assigns jobs to. The scheduler repeats passes until no job fits. */
@@ -28,9 +31,9 @@ const COMPARISONS = 50_000;
 export const GROUPS = 2_000;
 
 /**
- * SQL: a recursive CTE `name` with up to `limit` requirement groups of the queue after the group `after`, and one job
- * of each. Reads only attempts that meet `condition`. Jumps from group to group in the queue's index, so it does not
- * read all jobs of a group. Empty unless `guard` is true.
+ * SQL: a recursive CTE `name` that lists up to `limit` requirement groups of the queue after the group `after`, each
+ * with one of its jobs. Reads only attempts that meet `condition`. Reads nothing if `guard` is false. Jumps from group
+ * to group in the queue's index, so it does not read all jobs of a group.
  */
 export const stepThrough = (
   name: string,
@@ -48,9 +51,9 @@ export const stepThrough = (
   where s.nth < ${limit})`;
 
 /**
- * SQL: the job with this id. Leaves out jobs of a type that only a later release knows: after a rollback to this release
- * they stay queued, because it can't dispatch them. `offset 0` makes Postgres look up each job by itself, usually by
- * the index. As a join, a plan made while the table is small would read the whole table, also after it has grown.
+ * SQL: the job with this id, if this release knows its type. After a rollback from a later release, jobs of newer types
+ * stay queued. `offset 0` keeps Postgres from turning the lookup into a join: a join that was planned while the table
+ * was small would read the whole table even after the table has grown.
  */
 export const KNOWN_JOB = (jobId: string): string => `(
     select * from jobs where job_id = ${jobId} and job_type = any('{${JOB_TYPES.join(",")}}') offset 0)`;
@@ -67,9 +70,9 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
 /**
  * SQL: the least capable idle worker of the tenant that fits requirements `q`. Reads the tenant's idle workers in the
  * order of the index `workers_idle` until one fits. Without the `case`, the planner expects hardly any worker to meet
- * the conditions, and sorts all idle workers. Without the `offset`, it may read all held attempts of all tenants.
+ * the conditions, and sorts all idle workers. Without the `offset`, Postgres may read the held attempts of all tenants.
  */
-export const OWN_TAKER = `(
+export const OWN_FITTING_WORKER = `(
   select w.worker_id from workers w
   where w.user_id = q.user_id and not w.shared and w.status = 'idle' and w.gpu_count >= q.req_gpu_count
     and case when ${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT} offset 0) then true else false end
@@ -77,7 +80,7 @@ export const OWN_TAKER = `(
 
 /** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */
 export const ownFits = (heads: string): string =>
-  `exists (select from ${heads} q cross join lateral ${OWN_TAKER} w)`;
+  `exists (select from ${heads} q cross join lateral ${OWN_FITTING_WORKER} w)`;
 
 /** SQL: whether an idle shared worker fits one of these `heads`. */
 export const sharedFits = (heads: string): string =>
@@ -88,9 +91,10 @@ const LOCKED_MS = 300;
 
 /**
  * SQL: if `condition` is true, tries to take the matcher's lock until the transaction ends. `is_held` is false if
- * another process has the lock, and null if the condition is not true. Also lets the commit return before the
- * assignments are on the disk: if a crash loses an assignment, a later pass assigns the job again. The dispatch of a
- * job is a later transaction, whose commit waits for the disk.
+ * another process has the lock, and null if the condition is not true.
+ *
+ * Sets the transaction to commit before the assignments are on the disk: if a crash loses an assignment, a later pass
+ * assigns the job again. A job is dispatched by a later transaction, whose commit waits for the disk.
  */
 const tryLockIf = (condition: string, from = ""): string => `matcher_lock as materialized (
   select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_held
@@ -102,28 +106,28 @@ const tryLockIf = (condition: string, from = ""): string => `matcher_lock as mat
  * shared worker does. Otherwise `is_held` is null.
  */
 const tryLockIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
-${headsIn("queued", "asked")},
-fits as materialized (select ${ownFits("asked")} as own, ${sharedFits("asked")} as shared),
+${headsIn("queued", "submitted_heads")},
+fits as materialized (select ${ownFits("submitted_heads")} as own, ${sharedFits("submitted_heads")} as shared),
 ${tryLockIf("own and not shared", "cross join fits")}`;
 
 const HAS_MATCHER_LOCK = "(select is_held from matcher_lock)";
 
-/** SQL: the queue's requirement groups after `after`, and what the jobs of each need. */
+/** SQL: the queue's requirement groups after `after`, with the requirements of each. */
 const headsAfter = (after: string, condition = "true"): string =>
   `${stepThrough("groups", after, GROUPS, condition, HAS_MATCHER_LOCK)}, ${HEADS}`;
 
-/** SQL: those of `groups` that have queued jobs, and what the jobs of each need. */
+/** SQL: the given groups that have queued jobs, with the requirements of each. */
 export const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
 ${HEADS}`;
 
-/** SQL: those of `groups` that have queued jobs, with one job of each. */
+/** SQL: a CTE `name` with the given groups that have queued jobs, and one job of each. */
 function firstOf(groups: string, name: string): string {
   return `${name} as materialized (
   select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
     select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first)`;
 }
 
-/** SQL: the group after which the next pass continues, if this one did not read all. */
+/** SQL: the group after which the next pass continues; null if this pass read all groups. */
 const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from groups)`;
 
 /** SQL: whether the pass chose pairs whose rows another transaction has locked or changed. */
@@ -131,9 +135,9 @@ const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked
 
 /**
  * SQL: whether another pass over the same groups right now would assign nothing. True if this pass considered all
- * workers and kinds, and could lock every pair that it chose.
+ * workers and all kinds of workers, and could lock every pair that it chose.
  */
-const SAW_ALL = `(select count(*) from useful) < (select workers from size)
+const IS_EXHAUSTIVE = `(select count(*) from useful) < (select workers from size)
   and not ${WAS_BLOCKED}
   and (select count(*) from kinds) = (select count(*) from all_kinds)`;
 
@@ -141,7 +145,7 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
 interface PassSql {
   /** The requirement groups that the pass reads. */
   heads: string;
-  /** Which workers `w` it considers. */
+  /** Condition for the workers `w` that the pass considers. */
   ofWorker?: string;
   lock?: string;
   sharedWorkerFits?: string;
@@ -154,9 +158,9 @@ interface PassSql {
 }
 
 /**
- * SQL: the type of job `p.job_id`, and the seconds from its submission to its assignment by this statement; null if the
- * job was assigned before. Reads the job's events, because an earlier assignment that the worker did not fetch leaves
- * no trace in the attempt. The `limit` keeps the planner from reading whole tables.
+ * SQL: the type of job `p.job_id`, and the seconds that the job waited for its first assignment; null if it was
+ * assigned before. Reads the job's events, because an earlier assignment that the worker did not fetch leaves no trace
+ * in the attempt. The `limit` keeps the planner from reading whole tables.
  */
 export const FIRST_WAIT = `(
   select j.job_type, case when a.attempt = 1 and not exists (
@@ -170,8 +174,8 @@ export const FIRST_WAIT = `(
  *
  * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
  *    shared workers with all groups.
- * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group. So neither the
- *    length of the queue nor jobs that no worker fits cost anything.
+ * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group. So a long queue, or
+ *    jobs that no worker fits, do not slow down the pass.
  * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. `given_…` list the shared
  *    workers that got a job in this pass so far, each with the tenant of its job.
  * 4. `locked` locks the rows of the chosen pairs. It keeps a pair if the attempt is still queued, and the worker is
@@ -278,10 +282,10 @@ attempt as (
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
 select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
-       null as next, null as saw_all, null as was_blocked, null as had_lock, null as shared_worker_fits
+       null as next, null as is_exhaustive, null as was_blocked, null as had_lock, null as shared_worker_fits
 from locked p cross join lateral ${FIRST_WAIT} first
 union all
-select null, null, null, null, null, ${NEXT}, ${SAW_ALL}, ${WAS_BLOCKED}, ${HAS_MATCHER_LOCK}, ${sharedWorkerFits}`;
+select null, null, null, null, null, ${NEXT}, ${IS_EXHAUSTIVE}, ${WAS_BLOCKED}, ${HAS_MATCHER_LOCK}, ${sharedWorkerFits}`;
 
 const statementsOf = (skips: boolean) => ({
   after: match({ skips, heads: headsAfter("$2::text") }),

@@ -29,13 +29,13 @@ export interface Pass {
   pairs: Assigned[];
   /** The requirement group after which the next pass continues; undefined if this pass read all groups. */
   next: string | undefined;
-  /** Whether another pass over the same groups right now would assign nothing: see SAW_ALL. */
-  sawAll: boolean;
+  /** Whether another pass over the same groups right now would assign nothing: see IS_EXHAUSTIVE. */
+  isExhaustive: boolean;
   /** Whether this pass chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
   /**
-   * True only for a pass over one tenant that did nothing, because a shared worker fits: a pass over all requirement
-   * groups is needed.
+   * True if a pass over one tenant did nothing because a shared worker fits. A pass over all requirement groups is then
+   * needed.
    */
   sharedWorkerFits: boolean;
 }
@@ -46,35 +46,38 @@ export interface Assigned extends MatchedPair {
   waited_s: number | null;
 }
 
-/** The columns of an assignment in a row of a statement; all null if the row has none. */
+/** The columns of `Assigned` in a row of a statement. All of them are null if the row has no assignment. */
 export type MaybeAssigned = { [K in keyof Assigned]: Assigned[K] | null };
 
 interface PassRow extends MaybeAssigned {
   next: string | null;
-  saw_all: boolean | null;
+  is_exhaustive: boolean | null;
   was_blocked: boolean | null;
   /** False if another process had the lock; null if the pass had nothing to do and did not try to take it. */
   had_lock: boolean | null;
   shared_worker_fits: boolean | null;
 }
 
-/** A pass over some workers only, and all requirement groups that any of them fits. */
+/** A pass over these workers only, and over the requirement groups with jobs that they fit. */
 interface FewWorkers {
   workers: string[];
   groups: string[];
 }
 
 /**
- * A pass over one tenant's queued jobs, and over those of its own workers that fit a job of `groups`. Assigns nothing
- * if none of these workers is idle, or if an idle shared worker fits a job of `groups`: shared workers are divided
- * among all tenants, which needs a pass over all requirement groups (`Pass.sharedWorkerFits`).
+ * A pass over one tenant's queued jobs and over the tenant's own workers that fit a job of `groups`. Assigns nothing if
+ * none of these workers is idle. Assigns nothing if an idle shared worker fits a job of `groups`: shared workers are
+ * divided among all tenants, which needs a pass over all requirement groups (`Pass.sharedWorkerFits`).
  */
 export interface OneTenant {
   tenant: string;
   groups: string[];
 }
 
-/** What a pass reads. A string: all requirement groups after this one ("" for all). An object: part of the fleet. */
+/**
+ * What a pass reads. A string: all requirement groups after this one ("" for all). An object: only some of the workers
+ * and groups.
+ */
 export type Scope = string | FewWorkers | OneTenant;
 
 function statementOf(
@@ -108,9 +111,10 @@ export const assignedIn = (rows: MaybeAssigned[]): Assigned[] =>
   );
 
 /**
- * One pass of the scheduler, usually a single statement. Its snapshot may be older than the last pass of another
- * process; rows that have changed since are left out when the statement locks them. If another process has the lock,
- * waits for the lock and runs the statement again.
+ * Runs one pass of the scheduler, usually as a single statement. The statement's snapshot may be older than another
+ * process's last pass, so the statement checks each row again when it locks the row. If another process has the
+ * matcher's lock, waits for the lock and runs the statement again. If a row stays locked, runs the pass without the
+ * locked rows.
  */
 export async function assignOnce(
   pool: pg.Pool,
@@ -123,14 +127,14 @@ export async function assignOnce(
   });
   const {
     next,
-    saw_all: sawAll,
+    is_exhaustive: isExhaustive,
     was_blocked: wasBlocked,
     shared_worker_fits: sharedWorkerFits,
   } = rows.at(-1) ?? {};
   return {
     pairs: assignedIn(rows),
     next: next ?? undefined,
-    sawAll: sawAll ?? false,
+    isExhaustive: isExhaustive ?? false,
     wasBlocked: wasBlocked ?? false,
     sharedWorkerFits: sharedWorkerFits ?? false,
   };
@@ -142,22 +146,28 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-const HAS_TAKER = `
+const HAS_FITTING_WORKER = `
 with ${headsOf("$1::text[]")}
 select ${ownFits("heads")} or ${sharedFits("heads")} as found`;
 
 /** Whether any idle worker fits a job of these requirement groups. Much cheaper than a pass. */
-export async function hasTaker(db: Queryable, groups: string[]): Promise<boolean> {
-  return (await maybeOne<{ found: boolean }>(db, HAS_TAKER, [groups]))?.found ?? false;
+export async function hasFittingWorker(db: Queryable, groups: string[]): Promise<boolean> {
+  return (await maybeOne<{ found: boolean }>(db, HAS_FITTING_WORKER, [groups]))?.found ?? false;
 }
 
-/** The most requirement groups of a pass over few workers. */
+/**
+ * The most requirement groups of a pass over few workers. If the workers fit jobs of more groups, a pass over all
+ * groups runs instead.
+ */
 export const FEW_GROUPS = 50;
 
-/** Sorts after every requirement group. */
+/** A string that sorts after the keys of all requirement groups. */
 const LAST = "\u{10FFFF}";
 
-/** Reads the requirement groups of the worker's owner, or all groups if the worker is shared. */
+/**
+ * The statement of `findOfferAndFit`. Reads the requirement groups of the worker's owner, or all groups if the worker
+ * is shared.
+ */
 const OFFER_AND_FIT = `
 with recursive range as materialized (
   select case when shared then '' else $2::text end as after, case when shared then '${LAST}' else $3::text end as before
@@ -169,16 +179,16 @@ select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
 from workers w where w.worker_id = $1`;
 
 /**
- * A worker's offer, and in `wanted` the requirement groups of queued jobs that could run on the worker. Only these need
- * a pass, which costs far more than this statement. `wanted` has at most FEW_GROUPS + 1 groups. It is null if the queue
- * has more groups than one statement reads.
+ * Reads a worker's offer: whether and until when the worker accepts jobs. `wanted` has the requirement groups of queued
+ * jobs that could run on the worker, FEW_GROUPS + 1 at most. If `wanted` is empty, the caller needs no pass, which
+ * would cost far more than this statement. `wanted` is null if the queue has more groups than one statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
   const parameters = [workerId, ...requirementGroupRange(ownerId)];
   return await maybeOne<Offer & { wanted: string[] | null }>(db, OFFER_AND_FIT, parameters);
 }
 
-/** Which of these workers have an assignment that they have not fetched. */
+/** Returns those of these workers that have an assignment that they have not fetched. */
 export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(
     db,

@@ -8,9 +8,9 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
- * Starts the workflows that set up workers. The row of each `bootstrapping` worker is an entry, and stays one until the
- * set-up has ended (see `claimBootstraps`). A start does nothing if the workflow runs. The courier removes nothing: the
- * workflow itself records in the row that it has started the run (`beginBootstrap`).
+ * Starts the workflows that set up workers. The row of a `bootstrapping` worker is an outbox entry until the set-up has
+ * ended (see `claimBootstraps`). A start does nothing while the workflow runs. The courier removes no entry: the
+ * workflow records in the row which run it has started (`beginBootstrap`).
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),

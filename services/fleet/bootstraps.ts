@@ -95,8 +95,8 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
 }
 
 /**
- * Requests another bootstrap of an SSH worker that is in `error` or `dead`. Returns the number of the run, or
- * undefined if the worker is in another state.
+ * Requests another bootstrap (a run) of an SSH worker that is in `error` or `dead`. Returns the number of the new run,
+ * or undefined if the worker is in another state.
  */
 export async function requestBootstrap(
   db: Queryable,
@@ -123,9 +123,9 @@ export interface DueBootstrap {
 }
 
 /**
- * Claims workers whose bootstrap workflow is to be started. A worker can be claimed again after one second if its
- * workflow has not started the current run, and otherwise after `afterS` seconds: the workflow may have been terminated
- * since, and must then be started again.
+ * Claims workers whose bootstrap workflow is to be started. If the workflow has not started the current run, the worker
+ * can be claimed again after one second. If it has, the worker can be claimed again after `afterS` seconds, because the
+ * workflow may have been terminated since.
  */
 export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(
@@ -142,7 +142,10 @@ export async function claimBootstraps(db: Queryable, afterS: number, limit: numb
   );
 }
 
-/** The worker that a run sets up. Undefined if the run was replaced or the worker is no longer bootstrapping. */
+/**
+ * Returns the worker that a run sets up. Undefined if a later run has replaced this one, or if the worker is no longer
+ * bootstrapping.
+ */
 export async function findBootstrapping(db: Queryable, workerId: string, run: number) {
   return await maybeOne<SshWorkerRow>(
     db,
@@ -180,7 +183,7 @@ export async function startStep(
   );
 }
 
-/** A step's log keeps at most this many characters, the last ones. */
+/** The most characters of a step's log. A longer log loses its beginning. */
 const LOG_LIMIT = 65_536;
 
 export async function appendStepLog(
@@ -244,7 +247,7 @@ export async function trustHostKey(
   return row?.ssh_host_key ?? null;
 }
 
-/** Records the key that Forge made for the worker, in place of an earlier one, and binds the worker to it. */
+/** Records the key that Forge made for the worker, and binds the worker to this key. Replaces an earlier key. */
 export async function setBootstrapKey(
   db: Queryable,
   workerId: string,

@@ -8,8 +8,8 @@ import { MEMORY_SHARE } from "../../core/jobs/requirements";
 const KINDS = 100;
 
 /**
- * SQL: whether worker `w` meets requirements `q`: `fits` of core/jobs/requirements.ts without `avoid`. Checks neither
- * the owner nor the tenants of the worker.
+ * SQL: whether worker `w` meets requirements `q`, by the rule of `fits` in core/jobs/requirements.ts. Does not check
+ * the workers that the job avoids, the owner of the worker, or the tenants that the owner admits.
  */
 const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
@@ -31,12 +31,13 @@ export const HELD_ATTEMPT =
   "select from attempts held where held.worker_id = w.worker_id and held.state in ('assigned', 'running')";
 
 /**
- * SQL: whether worker `w` can get a job. Checks for held attempts, too: if a worker that holds one were wrongly `idle`,
- * every pass would assign it a second attempt and fail on the unique index.
+ * SQL: whether worker `w` can get a job: it accepts jobs and holds no attempt. If only its status were checked and a
+ * worker that holds an attempt were wrongly `idle`, every pass would assign it a second attempt and fail on the unique
+ * index.
  */
 export const IDLE = `${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT})`;
 
-/** SQL: the requirements of a job `j`. @param avoid the column with the workers that must not run the job. */
+/** SQL: the requirements of a job `j`. @param avoid SQL: the workers that must not run the job. */
 export const needsOf = (avoid = "j.req_avoid"): string =>
   `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags, ${avoid}`;
 

@@ -9,7 +9,7 @@ import { listWorkerCounters, markDead, markUnresponsive, type WorkerCounters } f
 import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "./lose-attempt";
 import {
   isDenied,
-  listDenied,
+  listNotRun,
   listOverdue,
   listUnfetched,
   type OverdueAttempt,
@@ -33,7 +33,7 @@ export class FleetMonitor extends LoopComponent {
   private readonly heartbeats: UnchangedCounters;
   private readonly polls: UnchangedCounters;
   private readonly presence: Presence;
-  private readonly network: Reachability;
+  private readonly reachability: Reachability;
   /** The sum of all heartbeat counters at the last sweep. */
   private heartbeatsBefore = 0;
   /** `steadySinceMs` of the clock watch (services/clock) at the last sweep. See `readCounters`. */
@@ -46,7 +46,7 @@ export class FleetMonitor extends LoopComponent {
     this.heartbeats = new UnchangedCounters(heartbeatTimeoutS * 1000, sweepMs * 3);
     this.polls = new UnchangedCounters(deafAfterS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
-    this.network = new Reachability(heartbeatTimeoutS * 1000);
+    this.reachability = new Reachability(heartbeatTimeoutS * 1000);
   }
 
   protected async run(): Promise<void> {
@@ -60,7 +60,7 @@ export class FleetMonitor extends LoopComponent {
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
       // If there is only one worker, the monitor can't distinguish a silent worker from a broken network. It marks the
       // worker dead anyway: a mistake costs only the worker's attempt and placements, which Forge starts again.
-      if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
+      if (heartbeats.length > 1 && !this.reachability.isSilent(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }
     for (const unresponsive of this.polls.observe(polls, nowMs)) {
@@ -71,12 +71,12 @@ export class FleetMonitor extends LoopComponent {
     for (const unfetched of await listUnfetched(this.ctx.pool, assignmentTimeoutS)) {
       await this.isolate(unfetched.worker_id, () => this.withdraw(unfetched));
     }
-    for (const denied of await listDenied(this.ctx.pool, assignmentTimeoutS)) {
-      await this.isolate(denied.worker_id, () => this.markDeniedLost(denied));
+    for (const denied of await listNotRun(this.ctx.pool, assignmentTimeoutS)) {
+      await this.isolate(denied.worker_id, () => this.markNotRunLost(denied));
     }
     // After an outage, workers get a grace period to deliver the results that they could not send.
     const graceMs = deadlineGraceS * 1000;
-    if (this.presence.forMs < graceMs || !this.network.wasReachable(graceMs, nowMs)) return;
+    if (this.presence.forMs < graceMs || !this.reachability.wasReachable(graceMs, nowMs)) return;
     for (const overdue of await this.listOverdue()) {
       await this.isolate(overdue.worker_id, () => this.endOverdue(overdue));
     }
@@ -84,11 +84,11 @@ export class FleetMonitor extends LoopComponent {
 
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
-    if (lastRequestMs !== undefined) this.network.record(lastRequestMs);
-    // Only growth of the sum shows that some process has recorded a heartbeat. The sum shrinks when a worker leaves the
-    // list.
+    if (lastRequestMs !== undefined) this.reachability.record(lastRequestMs);
+    // The sum grows when any process records a heartbeat. It shrinks when a worker leaves the list, which proves
+    // nothing.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
-    if (heartbeats > this.heartbeatsBefore) this.network.record(nowMs);
+    if (heartbeats > this.heartbeatsBefore) this.reachability.record(nowMs);
     this.heartbeatsBefore = heartbeats;
   }
 
@@ -104,7 +104,7 @@ export class FleetMonitor extends LoopComponent {
       await this.ctx.clockWatch.look();
       const counters = await listWorkerCounters(this.ctx.pool);
       // If steadySinceMs has changed, this process may have been suspended. The monotonic clock may have stopped
-      // meanwhile, so `presence` would not notice that nothing was recorded for a while.
+      // meanwhile, so `presence` can't notice the gap by itself.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;
@@ -120,8 +120,8 @@ export class FleetMonitor extends LoopComponent {
   }
 
   /**
-   * Returns none if the database's clock was, or may have been, set during the read: the clock watch then moves the
-   * deadlines, so the attempts that were read may not be overdue.
+   * Returns the overdue attempts. Returns none if the database's clock may have been set during the read: the clock
+   * watch then moves the deadlines, so the attempts that were read may not be overdue.
    */
   private async listOverdue(): Promise<OverdueAttempt[]> {
     const { clockWatch, pool } = this.ctx;
@@ -175,7 +175,7 @@ export class FleetMonitor extends LoopComponent {
    * Marks a dispatched attempt lost if its worker keeps reporting in its heartbeats that it runs no job. Another
    * attempt can then start.
    */
-  private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
+  private async markNotRunLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const { firstLeaseS: leaseS } = this.ctx.config.outbox;
     const loss = { workerId, reason: "its heartbeats report no job", leaseS };
     const lost = await this.ctx.clockWatch.transaction(async (db) => {

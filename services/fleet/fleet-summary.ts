@@ -10,7 +10,7 @@ export interface FleetGroup {
   draining: boolean;
   workers: number;
   gpus: number;
-  /** The number of idle or busy workers that report `util`. */
+  /** The number of idle or busy workers that report `util`, the utilization of their GPUs in percent. */
   reporting: number;
   /** The mean `util` of these workers. */
   util: number | null;

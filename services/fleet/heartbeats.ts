@@ -7,7 +7,7 @@ export interface Heartbeat extends WorkerCall {
   util: number | null;
   memUsed: number | null;
   memTotal: number | null;
-  /** Why the worker can't work, as it reports itself. */
+  /** The worker's own description of the error that keeps it from working; null if there is none. */
   errorReason: string | null;
 }
 
@@ -22,7 +22,7 @@ export interface HeartbeatState {
   draining: boolean;
   held_job_id: string | null;
   held_attempt: number | null;
-  /** Consecutive heartbeats that said that the worker runs no job; null if it has not fetched the attempt. */
+  /** Consecutive heartbeats that report no job; null if the worker has not fetched the attempt. */
   held_denials: number | null;
   held_cancelled: boolean;
   /** The placements that the worker serves or must stop; null if there are none. */
@@ -42,9 +42,9 @@ export interface LivePlacement {
 
 /**
  * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
- * unless it is decommissioned. Omits workers that are not registered with the owner and key of their heartbeat, and
- * workers whose rows are locked: if this statement waited for them, the scheduler would wait for the rows that this
- * statement holds.
+ * unless the worker is decommissioned. Skips workers that are not registered with the owner and key of their heartbeat.
+ * Also skips workers whose rows are locked: a wait would block the scheduler, which needs the rows that this statement
+ * has locked already.
  */
 export async function recordHeartbeats(
   db: Queryable,

@@ -11,9 +11,9 @@ export function workerIdTaken(workerId: string): Conflict {
 }
 
 /**
- * Whether the caller may register an existing worker again. To replace a machine's key, a limited
- * key (one that only a limited number of workers may use) may take over a worker whose own limited
- * key is revoked or expired.
+ * Whether the caller may register an existing worker again. A limited key is one that only a
+ * limited number of workers may use. If a worker's own limited key is revoked or expired, another
+ * limited key of the same tenant may take over the worker: this is how a machine's key is replaced.
  */
 export async function mayRegister(
   db: Queryable,
@@ -27,8 +27,9 @@ export async function mayRegister(
 }
 
 /**
- * Call this before the worker is bound to the key, in the same transaction. It locks the key, so
- * that two workers that register at once can't both take the last place.
+ * Checks that the caller's key allows another worker. Call this before the worker is bound to the
+ * key, in the same transaction. Locks the key: otherwise two workers that register at the same time
+ * could exceed the limit.
  * @throws 409 `quota_exceeded`
  */
 export async function requireRoomOnKey(

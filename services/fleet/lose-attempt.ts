@@ -6,12 +6,15 @@ import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
 import { lockWorker, type WorkerRow } from "./workers";
 
-/** An attempt before it was lost, with its outcome: `cancelled` if its job is being cancelled. */
+/**
+ * The row of a lost attempt before the loss, with the outcome of the loss: `worker_lost`, or `cancelled` if the job is
+ * being cancelled.
+ */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
 /**
- * Announces the outbox entries of a lost worker or attempt, once they are committed, so that this process delivers them
- * at once: the entry of the lost attempt, and those of the deployments that lost a placement.
+ * Makes this process deliver the outbox entries of a loss at once: the entry of the lost attempt, and those of the
+ * deployments that lost a placement. Call after the commit.
  */
 export function announceLoss(
   { signals }: Context,
@@ -24,17 +27,22 @@ export function announceLoss(
   for (const id of deployments) signals.emit("deployment", id);
 }
 
-/** The worker's attempt changed while the locks were taken. The `code` makes `transaction` run the work again. */
+/**
+ * Thrown if the worker's attempt changed while the locks were taken. Because of the `code`, that of a serialization
+ * failure, `transaction` runs the work again.
+ */
 class HoldingChanged extends Error {
   override readonly name = "HoldingChanged";
   readonly code = "40001";
 }
 
 /**
- * Locks the worker (after the job and the attempt) and checks that it still holds the expected job: before the lock,
- * the scheduler may have assigned another one. The caller must write the worker's status in a later statement, so that
- * the statement sees everything that was committed before the lock.
+ * Locks the worker. The caller has already locked the job and the attempt that the worker holds, if any. Then checks
+ * which job the worker holds now: the scheduler may have assigned a job before the worker was locked. The caller must
+ * write the worker's status in a later statement, so that the statement sees everything that was committed before the
+ * lock.
  *
+ * @param expectedJobId undefined if the worker must hold no job.
  * @throws HoldingChanged if the worker does not hold the expected job.
  */
 export async function lockWorkerHolding(

@@ -28,13 +28,16 @@ export async function listOverdue(db: Queryable) {
   );
 }
 
-/** After this many consecutive heartbeats that report no job, the attempt counts as denied: its worker does not run it. */
+/**
+ * After this many consecutive heartbeats in which a worker reports no job, its attempt counts as denied: the worker
+ * does not run it.
+ */
 const DENIALS = 5;
 
 export const isDenied = ({ denials }: Pick<AttemptRow, "denials">): boolean => denials >= DENIALS;
 
 /** Denied attempts that were dispatched more than `forS` seconds ago: by then the worker should have the job. */
-export async function listDenied(db: Queryable, forS: number) {
+export async function listNotRun(db: Queryable, forS: number) {
   return await all<OverdueAttempt>(
     db,
     `select job_id, attempt, worker_id from attempts

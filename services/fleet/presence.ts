@@ -1,7 +1,7 @@
 /**
  * Measures for how long the fleet monitor of this process has checked the workers without a gap. The monitor enforces
- * deadlines only after it has done so for a while: workers first need time to deliver the results that they could not
- * deliver while no server ran.
+ * deadlines only after enough time without a gap, because workers first need time to deliver the results that they
+ * could not deliver while no server ran.
  */
 export class Presence {
   private lastMs: number | undefined;
@@ -10,7 +10,7 @@ export class Presence {
   /** @param lateMs a longer time between two checks is a gap. */
   constructor(private readonly lateMs: number) {}
 
-  /** Call after a failed check. The period starts again with the next successful check. */
+  /** Call after a failed check. The time without a gap starts again at the next successful check. */
   interrupt(): void {
     this.sinceMs = Number.POSITIVE_INFINITY;
   }

@@ -9,8 +9,8 @@ import { fitting, kindsOf } from "./worker-kinds";
 const MOVED = 500;
 
 /**
- * One statement reads at most this many requirement groups of jobs in `provisioning_worker` (marked), and at most this
- * many of `pending` jobs (unmarked).
+ * One statement reads at most this many requirement groups with jobs in `provisioning_worker` (marked), and at most
+ * this many with `pending` jobs (unmarked).
  */
 const GROUPS = 500;
 
@@ -24,8 +24,8 @@ const MARKED = "is_provisioning";
 const UNMARKED = "not is_provisioning";
 
 /**
- * SQL: jobs of group `g`. The `order by` makes Postgres use the index and never read the table. With `=` instead of the
- * two inequalities, Postgres would ignore the `order by`.
+ * SQL: up to MOVED jobs of group `g`. The `order by` makes Postgres use the index and never read the whole table. With
+ * `=` instead of the two inequalities, Postgres would ignore the `order by`.
  */
 const someOf = (condition: string): string => `
   select job_id from attempts
@@ -72,9 +72,9 @@ select (select count(*) from found) = ${MOVED} and exists (select from moved) as
           select max(shape) from marked having count(*) = ${GROUPS}) full_pages) as next`;
 
 /**
- * Updates the status of queued jobs when workers are being set up. Each statement holds the matcher's lock for a short
- * time, so that no pass runs meanwhile. It skips locked rows, such as those of a job that assign-only-job.ts assigns; a
- * later call updates them.
+ * Sets the status of queued jobs to `provisioning_worker` or `pending` (see PROVISION). Each statement holds the
+ * matcher's lock for a short time, so that no pass runs meanwhile. It skips locked rows, such as those of a job that
+ * assign-only-job.ts assigns; a later call updates them.
  *
  * @param after the requirement group after which this call starts; "" for the first group.
  * @returns the group after which the next call continues; "" for the first group.

@@ -1,10 +1,10 @@
-/** After this many heartbeat time-outs without any request, silent workers are marked dead all the same. */
-const LONGEST = 10;
+/** If the server has received no request for this many heartbeat time-outs, all silent workers are marked dead. */
+const MAX_SILENT_TIMEOUTS = 10;
 
 /**
- * Distinguishes silent workers from a server that has lost the network. For such a server all workers fall silent at
- * once, so it must neither mark workers dead nor enforce deadlines. A request proves that the network works, and so does
- * a heartbeat recorded by another process. All times are monotonic, in ms.
+ * Distinguishes silent workers from a server that has lost the network. Such a server hears from no worker, and must
+ * not mark workers dead or enforce deadlines. A request proves that the network works, and so does a heartbeat that
+ * another process records. All times are monotonic, in ms.
  */
 export class Reachability {
   /** Time of the latest request or heartbeat. */
@@ -19,7 +19,7 @@ export class Reachability {
   /** @param timeoutMs the heartbeat time-out. Half of it without a request is a gap. */
   constructor(private readonly timeoutMs: number) {
     this.gapMs = timeoutMs / 2;
-    this.longestMs = timeoutMs * LONGEST;
+    this.longestMs = timeoutMs * MAX_SILENT_TIMEOUTS;
   }
 
   /**
@@ -34,19 +34,20 @@ export class Reachability {
 
   /**
    * Whether a worker that has been silent since `silentSinceMs` counts as dead: other requests arrived well after that,
-   * or no request at all has arrived for LONGEST time-outs.
+   * or no request at all has arrived for MAX_SILENT_TIMEOUTS time-outs.
    */
-  provesSilence(silentSinceMs: number, nowMs: number): boolean {
+  isSilent(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
     if (nowMs - this.lastMs >= this.longestMs) return true;
     return this.lastMs - silentSinceMs >= this.gapMs && nowMs - this.sinceMs >= this.gapMs;
   }
 
   /**
-   * Whether workers could deliver results during the last `forMs` and still can. `provesSilence` treats half a time-out
-   * without a request as a gap; this method treats only a whole one so. The only worker of a fleet may send as few as
-   * one heartbeat per time-out, and its deadlines must be enforced, too. Also true if no request has arrived for
-   * `longestMs`.
+   * Whether workers could deliver results during the last `forMs` and still can: the last request is recent, and no
+   * pause between requests was longer than a whole time-out. Shorter pauses are allowed, because the only worker of a
+   * fleet may send just one heartbeat per time-out, and its deadlines must be enforced.
+   *
+   * The result is also true if no request has arrived for `longestMs`.
    */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

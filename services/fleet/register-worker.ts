@@ -7,8 +7,8 @@ import { strikeWorker } from "./strikes";
 import { lockWorker, type Registration, upsertWorker } from "./workers";
 
 /**
- * Registers a worker, or registers it again. If the worker held an attempt, marks the attempt lost, unless the request
- * names it in `running` or the worker has not restarted (same boot id).
+ * Registers a worker, or registers it again. If the worker has restarted (its boot id is new or missing), marks the
+ * worker's attempt lost, unless `running` names this attempt.
  *
  * @param running the attempt that the worker still runs.
  * @returns the worker's status.
@@ -48,7 +48,7 @@ export async function registerWorker(
     });
     // Another tenant has registered this id in the meantime.
     if (!registered) throw workerIdTaken(workerId);
-    // After the upsert, which would otherwise reset the strike for the attempt just lost.
+    // The upsert may reset the worker's strikes, so add the strike for the lost attempt after it.
     const status = lost && (await strikeWorker(db, workerId, lost.job_id));
     return { status: status ?? registered.status, lost };
   });

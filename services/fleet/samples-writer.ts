@@ -14,7 +14,7 @@ interface Sums {
 
 /**
  * Stores the utilization that workers report. Adds up heartbeats in memory and writes the means of all workers in one
- * statement a minute, so no heartbeat waits for the write. A crash loses one minute.
+ * statement a minute, so no heartbeat waits for the write. A crash loses the heartbeats since the last write.
  */
 export class SamplesWriter extends LoopComponent {
   private received = new Map<string, Sums>();
@@ -38,7 +38,7 @@ export class SamplesWriter extends LoopComponent {
 
   protected async run(): Promise<void> {
     const { received } = this;
-    // Cleared before the write: if the write fails, a minute is lost, but memory stays bounded.
+    // Cleared before the write, so that memory stays bounded: a failed write loses its samples.
     this.received = new Map();
     const samples = [...received].map(([workerId, sums]) => sampleOf(workerId, sums));
     if (samples.length > 0) await writeSamples(this.ctx.pool, samples);

@@ -7,7 +7,7 @@ import {
   type Assigned,
   assignOnce,
   FEW_GROUPS,
-  hasTaker,
+  hasFittingWorker,
   isAnythingQueued,
   listAssigned,
   type OneTenant,
@@ -18,9 +18,9 @@ import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
-/** If more tenants have submitted jobs since the last pass, one pass over everything costs less than one per tenant. */
+/** Up to this many tenants with new jobs get a pass each. For more tenants, one pass over all groups is cheaper. */
 const FEW_TENANTS = 5;
-/** How often a pass is tried: a row that can never be assigned must not make it repeat for ever. */
+/** The most tries of a pass, so that a row that can never be assigned does not make the pass repeat for ever. */
 const MAX_TRIES = 3;
 
 /** What changed since the last pass. */
@@ -37,10 +37,13 @@ class Changes {
 
 /**
  * Assigns queued attempts to idle workers. A pass reads only what a change affects, so its cost does not grow with the
- * rest of the queue. After a poll, it assigns only to that worker. After a submission, it does nothing if no idle
- * worker fits the job, and reads only the tenant's own jobs and workers if no shared worker fits; if the job is the
- * tenant's only one in the queue, no pass is needed (assign-only-job.ts). Otherwise, and in every sweep, it reads all
- * requirement groups, so that no tenant is passed over.
+ * length of the queue:
+ * - A worker has polled: the pass assigns only to this worker.
+ * - A tenant has submitted jobs, and only its own workers fit: the pass reads only this tenant's jobs and workers. If
+ *   the tenant has just one queued job, no pass is needed (assign-only-job.ts).
+ * - A tenant has submitted jobs, and no idle worker fits: there is no pass.
+ * - In all other cases, and in every sweep (each SWEEP_MS), the pass reads all requirement groups, so that no tenant is
+ *   passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
@@ -48,7 +51,7 @@ export class Scheduler extends LoopComponent {
   private changes = new Changes();
   /** The requirement group after which the next sweep continues `markProvisioning`. */
   private markAfter = "";
-  /** The requirement group after which the next pass over all begins. */
+  /** The requirement group after which the next round of passes begins (`assignRound`). */
   private beginAfter = "";
 
   constructor(
@@ -84,7 +87,8 @@ export class Scheduler extends LoopComponent {
   };
 
   /**
-   * Resolves after a pass that starts after this call.
+   * Assigns a job to a worker that has become available, if one fits. Resolves after a pass that starts after this
+   * call.
    *
    * @param wanted all requirement groups with jobs that the worker fits; null: unknown.
    */
@@ -149,7 +153,7 @@ export class Scheduler extends LoopComponent {
     const groups = [...queued.groups];
     const tenants = [...new Set(groups.map(tenantOfGroup))];
     const isFew = tenants.length <= FEW_TENANTS;
-    if (!isFew && (await hasTaker(this.ctx.pool, groups))) return [""];
+    if (!isFew && (await hasFittingWorker(this.ctx.pool, groups))) return [""];
     const scopes: Scope[] = (isFew ? tenants : []).map((tenant) => ({
       tenant,
       groups: groups.filter((group) => tenantOfGroup(group) === tenant),
@@ -158,18 +162,21 @@ export class Scheduler extends LoopComponent {
     return scopes;
   }
 
-  /** Returns false if passes over all requirement groups are needed instead. */
+  /**
+   * Runs passes over a part of the workers and groups. Returns false if passes over all requirement groups are needed
+   * instead.
+   */
   private async assignPart(scope: Exclude<Scope, string>): Promise<boolean> {
     const needed = "tenant" in scope ? await this.assignWithoutPass(scope) : "one pass";
     if (needed !== "one pass") return needed === "no pass";
     for (;;) {
-      const { pairs, next, sawAll, sharedWorkerFits } = await this.assignOnce(scope);
+      const { pairs, next, isExhaustive, sharedWorkerFits } = await this.assignOnce(scope);
       if (sharedWorkerFits) return false;
-      if (pairs.length === 0 || sawAll) return next === undefined;
+      if (pairs.length === 0 || isExhaustive) return next === undefined;
     }
   }
 
-  /** Assigns the tenant's only queued job, if it has just one. Returns what else is needed. */
+  /** Assigns the tenant's queued job if the tenant has just one. Returns which passes are still needed. */
   private async assignWithoutPass({
     tenant,
     groups,
@@ -182,10 +189,10 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Runs a round of passes over all requirement groups. It begins after the group `beginAfter`. If there are too many
-   * groups for one pass, and a pass of this round assigns something, the next round begins where the first such pass
-   * ended. If every round began at the first group, workers that become available one by one would only get jobs of the
-   * first groups.
+   * Runs a round of passes that together read all requirement groups, beginning after the group `beginAfter`. If one
+   * pass can't read all groups, the next round begins where this round's first pass with an assignment has ended. If
+   * every round began at the first group, workers that become available one by one would only get jobs of the first
+   * groups.
    *
    * @returns whether another round may assign more.
    */
@@ -195,11 +202,11 @@ export class Scheduler extends LoopComponent {
     let isMore = false;
     let isSecondPart = begin === "";
     for (let at = begin; ; ) {
-      const { pairs, next, sawAll } = await this.assignOnce(at);
+      const { pairs, next, isExhaustive } = await this.assignOnce(at);
       if (pairs.length > 0) {
         if (!hasAssigned) this.beginAfter = next ?? "";
         hasAssigned = true;
-        if (!sawAll) isMore = true;
+        if (!isExhaustive) isMore = true;
       }
       if (next !== undefined && !(isSecondPart && begin !== "" && next >= begin)) {
         at = next;
@@ -249,7 +256,7 @@ export class Scheduler extends LoopComponent {
     if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
 
-  /** Makes up for missed signals: reads the assignments of all workers whose polls wait in this process. */
+  /** Wakes those polls of this process whose workers have an assignment. Makes up for missed signals. */
   private async wakeAssigned(): Promise<void> {
     const waiting = this.longPolls.workerIds;
     if (waiting.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, waiting));

@@ -8,8 +8,8 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 const STRIKES_OUT = 3;
 
 /**
- * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. They need a limit, because a
- * worker collects strikes and stays in service as long as jobs fail on all other workers, too.
+ * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. Without this limit, they would
+ * grow without bound while jobs fail on all workers: no worker succeeds then, so each worker stays in service.
  */
 const MOST_STRIKES = 20;
 
@@ -58,8 +58,8 @@ export async function strikeWorker(
 }
 
 /**
- * Returns on how many other workers this job failed. If on exactly one, removes that worker's strikes for the job,
- * and returns it to service if the strikes had taken it out. Skips the worker if its row is locked.
+ * Returns the number of other workers on which this job failed. If there is just one, takes back that worker's strikes
+ * for this job, and returns the worker to service if its strikes had taken it out. Skips a locked worker.
  */
 async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): Promise<number> {
   const row = await maybeOne<{ others: number }>(
@@ -67,7 +67,7 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
     `with failed as (
        select distinct worker_id from attempts
        where job_id = $2 and worker_id <> $1 and outcome = any('{failed,worker_lost,timeout}')),
-     blameless as (
+     workers_to_clear as (
        select worker_id,
               greatest(0, w.strikes - cardinality(array_positions(w.struck_jobs, $2))) as left_over,
               (select coalesce(array_agg(s.by order by s.n), '{}')
@@ -80,10 +80,10 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
        update workers w set strikes = left_over, struck_jobs = array_remove(w.struck_jobs, $2),
               strikes_since = case when left_over > 0 then strikes_since end,
               struck_by = case when left_over > 0 then left_by else '{}' end,
-              status = case when ${IS_BENCHED} and w.status = 'error' then 'idle' else w.status end,
-              status_reason = case when ${IS_BENCHED} and w.status = 'error' then null else w.status_reason end,
-              error_code = case when ${IS_BENCHED} then null else w.error_code end
-       from blameless b where w.worker_id = b.worker_id)
+              status = case when ${RETURNS_TO_SERVICE} and w.status = 'error' then 'idle' else w.status end,
+              status_reason = case when ${RETURNS_TO_SERVICE} and w.status = 'error' then null else w.status_reason end,
+              error_code = case when ${RETURNS_TO_SERVICE} then null else w.error_code end
+       from workers_to_clear b where w.worker_id = b.worker_id)
      select count(*)::int as others from failed`,
     [workerId, jobId],
   );
@@ -91,7 +91,7 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
 }
 
 /**
- * SQL: worker `w` was taken out of service for its strikes, and fewer than STRIKES_OUT remain: it can return to
- * service. Includes dead workers, because a heartbeat would otherwise set them to `error` again.
+ * SQL: whether worker `w` can return to service: its strikes had taken it out, and fewer than STRIKES_OUT remain.
+ * Includes dead workers: while `error_code` is set, their next heartbeat would set them to `error`.
  */
-const IS_BENCHED = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;
+const RETURNS_TO_SERVICE = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -8,7 +8,7 @@ export const kindsOf = (condition: string): string => `
 
 /**
  * SQL: the rows of `needs` (requirements of jobs) that a kind of workers fits, by the rule of `mayRun` in
- * core/fleet/matching.ts: a shared kind may run the jobs of all tenants, any other only its owner's.
+ * core/fleet/matching.ts: a shared worker may run the jobs of all tenants, any other worker only those of its owner.
  */
 export const fitting = (needs: string, kinds: string): string => `
   select q.* from ${needs} q join ${kinds} w on w.user_id = q.user_id

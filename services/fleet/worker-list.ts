@@ -5,7 +5,7 @@ import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either } from "../../platform/postgres/text-search";
 import type { WorkerRow } from "./workers";
 
-/** A worker as the API shows it. */
+/** A worker as the API shows it to a tenant scope: to one tenant, or to an admin, who sees all tenants. */
 export interface ShownWorkerRow extends WorkerRow {
   /** Null on another tenant's shared worker, unless the job belongs to the tenant scope. */
   current_job_id: string | null;

@@ -2,7 +2,7 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { TimeSpan } from "../jobs/job-throughput";
 
-/** The means of a worker's reports since the last sample, and the number of heartbeats. */
+/** The means of a worker's heartbeats since the last sample, and the number of these heartbeats. */
 export interface WorkerSample {
   worker_id: string;
   heartbeats: number;

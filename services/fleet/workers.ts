@@ -66,7 +66,7 @@ export interface Registration {
   gpuTokens: string[];
   jobTypes: string[] | null;
   tenants: string[] | null;
-  /** The limited key to bind the worker to; null keeps the current binding. */
+  /** The limited key to bind the worker to. If null, the worker keeps its current key, unless it is decommissioned. */
   boundKeyId: string | null;
   /** IP address of the request. */
   address: string;
@@ -187,8 +187,8 @@ export async function findOffer(db: Queryable, workerId: string) {
 }
 
 /**
- * Call when the client of a poll has disconnected: the worker is assigned no job until its next poll. No effect if that
- * next poll has already arrived, because it has changed `available_until`.
+ * Call when the client of a poll has disconnected: the worker is assigned no job until its next poll. Does nothing if
+ * the next poll has already arrived: that poll has changed `available_until`.
  */
 export async function withdrawOffer(
   db: Queryable,
@@ -208,9 +208,9 @@ export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * Frees a worker whose attempt has ended. Without `offerS`, the worker gets no job before its next poll. With
- * `offerS`, it may be assigned one for that many seconds, as if it had polled. A success resets the count of consecutive
- * failures (strikes).
+ * Frees a worker whose attempt has ended. If `offerS` is not 0, a job may be assigned to the worker for that many
+ * seconds, as if the worker had polled. Otherwise, the worker gets no job before its next poll. A success resets the
+ * count of consecutive failures (strikes).
  */
 export async function releaseWorker(
   db: Queryable,
@@ -242,7 +242,10 @@ export async function releaseUnfetched(db: Queryable, workerId: string): Promise
   );
 }
 
-/** Takes a worker out of service until it registers again, or until it polls if the code is `unresponsive`. */
+/**
+ * Takes a worker out of service until it registers again. If the code is `unresponsive`, the worker also returns to
+ * service by polling.
+ */
 export async function takeOutOfService(
   db: Queryable,
   workerId: string,
@@ -275,7 +278,7 @@ export async function resetWorker(db: Queryable, workerId: string): Promise<bool
   return changed === 1;
 }
 
-/** Lets the worker finish its attempt and assigns no other. */
+/** Lets the worker finish its attempt, and assigns no further job to it. */
 export async function drainWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(db, "update workers set draining = true where worker_id = $1", [workerId]);
 }

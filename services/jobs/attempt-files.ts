@@ -10,7 +10,7 @@ export interface AttemptFile {
   is_confirmed: boolean;
 }
 
-/** A move that takes longer than this has failed: its server died before it recorded the end. */
+/** A move that takes longer than this counts as failed: its server died before it recorded the end. */
 const MOVE_TIMEOUT = "15 minutes";
 
 /**
@@ -32,7 +32,7 @@ export async function recordUpload(
      on conflict (job_id, attempt, path) do update
        set size_bytes = excluded.size_bytes,
            sha256 = case when attempt_files.sha256 = excluded.sha256 then excluded.sha256 end,
-           -- Uploading the same bytes again counts as one move, even if the first one failed.
+           -- Moves of the same bytes count as one, because each of them stores the right file.
            movers = case when attempt_files.sha256 = excluded.sha256 then 1
                          else attempt_files.movers + 1 end,
            moving_until = excluded.moving_until`,
@@ -42,8 +42,8 @@ export async function recordUpload(
 }
 
 /**
- * Records the end of a move. `isThere` tells whether a file has the final name, from this upload or an earlier one. If
- * it is false, deletes the record.
+ * Records the end of a move if `isThere` is true: a file has the final name, from this upload or an earlier one.
+ * Otherwise deletes the record of the file.
  */
 export async function recordMove(
   db: Queryable,
@@ -68,7 +68,7 @@ export const ATTEMPT_FILES = `(
     'is_moving', movers > 0 and moving_until > now(), 'is_confirmed', movers = 0)), '[]')
   from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
-/** Confirms a move whose end was not recorded. The caller has found the file, with these bytes, under its final name. */
+/** Confirms a move whose end was not recorded. The caller has found the file with these bytes under its final name. */
 export async function confirmUpload(
   db: Queryable,
   jobId: string,

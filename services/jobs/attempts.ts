@@ -22,7 +22,7 @@ export interface AttemptRow {
   error_code: ErrorCode | null;
   result: Record<string, unknown> | null;
   metrics: Record<string, unknown> | null;
-  /** As the worker reported it. */
+  /** The usage that the worker reported. */
   usage: ReportedUsage | null;
   /** Time from dispatch to end, times the worker's GPUs. Null while the attempt is live, or if it never started. */
   gpu_hours_measured: number | null;

@@ -3,7 +3,7 @@ import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool"
 import { MAY_RUN, needsOf } from "../fleet/eligibility-sql";
 import { type JobRow, requirementsOfJob } from "./jobs";
 
-/** The requirements of a job, but with `avoid` as the workers to avoid. */
+/** Returns the job's requirements with `avoid` set to these workers. */
 export const requirementsAvoiding = (job: JobRow, avoid: string[]): Requirements => ({
   ...requirementsOfJob(job),
   avoid: [...avoid].sort(),
@@ -28,16 +28,17 @@ export async function setAvoided(db: Queryable, job: JobRow, avoid: string[]): P
   return changed > 0;
 }
 
-/** SQL: worker `w` runs a job or takes the next one. */
+/** SQL: whether worker `w` is in service: it runs a job, or can get one. */
 const IN_SERVICE = "(w.status = 'busy' or w.status = 'idle' and w.available_until > now())";
 
 /**
- * A queued retry avoids the workers on which earlier attempts of its job failed or were lost, if another worker that is
- * in service fits. Otherwise one broken worker could use up all attempts, because it asks for the next job at once.
- * `stopAvoiding` ends this, because the other workers may be busy for days.
+ * If another worker in service fits a queued retry, makes the retry avoid the workers on which earlier attempts of its
+ * job failed or were lost. Otherwise, the retry avoids no worker. Without this rule, a broken worker that fails fast
+ * and polls again could use up all attempts. `stopAvoiding` ends the avoidance after AVOIDED_S, because the other
+ * workers may be busy for days.
  */
 export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<void> {
-  // The workers that a placement job avoids are those that serve its deployment already.
+  // A placement job avoids the workers that already serve its deployment. Keep these.
   if (job.placement !== null) return;
   const row = await maybeOne<{ workers: string[] }>(
     db,
@@ -53,12 +54,12 @@ export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<vo
   await setAvoided(db, job, row?.workers ?? []);
 }
 
-/** For this many seconds a retry waits for a worker on which it has not failed. */
+/** For this many seconds, a retry waits for a worker on which its job has not failed. */
 const AVOIDED_S = 30;
 
 /**
- * Lets retries that have waited for AVOIDED_S run on any worker that fits. The first attempt has the requirement group
- * without avoided workers.
+ * Lets retries that have waited for AVOIDED_S run on any worker that fits. Moves each retry to the requirement group of
+ * its job's first attempt, which avoids no workers.
  */
 export async function stopAvoiding(db: Queryable): Promise<void> {
   await execute(

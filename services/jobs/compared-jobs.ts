@@ -12,8 +12,8 @@ interface ComparedJob extends StartableJob {
 }
 
 /**
- * SQL: see `is_unbilled`. Excludes failed jobs with a completed attempt: an operator ended those, and the operator's
- * command records their hours (`recordUnbilledHours`).
+ * SQL: whether job `j` is unbilled, as defined at `is_unbilled`. Leaves out failed jobs with a completed attempt: an
+ * operator ended these jobs, and `recordUnbilledHours` records their hours.
  */
 const IS_UNBILLED = `j.status = 'failed'
   and exists (select from attempts a where a.job_id = j.job_id and a.started_at is not null)
@@ -21,7 +21,7 @@ const IS_UNBILLED = `j.status = 'failed'
   and not exists (select from billing_lines l where l.job_id = j.job_id)
   and not exists (select from billing_records b where b.job_id = j.job_id)`;
 
-/** See `ComparedJob.is_unbilled`. */
+/** Whether the job is unbilled, as defined at `ComparedJob.is_unbilled`. */
 export async function isUnbilled(db: Queryable, jobId: string): Promise<boolean> {
   const found = await maybeOne(db, `select from jobs j where job_id = $1 and ${IS_UNBILLED}`, [
     jobId,
@@ -44,8 +44,8 @@ export const JOBS: ComparedRows = {
   table: "jobs",
   id: "job_id",
   isLive: "status not in ('completed', 'failed')",
-  // `moved_at` is in the future if the database's clock was set back. Such a job also counts as unchanged: comparing it
-  // does no harm.
+  // After the database's clock was set back, `moved_at` may be in the future. The reconciler then compares the job as
+  // if it were unchanged, which does no harm.
   isUnchanged: `moved_at not between now() - make_interval(secs => $1) and now()
     and not exists (select from outbox o where o.job_id = jobs.job_id)`,
   // The latest attempt has ended, so the workflow should be about to end the job or to queue another attempt.

@@ -24,8 +24,8 @@ export interface CompletionFacts extends BillableRow {
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
   /**
-   * The id of the artifact's folder and of its row in `artifacts`, and for a deploy job of the deployment. Differs from
-   * `artifact_id` if the worker chose an id whose folder belongs to another tenant.
+   * The id of the artifact's folder and of its row in `artifacts`. For a deploy job, this is also the id of the
+   * deployment. Differs from `artifact_id` if the worker chose an id whose folder belongs to another tenant.
    */
   storage_id: string;
   /** Ids generated for this attempt's artifacts, by field of the result. */
@@ -36,7 +36,10 @@ export interface CompletionFacts extends BillableRow {
   measured: MeasuredOutput | null;
 }
 
-/** Undefined until the attempt has completed, and for a job that places a deployment again. */
+/**
+ * Reads the inputs of a job's final writes. Undefined if the attempt has not completed, or if the job places a
+ * deployment again.
+ */
 export async function findCompletionFacts(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<CompletionFacts>(
     db,

@@ -12,7 +12,7 @@ export interface Dispatch {
   params: Record<string, unknown>;
   timeout_s: number;
   output_ids: Record<string, string>;
-  /** Set if the job starts another server of this deployment. */
+  /** The deployment for which the job starts another server; null for all other jobs. */
   deployment_id: string | null;
   /** For a deploy job: the bearer token that its model server must require. */
   serving_token: string | null;
@@ -25,7 +25,10 @@ export interface Dispatch {
 export interface PollingWorker {
   workerId: string;
   keyId: string;
-  /** Sequence number of a poll that has waited; null for a new one. Only the worker's latest poll gets a job. */
+  /**
+   * The sequence number of a poll that has waited; null for a new poll. A poll that has waited gets a job only if the
+   * worker has sent no later poll.
+   */
   pollSeq: number | null;
   /** The worker's secret, if it sent one. Later requests for the attempt must send it too. */
   leaseToken: string | null;
@@ -33,8 +36,9 @@ export interface PollingWorker {
 
 /**
  * Starts the attempt assigned to this worker, or returns the attempt that the worker already runs. Idempotent. Locks
- * the job row first, then the attempt. Returns undefined if the worker holds no attempt, if the key was revoked while
- * the poll waited, or if the worker has sent a newer poll: the client may no longer read the response to this one.
+ * the job row first, then the attempt. Returns undefined if the worker holds no attempt, or if the key was revoked
+ * while the poll waited. Also returns undefined if the worker has sent a newer poll, because it may no longer read the
+ * response to the older one.
  */
 export async function dispatchJob(
   db: Queryable,
@@ -42,8 +46,8 @@ export async function dispatchJob(
 ): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const found = await tryDispatch(db, poll);
-    // `is_running` is false if, while this call waited for the job's lock, another poll of this worker started the
-    // attempt, or the assignment was withdrawn. The next try finds out which.
+    // `is_running` is false if the attempt changed while this call waited for the job's lock: another poll of this
+    // worker started the attempt, or the assignment was withdrawn. The next try finds out which.
     if (!found || found.is_running) return found;
   }
   return undefined;

@@ -35,7 +35,10 @@ export async function endAttempt(
   return ending.outcome;
 }
 
-/** Turns any end into `cancelled`. Keeps metrics, logs and, if the attempt was running, its usage; drops the result. */
+/**
+ * Changes the end of an attempt to `cancelled`. Drops the result. Keeps metrics and logs, and if the attempt was
+ * running, its usage.
+ */
 function cancelled(attempt: AttemptRow, how: AttemptEndDetails): AttemptEndDetails {
   const { metrics = null, logsUri = null, usage = null, resultDigest = null } = how;
   const error = (how.outcome === "cancelled" ? how.error : null) ?? "cancelled";

@@ -31,8 +31,8 @@ const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admi
  * is not billed. If it has a bill already, the bill is deleted: no month's total includes a bill before the job
  * completes. The id of the job's artifact becomes free for another job. The sweeper removes the files.
  *
- * A job that has already failed, for example because it was cancelled, keeps its error. Of its final writes, only the
- * bill can be missing.
+ * A job that has already failed, for example because it was cancelled, keeps its error. The only final write that such
+ * a job can lack is its bill.
  */
 export async function endJob(ctx: Context, jobId: string, reason: string): Promise<EndJobOutcome> {
   const end = await transaction(ctx.pool, async (db): Promise<EndJobOutcome> => {
@@ -43,7 +43,7 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
       if (job.status === "completed" || !(await hasStuckWrite(db, jobWorkflowId(jobId))))
         return "already ended";
       if (await findBillingRecord(db, jobId, null)) return "already billed";
-      // In this transaction, so that the job's workflow can't bill it in between.
+      // Write the hours in this transaction, so that the job's workflow can't bill the job before they are written.
       await insertHours(db, jobId);
     } else {
       const latest = await lockLatestAttempt(db, jobId);

@@ -2,9 +2,11 @@ import type { ErrorCode } from "../../core/jobs/states";
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * The last write of a failed job. Without `error`, the job gets the attempt's error. Returns false if the job has
- * already ended, the attempt is still live (a job does not end before its attempt), or a later attempt exists: the job
- * then continues with that one.
+ * The last write of a failed job. Without `error`, the job gets the attempt's error. Does nothing and returns false in
+ * these cases:
+ * - The job has already ended.
+ * - The attempt is still live: a job does not end before its attempt.
+ * - A later attempt exists: the job continues with that attempt.
  */
 export async function failJob(
   db: Queryable,

@@ -10,12 +10,12 @@ import {
 } from "./jobs";
 
 const MAX_AT_ONCE = 16;
-/** So a statement is short, and the responses to all its callers take little time. A larger job is inserted alone. */
+/** The most bytes of jobs per statement, so that statement and responses are fast. A larger job is inserted alone. */
 const MAX_BYTES = 256 * 1024;
 
 /**
  * Inserts submitted jobs. While a statement of a tenant runs, that tenant's further jobs wait, and share the next
- * statement and its commit. A job alone is inserted at once.
+ * statement and its commit. If no statement of the tenant runs, a job is inserted at once.
  */
 export class JobInserter {
   private readonly insertions: CoalescedByGroup<SerializedJob, JobRow | undefined>;

@@ -4,14 +4,16 @@ import type { Context } from "../context";
 import { findJobsUpTo, type JobRow } from "./jobs";
 
 const MAX_AT_ONCE = 16;
-/** The responses to all calls that share a statement are written without a pause for other requests. */
+/**
+ * The most bytes of jobs per statement; only the last job may exceed this. The limit exists because the process serves
+ * no other request while it writes the responses with these jobs.
+ */
 const MAX_BYTES = 256 * 1024;
 
 /**
  * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls wait, and share the
- * next statement. Many clients ask for the state of a job again and again, and one statement for 16 jobs takes not much
- * longer than one for a single job. Jobs beyond the first MAX_BYTES of a statement are read
- * alone.
+ * next statement. Many clients poll the state of a job, and a statement for 16 jobs takes not much longer than one for
+ * a single job. Jobs that do not fit in the first MAX_BYTES of a statement are then read one by one.
  */
 export class JobReader {
   private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;
@@ -32,7 +34,7 @@ export class JobReader {
     );
   }
 
-  /** The job, if the caller may see it. Never older than the call. */
+  /** The job, if the caller may see it. The read starts after the call, so the result is never older than the call. */
   find(jobId: string, caller: Pick<Principal, "userId" | "scope">): Promise<JobRow | undefined> {
     const reads = tenantScopeOf(caller) === null ? this.ofAllTenants : this.ofTenant;
     return reads.add(caller.userId, jobId);

@@ -32,13 +32,16 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 
-/** Shorter than the deadline of the whole delivery, so that `startNow` has time to try its other connection. */
+/**
+ * Time-out of a start over the connection of this process's Temporal worker. It is shorter than the deadline of the
+ * whole delivery, so that `startNow` has time to try the other connection.
+ */
 const EAGER_DEADLINE_MS = 2_000;
 
 /**
- * Starts a job's workflow. `first` does nothing if the job already had a workflow. `again` replaces a workflow that
- * closed before its job ended. Neither changes a running workflow. A new workflow reads its job's first attempt before
- * it waits, so an outcome committed before the start needs no delivery.
+ * Starts a job's workflow. `first` does nothing if the job already had a workflow. `again` also starts a workflow if an
+ * earlier one has closed. Neither changes a running workflow. A new workflow reads its job's first attempt before it
+ * waits, so an outcome committed before the start needs no delivery.
  *
  * @returns whether this call started the workflow.
  */
@@ -76,8 +79,8 @@ export async function startJobWorkflow(
 }
 
 /**
- * Uses the connection of this process's Temporal worker, if there is one. Temporal's response then contains the first
- * workflow task, so that this worker runs it at once (eager start).
+ * Starts a workflow, over the connection of this process's Temporal worker if there is one. Over that connection,
+ * Temporal's response contains the first workflow task, so that this worker runs it at once (eager start).
  */
 async function startNow(
   { temporal, workerTemporal: { client } }: Context,
@@ -91,7 +94,7 @@ async function startNow(
       return;
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) throw error;
-      // The fault may be in that connection only: try the other one.
+      // Perhaps only this connection is broken: try the other one.
     }
   }
   await temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, options);
@@ -121,11 +124,11 @@ export async function deliverOutcome(
 /**
  * Compares a job's workflow with Postgres and repairs differences:
  * - The workflow is missing or closed, but the job has not ended, or has another status, or is not billed: starts the
- *   workflow again. A failed job can be unbilled after Postgres lost commits: the workflow has closed as failed, the
- *   database has no bill, and a cancel has failed the job a second time.
+ *   workflow again. A failed job can be unbilled if Postgres lost the job's end and its bill after the workflow closed,
+ *   and a cancel then failed the job again.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
- * - After a restore of Postgres, the workflow waits for a job or attempt that is missing there: terminates it, and
- *   starts it again if the job exists.
+ * - The workflow waits for a job or an attempt that is not in Postgres, because Postgres was restored: terminates the
+ *   workflow, and starts it again if the job exists.
  *
  * @returns whether nothing is left to do: job and workflow have ended with the same status, and the job's usage is
  *   recorded.

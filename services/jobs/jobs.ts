@@ -73,7 +73,7 @@ export const DERIVED = `(
   from stuck_writes where workflow_id = 'job:' || job_id and status not in ('completed', 'failed')
   order by since limit 1) as stuck,
   case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else coalesce((
-    -- Not EXISTS: Postgres plans that as a scan of all artifacts.
+    -- This is not an EXISTS, because Postgres would plan one as a scan of all artifacts.
     select r.manifest->'files'->0 is not null from artifacts r where r.job_id = jobs.job_id
     order by 1 desc limit 1), false)
   end as has_files,
@@ -89,7 +89,7 @@ export const requirementsOfJob = (job: JobRow): Requirements => ({
   avoid: job.req_avoid,
 });
 
-/** A job to insert: its columns, and what other tables store. */
+/** A job to insert: the columns of its row, and values for other tables. */
 export interface NewJob
   extends Pick<
     JobRow,
@@ -123,8 +123,8 @@ export interface NewJob
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /**
-   * Seconds until the courier starts the job's workflow, if the first attempt does not end earlier. Null for a pipeline's
-   * job: the pipeline's workflow has already started the job's workflow, which inserts the job.
+   * Seconds until the courier starts the job's workflow, if the first attempt does not end earlier. Null for a
+   * pipeline's job: the pipeline's workflow has already started the job's workflow, which inserts the job.
    */
   startAfterS: number | null;
 }
@@ -144,8 +144,8 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
 }
 
 /**
- * Like `insertJob`, with the rate card in force. Returns undefined and inserts nothing if the tenant has a budget, which
- * may not allow the job. It is one statement, because every submission without a budget waits for it.
+ * Inserts a job as `insertJob` does, with the rate card in force. If the tenant has a budget, inserts nothing and
+ * returns undefined, because the budget may not allow the job. Needs only one statement, which keeps submissions fast.
  */
 export async function insertUnbudgetedJob(
   db: Queryable,
@@ -164,8 +164,8 @@ export interface SerializedJob {
 }
 
 /**
- * Like `insertUnbudgetedJob`, for any number of jobs of one tenant. A single job has the statement of
- * `insertUnbudgetedJob`, because the one for several would take a third longer.
+ * Inserts any number of jobs of one tenant, each as `insertUnbudgetedJob` does. Calls that function for a single job,
+ * because the statement for several jobs takes a third longer.
  *
  * @returns the inserted rows, in any order.
  */
@@ -194,7 +194,7 @@ export const serializeJob = (job: UnpricedJob): SerializedJob => ({
   json: JSON.stringify(partsOf(job)),
 });
 
-/** What is inserted into the job's row, and what into other tables. */
+/** Splits a job into the columns of its row and the values for other tables. */
 const partsOf = ({
   requirementGroup: shape,
   outputIds,
@@ -205,7 +205,7 @@ const partsOf = ({
   other: { shape, outputIds, startAfterS },
 });
 
-/** Adds a job to the parameters. @returns SQL: its columns, their values, and what is not in its row. */
+/** Adds a job to the parameters. @returns SQL: the columns of its row, their values, and values for other tables. */
 function addJob(given: Parameters, job: NewJob | UnpricedJob) {
   const { row, other } = partsOf(job);
   const values = given.addAll(Object.values({ ...row, warnings: JSON.stringify(row.warnings) }));
@@ -225,18 +225,21 @@ const unbudgeted = (columns: string, values: string, userId: string, from = ""):
   (${columns}, rate_card) select ${values}, (${CARD_NOW(userId)}) ${from}
   where not exists (select from budgets where user_id = ${userId})`;
 
-/** SQL fragments of `insertion`: what is inserted into other tables than `jobs`. */
+/** SQL fragments for `insertion`: the sources of the values for tables other than `jobs`. */
 interface OtherParts {
-  /** The CTE with several jobs. */
+  /** A CTE with the jobs to insert. Omitted if the jobs are parameters. */
   given?: string;
   shape: string;
   outputIds: string;
   startAfterS: string;
-  /** The inserted jobs. */
+  /** The rows of the inserted jobs, joined with `given` if there is one. Default: the CTE `job`. */
   source?: string;
 }
 
-/** SQL: inserts jobs with their first attempts and starts. `rows` are the columns and the source of the jobs' rows. */
+/**
+ * SQL: inserts jobs, their first attempts, and the outbox entries that start their workflows. `rows` are the columns
+ * and the source of the jobs' rows.
+ */
 const insertion = (
   rows: string,
   { given = "", shape, outputIds, startAfterS, source = "job" }: OtherParts,
@@ -253,8 +256,8 @@ const insertion = (
   select * from job`;
 
 /**
- * The jobs that exist and that the tenant may see, by id. Ends with the job that reaches `maxBytes` of payload, params
- * and result.
+ * Reads jobs in the order of their ids. Leaves out jobs that do not exist or that the tenant may not see. Stops after
+ * the job with which the total size of payloads, params and results reaches `maxBytes`.
  */
 export async function findJobsUpTo(
   db: Queryable,
@@ -300,7 +303,7 @@ export async function returnToPending(db: Queryable, jobId: string): Promise<voi
   );
 }
 
-/** Marks the job to end `cancelled`. A worker that runs this attempt has `graceS` seconds to stop. */
+/** Records that the job is being cancelled. If a worker runs this attempt, the worker has `graceS` seconds to stop. */
 export async function requestCancel(
   db: Queryable,
   jobId: string,

@@ -31,7 +31,7 @@ export interface ClaimedLease {
   worker_id: string | null;
   /** Whether the job belongs to the tenant, or the worker ran it once. */
   knows_job: boolean;
-  /** Null if the attempt does not run on this worker, or has another token. */
+  /** Null if the attempt does not run on this worker, or if the request's lease token is not that of the attempt. */
   lease: Lease | null;
 }
 
@@ -63,8 +63,8 @@ export async function recordLog(
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // Two statements without a transaction. Update the attempt last: if the first statement succeeds and the second
-  // fails, the next call repeats both. The caller skips both once the attempt has a `logs_uri`.
+  // Two statements without a transaction. Update the attempt last, because the caller skips this function once the
+  // attempt has a `logs_uri`: if the second statement fails, the next call repeats both.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a
@@ -101,7 +101,7 @@ export async function recordCheckpoint(
   return changed === 1;
 }
 
-/** The newest checkpoint of the attempts before this one. */
+/** The newest checkpoint of the job's attempts before `attempt`. */
 export async function findCheckpointBefore(
   db: Queryable,
   jobId: string,

@@ -1,8 +1,8 @@
 /**
  * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process. Each measurement holds
- * an activity slot, possibly for hours, and the activities of other jobs need slots, too. There are three limits: one
- * per tenant, one for all tenants together, and a higher one for all tenants together. A tenant without a running
- * measurement gets a slot up to the higher limit, so that busy tenants don't keep it waiting.
+ * an activity slot, possibly for hours, and the activities of other jobs need slots, too. `perTenant` limits each
+ * tenant, and `total` all tenants together. A tenant without a running measurement may exceed `total`, up to
+ * `totalWithFirst`, so that busy tenants don't keep it waiting.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();
@@ -12,7 +12,7 @@ export class MeasuringSlots {
     private readonly limits: { perTenant: number; total: number; totalWithFirst: number },
   ) {}
 
-  /** Runs `work` at once. @returns undefined if there is no slot. */
+  /** Runs `work` at once. If no slot is free, returns undefined and does not run it. */
   async run<Result>(tenant: string, work: () => Promise<Result>): Promise<Result | undefined> {
     const own = this.running.get(tenant) ?? 0;
     const { perTenant, total, totalWithFirst } = this.limits;

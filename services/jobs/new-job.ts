@@ -60,9 +60,9 @@ export function newJob({ config }: Context, request: JobRequest): UnpricedJob {
 const REFERENCES = { dataset_id: "dataset", checkpoint_id: "checkpoint" } as const;
 
 /**
- * Checks the artifacts that a payload names. A worker may know ids that the registry doesn't, so an unknown id is only
- * a warning.
+ * Checks the artifacts that a payload names.
  *
+ * @returns a warning for each unknown id. A worker may know ids that the registry doesn't.
  * @throws InvalidRequest if the form of `dataset_uri` is unknown.
  * @throws NotFound for an unknown id if `strictReferences` is set.
  */

@@ -51,8 +51,8 @@ export async function listJobsToSweep(
 type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
 
 /**
- * False if the job runs again or has ended a second time. Both are possible if the database was restored while this
- * process was paused.
+ * Whether the job still has the end time `ended_at`. If the database was restored while this process was paused, the
+ * job may run again, or may have ended a second time.
  */
 export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
   const row = await maybeOne(db, "select from jobs where job_id = $1 and completed_at = $2", [

@@ -3,8 +3,8 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 
 /**
  * Value of column `attempt` in the entry that starts a job's workflow. Real attempts count from 1. The database
- * generates column `topic` from column `attempt`, because a server of the previous release writes and reads these rows
- * and does not know `topic`.
+ * generates column `topic` from column `attempt`, because servers of the previous release insert and read these rows
+ * without `topic`.
  */
 export const START_NUMBER = 0;
 
@@ -26,7 +26,7 @@ export interface JobEntry extends StartableJob {
   tries: number;
   /** A later attempt exists, so the workflow already has this outcome. */
   superseded: boolean;
-  /** The start of the job's workflow is not delivered yet: this entry is the start, or another one is. */
+  /** The entry that starts the job's workflow is not delivered yet. It may be this entry itself. */
   unstarted: boolean;
 }
 
@@ -60,9 +60,9 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 }
 
 /**
- * Removes delivered entries, unless they were tried or added again since. A delivered outcome proves that the workflow
- * was started, so the start entry is removed, too. To avoid deadlocks, locks the entries in key order, as
- * services/clock/record-step.ts does. Idempotent.
+ * Removes delivered entries, unless they were tried or added again after they were read. With an outcome, also removes
+ * the job's start entry: the delivery proves that the workflow was started. To avoid deadlocks, locks the entries in
+ * key order, as services/clock/record-step.ts does. Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
   const rows = entries.flatMap(({ job_id, attempt, tries, unstarted, superseded }) => {
@@ -87,9 +87,9 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
 }
 
 /**
- * Call it when a cancel has ended a job between two attempts. Adds the entry of the last attempt's outcome again, so
- * that the job's workflow learns of the cancel and bills the job. If the entry still exists, increments its tries, so that `removeJobEntries` does not remove
- * the entry after a delivery that has already begun.
+ * Call when a cancel has ended a job between two attempts. Adds the entry of the last attempt's outcome again, so that
+ * the job's workflow learns of the cancel and bills the job. If the entry still exists, increments its tries, so that
+ * `removeJobEntries` does not remove the entry after a delivery that has already begun.
  */
 export async function insertOutcomeEntry(
   db: Queryable,

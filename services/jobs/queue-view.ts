@@ -16,13 +16,13 @@ export async function readFleet(db: Queryable) {
   );
 }
 
-/** Limits of `readQueue`: jobs per requirement group, and requirement groups. */
+/** Limits of `readQueue`: the most jobs per requirement group, and the most requirement groups. */
 const JOBS = 100;
 const GROUPS = 200;
 
 /**
- * The front of the queue, by requirement group (the jobs of one tenant with equal requirements). The limits keep its
- * cost bounded however long the queue is.
+ * The front of the queue, by requirement group (the jobs of one tenant with equal requirements). The limits bound
+ * the cost for a queue of any length.
  */
 export async function readQueue(db: Queryable) {
   return await all<QueuedGroup>(
@@ -49,7 +49,7 @@ export async function readQueue(db: Queryable) {
   );
 }
 
-/** Of the given jobs, those that have a queued attempt. `queued_at` is in seconds since the epoch. */
+/** Returns those of the given jobs that have a queued attempt. `queued_at` is in seconds since the epoch. */
 export async function listQueued(db: Queryable, jobIds: string[]) {
   return await all<{ job_id: string; queued_at: number }>(
     db,

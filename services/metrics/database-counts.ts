@@ -39,8 +39,9 @@ const AGE = (time: string): string =>
   `greatest(0, extract(epoch from now() - min(${time})))::float8`;
 
 /**
- * SQL: outbox entry `o` starts a workflow later, as planned at the submission. Claims and retries postpone an entry by
- * at most ten seconds.
+ * SQL: whether outbox entry `o` starts a workflow later, as planned at the submission. An entry that is due soon may
+ * only be leased (for ten seconds by default). So an untried entry counts as a planned start if it is due in more than
+ * 15 s.
  */
 const IS_PLANNED = "o.topic = 'start' and o.tries = 0 and o.due_at > now() + interval '15 s'";
 

@@ -8,7 +8,9 @@ import { readFleet, readQueue } from "../jobs/queue-view";
 import { countQueued, countRows } from "./database-counts";
 
 const CACHE_MS = 5_000;
-/** `forge_billing_months_behind` counts up to this number, for deployments and for storage each. */
+/**
+ * Largest value of `forge_billing_months_behind`, which counts deployments and storage separately.
+ */
 const MAX_MONTHS = 100;
 
 /** Metrics that come from the database: the same values in every process. */
@@ -78,8 +80,8 @@ export class DatabaseMetrics {
   }
 
   /**
-   * Why the jobs of each requirement group wait. The imported `readQueue` returns a limited number
-   * of groups; jobs of other groups are reported as `unknown`.
+   * Returns why the jobs of each requirement group wait: a code by requirement group. `readQueue`
+   * returns a limited number of groups. The caller reports jobs of other groups as `unknown`.
    */
   private async reasons(): Promise<Map<string, string>> {
     const { pool } = this.ctx;
@@ -124,7 +126,7 @@ interface Named {
   label?: string;
 }
 
-/** Keys are the subjects of database-counts.ts. */
+/** The metrics of row counts. The keys are values of `RowCount.subject` (database-counts.ts). */
 const COUNTS: Record<string, Named> = {
   workers: { name: "forge_workers", help: "Workers in the fleet", label: "status" },
   outbox: { name: "forge_outbox_rows", help: "Outbox entries not delivered to Temporal yet" },

@@ -149,7 +149,7 @@ test("an outage ends when the receiver is back, even if another process delivere
   topic.isDown = true;
   topic.add(1);
   courier.start();
-  // Another try of the entry may be in progress. Then it is not due.
+  // Wait until the entry is due again. It is not due while a try is in progress.
   await waitFor("the loop to fail", () => failures.count > 0 && topic.due.length === 1);
   topic.isDown = false;
   topic.due.length = 0;

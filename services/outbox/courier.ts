@@ -14,7 +14,7 @@ import type { Delivery, Topic } from "./topic";
  */
 const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
-/** Limit of entries that this process has committed and that wait for a free slot. The sweep finds the rest. */
+/** The most entries of this process's commits that may wait for a free slot. A sweep finds all further entries. */
 const MAX_WAITING = 10_000;
 /** Longest delay between two deliveries of an entry. The second limit applies if the receiver refuses the call. */
 const MAX_BACKOFF_S = 10;
@@ -82,7 +82,7 @@ export class Courier<Entry, Key = never> implements Component {
 
   /**
    * Called after this process has committed an entry. The same transaction has leased the entry, so that no sweep
-   * delivers it, too. Only the entries of deployments are leased later, by `find` of their topic.
+   * delivers it at the same time. Exception: entries of deployments are leased later, by `find` of their topic.
    */
   private onCommit(key: Key | undefined): void {
     this.lastEntryMs = this.ctx.clock.nowMs();
@@ -103,7 +103,7 @@ export class Courier<Entry, Key = never> implements Component {
     while (!this.isPaused()) {
       const { free } = this.slots;
       if (free <= 0 || (claimsWhenIdle && free < concurrency)) {
-        await this.slots.untilOneEnds();
+        await this.slots.untilAnyEnds();
         continue;
       }
       const isProbe = this.outage !== undefined;
@@ -114,7 +114,7 @@ export class Courier<Entry, Key = never> implements Component {
       }
       this.lastEntryMs = this.ctx.clock.nowMs();
       for (const entry of entries) this.slots.run(() => this.deliver(entry));
-      if (isProbe) await this.slots.untilTheseEnd();
+      if (isProbe) await this.slots.untilRunningEnd();
     }
     if (this.outage !== undefined) throw new Error(this.outage);
   }

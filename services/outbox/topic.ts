@@ -1,7 +1,10 @@
 /**
- * `delivered`: the receiver has the entry. `accepted`: the receiver has the entry, and removes it when its work is
- * done; until then the courier repeats the delivery. `obsolete`: nothing was sent, because the entry is no longer
- * needed. `not_awaited`: the receiver answered, but can't use the entry yet.
+ * How a delivery ended:
+ * - `delivered`: the receiver has the entry.
+ * - `accepted`: the receiver is working on the entry, and removes it when the work is done. Until then, the courier
+ *   repeats the delivery.
+ * - `obsolete`: nothing was sent, because the entry is no longer needed.
+ * - `not_awaited`: the receiver answered, but can't use the entry yet.
  */
 export type Delivery = "delivered" | "accepted" | "obsolete" | "not_awaited";
 
@@ -22,8 +25,8 @@ export interface Topic<Entry, Key> {
   /** Maximum number of parallel deliveries. */
   readonly concurrency: number;
   /**
-   * The courier claims entries only while no delivery is in progress, so that later entries can't overtake earlier
-   * ones.
+   * If true, the courier claims entries only while no delivery is in progress, so that later entries can't overtake
+   * earlier ones.
    */
   readonly claimsWhenIdle?: boolean;
   /** Time between two tries while the receiver is down. */

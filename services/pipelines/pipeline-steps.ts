@@ -80,7 +80,7 @@ export async function findStep(db: Queryable, pipelineId: string, name: string) 
   );
 }
 
-/** What each step was submitted with, in order of position. */
+/** The submitted payload and options of each step, in order of position. */
 export async function listSubmitted(db: Queryable, pipelineId: string) {
   return await all<Pick<PipelineStep, "payload" | "options">>(
     db,
@@ -89,14 +89,17 @@ export async function listSubmitted(db: Queryable, pipelineId: string) {
   );
 }
 
-/** What a step's job produced. Other steps and gates may refer to it. */
+/** The values of a step's job that other steps and gates may refer to. */
 export interface StepWork {
   name: string;
   status: StepStatus;
   payload: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
   artifacts_uri: string | null;
-  /** Usage and reported metrics of the winning attempt. Usage takes precedence. */
+  /**
+   * Usage and reported metrics of the winning attempt. If both have a field, the usage takes
+   * precedence.
+   */
   metrics: Record<string, unknown>;
 }
 

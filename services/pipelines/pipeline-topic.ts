@@ -5,8 +5,8 @@ import { wakePipeline } from "./pipeline-workflows";
 import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 
 /**
- * Longest delay of a wake. Short even after a refusal, because nothing else wakes the workflow once
- * the cause is fixed.
+ * Longest delay between two tries to wake a workflow. Short even if Temporal refuses the call,
+ * because nothing else wakes the workflow once the cause is fixed.
  */
 const MAX_BACKOFF_S = 10;
 

@@ -86,9 +86,9 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
 }
 
 /**
- * Whether a workflow does, or waits for, everything that its pipeline needs. A healthy workflow always does: it writes
- * a step as running before it waits for the step's job, and the job's end wakes it. A failing activity counts as work:
- * Temporal retries it, and it is recorded as a stuck write.
+ * Whether a workflow does, or waits for, everything that its pipeline needs. This is always true for a healthy
+ * workflow: it marks a step as running before it waits for the step's job, and continues when the job has ended. A
+ * failing activity counts as work: Temporal retries it, and it is recorded as a stuck write.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,

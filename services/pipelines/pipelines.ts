@@ -139,8 +139,8 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
 }
 
 /**
- * The unfinished jobs of a cancelled pipeline. None if the pipeline was resumed since then, because its jobs belong to
- * the new run.
+ * The unfinished jobs of a cancelled pipeline. None if the pipeline was resumed after the cancel, because its jobs then
+ * belong to the new run.
  */
 export async function listJobsToCancel(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(

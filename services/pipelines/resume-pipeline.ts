@@ -20,9 +20,9 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. If a step failed
- * only because of its gate, and `gates` replaces that gate, its job is not repeated: only the new
- * gate is evaluated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. The job of a step
+ * is not repeated if `from` is not set, the step failed only because of its gate, and `gates`
+ * replaces that gate. Then only the new gate is evaluated.
  *
  * @returns the steps that are repeated, or whose gate is evaluated again.
  */
@@ -65,8 +65,9 @@ export async function resumePipeline(
 }
 
 /**
- * In `gates`, this name stands for all evaluations of a sweep. Its condition replaces the condition
- * of the step that chooses the best evaluation.
+ * A sweep trains several models, evaluates each in a step of its own, and chooses the best. In
+ * `gates`, this step name stands for all these evaluations: its condition becomes the condition of
+ * the choice.
  */
 const SWEEP_EVALUATIONS = SWEEP.judged;
 

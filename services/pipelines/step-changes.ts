@@ -69,8 +69,8 @@ export interface Beginning {
 }
 
 /**
- * Begins a step, at most once per run, with the id of a new job or of the job whose artifact it reuses. The caller holds
- * the pipeline's lock and has checked that the pipeline is active and in this run.
+ * Begins a step, at most once per run, with the id of a new job or of the job whose artifact it reuses. The caller
+ * holds the pipeline's lock and has checked that the pipeline is active and that no later run has begun.
  */
 export async function beginStep(
   db: Queryable,
@@ -189,7 +189,7 @@ export async function replaceGate(
   ]);
 }
 
-/** Replaces the condition that the candidates of a choice must meet. */
+/** Replaces the condition that the candidates of a step's choice must meet. */
 export async function replaceChoiceCondition(
   db: Queryable,
   pipelineId: string,

@@ -2,7 +2,7 @@ import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/
 
 /**
  * A pipeline whose workflow must be started or woken. Column `asked` is the requested version of the pipeline, `told`
- * the delivered version. Several undelivered requests are one wake.
+ * the delivered version. Several undelivered requests need only one wake.
  */
 export interface PipelineWake {
   pipeline_id: string;
@@ -36,10 +36,7 @@ export async function findWake(db: Queryable, pipelineId: string) {
   );
 }
 
-/**
- * Claims pipelines whose workflow is to be woken now, for `leaseS` seconds. So no row lock is held during the call to
- * Temporal.
- */
+/** Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
 export async function claimDueWakes(db: Queryable, leaseS: number, limit: number) {
   return await all<PipelineWake>(
     db,

@@ -18,8 +18,8 @@ export interface WorkflowKind {
   types: readonly string[];
   rows: ComparedRows;
   /**
-   * A closed workflow must have the same final status as its row. If omitted, the workflow of a final row must only be
-   * closed.
+   * A closed workflow must have the same final status as its row. If omitted, the workflow of a final row must be
+   * closed, but may have any final status.
    */
   endsAsRow?: true;
   /** The id of the workflow's row; undefined for a workflow of another kind. */
@@ -31,7 +31,11 @@ export interface WorkflowKind {
 /** SQL: the workflow has received the requested version (`told` has reached `asked`), at least $1 seconds ago. */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";
 
-/** A page of live rows, unchanged for `forS` seconds, ordered by id, after `afterId`. Their workflows should be open. */
+/**
+ * A page of live rows that have not changed for `forS` seconds, ordered by id. Their workflows should be open.
+ *
+ * @param afterId the last id of the previous page; "" for the first page.
+ */
 export async function listUnchanged(
   db: Queryable,
   { table, id, isLive, isUnchanged, isDue }: ComparedRows,

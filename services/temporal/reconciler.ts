@@ -43,10 +43,13 @@ const MAX_REMEMBERED = 10_000;
  */
 const TERMINATED_WITHIN_MS = 3 * 86_400_000;
 
-/** The most terminated runs per kind that one sweep compares, which takes some 3 s. The next sweep compares more. */
+/**
+ * The most terminated runs of a kind that one sweep compares. This takes some 3 s. The next sweep compares further
+ * runs.
+ */
 const MAX_RUNS = 4_000;
 
-/** Ids of rows by the run id of a terminated workflow. */
+/** Run ids of terminated workflows, each with the id of its workflow's row. */
 type TerminatedRuns = Map<string, string>;
 
 /**
@@ -120,8 +123,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows of the kinds with `endsAsRow`: there, a closed workflow must have the same status as its
-   * row. An activity may have finished the row after its workflow was terminated.
+   * Lists terminated workflows of the kinds with `endsAsRow`, whose workflows must end with the same status as their
+   * rows. The statuses may differ, because an activity may have finished a row after its workflow was terminated.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);
@@ -170,7 +173,7 @@ export class Reconciler extends LoopComponent {
   /**
    * Ids whose row and workflow may differ.
    *
-   * @param open undefined if Temporal's visibility index is down: then only rows are listed whose workflow has work to do.
+   * @param open undefined if Temporal's visibility index is down: then lists only rows whose workflow has work to do.
    */
   private async listDifferent(
     kind: WorkflowKind,

@@ -9,7 +9,7 @@ import type { Topic } from "../outbox/topic";
 const CONCURRENCY = 20;
 const PAUSE_MS = 1_000;
 
-/** The settings that all topics of the outbox share whose entries the courier delivers to Temporal. */
+/** The settings shared by all outbox topics whose receiver is Temporal. */
 export const temporalReceiver = ({
   temporal,
 }: Context): Pick<Topic<never, never>, "concurrency" | "pauseMs" | "outageOf" | "isBack"> => ({

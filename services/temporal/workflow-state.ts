@@ -17,7 +17,7 @@ export interface WorkflowState {
   children: string[];
   /** Whether a workflow task is pending. */
   hasTask: boolean;
-  /** Terminates this run only. Does nothing if it has closed. */
+  /** Terminates this run only. Does nothing if the run has closed. */
   terminate(reason: string): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Adds a machine over SSH: plan, setup, first job. test/e2e/bootstrap.test.ts covers what pip
- * installs.
+ * Adds a machine over SSH: plan, setup, first job. pip has nothing to install here:
+ * test/e2e/bootstrap.test.ts covers real installations.
  */
 
 import { pythonEnvironment } from "../../dev/stack/python";

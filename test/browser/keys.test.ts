@@ -74,8 +74,8 @@ inBrowser("keys", () => {
   test("? shows the keys of the page, Esc closes them", async () => {
     const { page } = stage.at;
     await page.getByRole("button", { name: "Cancel" }).waitFor();
-    // In a dialog, the shortcuts are off. The command palette of the test above is a dialog until
-    // it has faded out.
+    // Shortcuts are off while a dialog is open. So wait until the command palette of the previous
+    // test, which is a dialog, has faded out.
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Cancel the job").waitFor();
@@ -126,7 +126,7 @@ inBrowser("lists", () => {
 
   test("more new rows than fit on a page: the list is reloaded, and no row is missing", async () => {
     const { forge } = stage;
-    // Rows that are new when the page opens are shown at once. This test is about later ones.
+    // Wait for the first response, because this test is about rows that arrive later.
     const first = stage.at.page.waitForResponse(/\/api\/jobs\?/);
     const page = await stage.open("/jobs?q=job_");
     await (await first).finished();

@@ -67,7 +67,7 @@ inBrowser("models", () => {
       });
     await report(0.1, 3.5);
     await page.getByRole("img", { name: /^loss: from 3.5 to 3.5/ }).waitFor();
-    // Forge keeps a point only every 10 s, so backdate the first one.
+    // Forge keeps at most one point per 10 s. So make the first point 11 s older.
     await execute(stage.forge.ctx.pool, "update job_metrics set at = at - interval '11 seconds'");
     await report(0.2, 2.25);
     const curve = page.getByRole("img", { name: /^loss: from 3.5 to 2.25/ });

@@ -119,7 +119,7 @@ inBrowser("tabs", () => {
       await tab.goto(`${stack.apiUrl}/ui/workers`);
       await tab.getByRole("heading", { name: "Workers" }).waitFor();
     }
-    // One tab can't reach the API, and one has left the dashboard.
+    // The tab `silent` can't reach the API, and the tab `away` has left the dashboard.
     await silent.route("**/api/**", (route) => route.abort());
     await away.goto(`${stack.apiUrl}/docs/`);
     await user.call("DELETE", `/api/auth/api-keys/${id}`);

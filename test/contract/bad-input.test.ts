@@ -70,7 +70,7 @@ test.each(WAYS)("%s", async (_what, request, refusal) => {
   expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
 });
 
-/** Statuses of requests that match no operation, and so have no documented responses. */
+/** The allowed statuses of requests that match no operation of the OpenAPI document. */
 const ANYWHERE = [400, 403, 404, 405, 408, 431];
 
 function isDocumented({ method = "POST", path = "/api/jobs/audit" }: Raw, status: number): boolean {

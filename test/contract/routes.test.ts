@@ -17,8 +17,8 @@ const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
   mkdirSync(join(keyDir, "local"));
-  // An ECDSA key, whatever the file's name: ssh2 1.17.0 generates a malformed ed25519 key in one of
-  // 400 cases.
+  // An ECDSA key despite the file's name, because ssh2 1.17.0 generates a malformed ed25519 key in
+  // one of 400 cases.
   const { private: key } = ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 });
   writeFileSync(join(keyDir, "local", "id_ed25519"), key);
   // Lift the rate limit, because the test sends a request to each path of each route in rows.ts.

@@ -22,14 +22,14 @@ export type Ids = Record<
   string
 >;
 
-/** A row of the contract, or one method of a row. */
+/** One row of the contract's list of routes, or one HTTP method of such a row. */
 export interface Row {
   /** The operations in the contract, which the OpenAPI document must contain. */
   operations: string[];
   method: string;
   /**
-   * Every form in section 4 of spec.md and in the contract. Each is also tested with and without
-   * /api.
+   * Every form of the path in section 4 of spec.md and in the contract. The test requests each form
+   * with and without /api.
    */
   paths: (ids: Ids) => string[];
   scope: Scope | "open";
@@ -49,7 +49,7 @@ const JOB_BODIES: Record<string, object> = {
   deploy: { checkpoint_id: "c" },
 };
 
-/** The fields of the SDK variant (spec.md 2.2), for the same routes. */
+/** Bodies with the field names of the SDK (spec.md 2.2), for the same routes as JOB_BODIES. */
 const SDK_BODIES: Record<string, object> = {
   generate: { domain: "law", num_samples: 10 },
   audit: AUDIT,
@@ -161,7 +161,7 @@ const list = (name: string): object => ({
   has_more: expect.any(Boolean),
 });
 
-/** Every implemented row. */
+/** All rows of the contract that Forge implements. */
 export const ROWS: Row[] = [
   ...submissions,
   get("/api/jobs/{job_id}", ({ job_id }) => [`/api/jobs/${job_id}`, `/status/${job_id}`], {
@@ -277,7 +277,7 @@ export const ROWS: Row[] = [
     paths: () => workerForms("job_result"),
     scope: "worker",
     status: 200,
-    // The same result that finished the job: sending it again is idempotent.
+    // Repeats the result that finished the job. A repeated result changes nothing.
     body: ({ finished_job_id, worker_id }) => ({
       worker_id,
       job_id: finished_job_id,

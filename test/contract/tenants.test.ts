@@ -123,7 +123,10 @@ interface Attempt {
   body: unknown;
 }
 
-/** Each place of an operation that takes an id, as a function from an id to a call. */
+/**
+ * For each place where an operation takes an id: a function that builds the call with a given id in
+ * that place.
+ */
 function placesOf({ path, operation }: NamedOperation): Map<string, (id: string) => Attempt> {
   const places = new Map<string, (id: string) => Attempt>();
   const parameters = operation.parameters.filter(({ in: place }) => place !== "header");
@@ -134,7 +137,8 @@ function placesOf({ path, operation }: NamedOperation): Map<string, (id: string)
   const inQuery = parameters.filter((one) => one.in === "query");
   const own = (name: string): string => idsOf(strange, name)[0] ?? unusedId();
   /**
-   * Fills the path and the required query with the stranger's own ids, except for the chosen place.
+   * Returns the path with its parameters and its required query. `id` is in the chosen place, and
+   * ids of the stranger are in all other places.
    */
   const fill = (chosen: string, id: string): string => {
     const filled = inPath.reduce(
@@ -201,8 +205,8 @@ async function comparableResponse(
 }
 
 /**
- * The only place that distinguishes another tenant's id from an unused one: a worker's name can be
- * registered once.
+ * The only place where another tenant's id gets a different response than an unused id, because two
+ * tenants can't register the same worker id.
  */
 const EXCEPTION = "registerWorker body.worker_id";
 
@@ -242,7 +246,7 @@ test("these calls changed none of the owner's objects", async () => {
 
 test("no list shows another tenant's ids", () => {
   for (const [name, ids] of owned) {
-    // Ids in payloads don't count: both tenants have used the same unlisted ones.
+    // Ignore ids that start with `unlisted`: both tenants use the same ones in their payloads.
     const seen = [...(strange.get(name) ?? [])].filter(
       (id) => ids.has(id) && !id.startsWith("unlisted"),
     );

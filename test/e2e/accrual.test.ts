@@ -50,8 +50,9 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // Check the clock once, as a server does at its start. A first check can't tell whether the clock
-  // was set. If a heartbeat made the first check, it would not end a placement.
+  // A server checks the clock at its start. Without this call, a heartbeat of the test would make
+  // the first check. A first check can't tell whether the clock was set, so that heartbeat would
+  // not end a placement.
   await forge.ctx.clockWatch.look();
 });
 
@@ -92,7 +93,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 const heartbeatOf = (lists: boolean, isSick: boolean): Action[] => [
   { does: "heartbeat", worker: "w0", lists, isSick },
 ];
-/** One sequence for each outcome of a placement: random sequences sometimes miss one. */
+/** One sequence for each outcome of a placement, because random sequences may miss an outcome. */
 const TO_EACH_OUTCOME: Action[][][] = [
   [heartbeatOf(false, false), heartbeatOf(false, false)],
   [heartbeatOf(true, true), heartbeatOf(true, true)],
@@ -169,10 +170,11 @@ async function begin(workerId: string): Promise<string> {
 }
 
 /**
- * Runs the job on this worker, in one transaction. A server starts an attempt and takes its result in two, so here the
- * start has the time of its statement, not that of the transaction.
+ * Starts the job on this worker and accepts its result, in one transaction. A server uses two
+ * transactions with different times. So the start is written with `clock_timestamp()`: `now()`
+ * would give both writes the same time.
  *
- * @returns whether the worker got it and its result was accepted.
+ * @returns whether the worker got the job and its result was accepted.
  */
 async function run(jobId: string, workerId: string): Promise<boolean> {
   return await transaction(forge.ctx.pool, async (db) => {
@@ -318,7 +320,6 @@ test("the bill is one interval from the first result to the stop; no placement o
     ),
     { numRuns: SEQUENCES, examples: TO_EACH_OUTCOME.map((steps) => [steps]) },
   );
-  // The sequences reach every outcome.
   expect([...outcomes].sort()).toEqual(["missing", "stopped", "unhealthy", "worker_lost"]);
 }, 300_000);
 
@@ -399,8 +400,8 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // A migration stores 0 for metrics that were not reported, so that the deployment's stop can add
-  // to them.
+  // A migration has changed metrics that were not reported from null to 0, because a deployment's
+  // stop adds to them.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

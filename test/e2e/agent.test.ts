@@ -62,7 +62,7 @@ test.each(["rows.parquet", "rows.jsonl"])("audits %s", async (name) => {
     quality: Record<string, number>;
     duplicate_rows: number;
   };
-  // The generator gives about one wrong answer in twenty, and one copied row in fifty.
+  // About one in twenty generated answers is wrong, and about one in fifty rows is a copy.
   expect(quality.correctness_mean).toBeGreaterThan(0.92);
   expect(quality.correctness_mean).toBeLessThan(0.98);
   expect(duplicate_rows).toBeGreaterThan(20);
@@ -133,8 +133,9 @@ test("idle it takes under 1 % of a core and under 60 MB", async () => {
   const before = cpuTicks();
   const measuredS = 8;
   await sleep(measuredS * 1000);
-  // The kernel counts CPU time in hundredths of a second, so ticks per second are percent of a
-  // core. This test's agent sends heartbeats ten times as often as by default.
+  // The kernel counts CPU time in ticks of 10 ms, so ticks per second are the percentage of a core.
+  // The agent must stay below 1 % although it sends ten times as many heartbeats here as by
+  // default.
   const percent = (cpuTicks() - before) / measuredS;
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   expect(percent).toBeLessThan(1);

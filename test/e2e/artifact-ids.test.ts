@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MINTED_ID } from "../../core/artifacts/artifacts";
+import { GENERATED_ID } from "../../core/artifacts/artifacts";
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { maybeOne } from "../../platform/postgres/pool";
@@ -137,7 +137,7 @@ test("an id in the format of generated ids is refused, whether or not it exists"
   await alice.worker.complete(dispatched);
   await untilEnded(alice.user, job_id);
   const unusedId = `ds_${"0".repeat(26)}`;
-  expect([minted, unusedId].every((id) => MINTED_ID.test(id))).toBe(true);
+  expect([minted, unusedId].every((id) => GENERATED_ID.test(id))).toBe(true);
   const [known, unknown] = [
     await make(bob, {}, minted, rowsOf(bob)),
     await make(bob, {}, unusedId, rowsOf(bob)),
@@ -152,7 +152,7 @@ test("within a tenant an id is still unique", async () => {
     status: "failed",
     error_code: "artifact_conflict",
   });
-  // An id is also unique across kinds of artifacts.
+  // A tenant can't reuse an id for another kind of artifact either.
   const report = { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" };
   expect((await make(alice, report, "once", "{}")).error_code).toBe("artifact_conflict");
 });
@@ -170,7 +170,7 @@ test("a client can't choose the id of an upload", async () => {
   const named = [await upload("?name=mine"), await upload("?name=mine")];
   const ids = named.map(({ body }) => body.dataset_id ?? "");
   expect(new Set(ids).size).toBe(2);
-  expect(ids.every((id) => MINTED_ID.test(id))).toBe(true);
+  expect(ids.every((id) => GENERATED_ID.test(id))).toBe(true);
 });
 
 test("a folder has its artifact's id, unless another tenant has that folder", async () => {
@@ -179,7 +179,7 @@ test("a folder has its artifact's id, unless another tenant has that folder", as
   await make(alice, {}, "layout", rowsOf(alice));
   await make(bob, {}, "layout", rowsOf(bob));
   expect(await folderOf(alice, "layout")).toBe("layout");
-  expect(await folderOf(bob, "layout")).toMatch(MINTED_ID);
+  expect(await folderOf(bob, "layout")).toMatch(GENERATED_ID);
   const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
   for (const [owned, folder] of [
     [alice, "layout"],
@@ -226,7 +226,7 @@ describe("references", () => {
       const [input] = await inputsOf(bob, { dataset_uri });
       expect(input?.files).toMatchObject([{ size_bytes: rowsOf(bob).length }]);
     }
-    // Bob's generated folder name resolves to nothing for Alice.
+    // For Alice, the generated name of Bob's folder resolves to no artifact.
     const { uri: minted } = await artifactOf(bob.user, ofBob.job_id);
     for (const dataset_uri of [minted, `${minted}scored.jsonl`]) {
       expect(await inputsOf(alice, { dataset_uri })).toMatchObject([{ withheld: true }]);
@@ -253,7 +253,7 @@ describe("references", () => {
       status: 409,
       body: { error: { code: "artifact_in_use", details: { dependents: [{ id: "derived" }] } } },
     });
-    // An unfinished job that names the folder depends on it as well.
+    // An unfinished job that reads the artifact's files also prevents its deletion.
     const { job_id: waiting } = await alice.user.submit("train", {
       dataset_uri: `${uri}scored.jsonl`,
       model: "m",

@@ -303,7 +303,7 @@ test("registration waits for a file that is being moved, and uses its final cont
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   await worker.upload(job, "scored.jsonl", "{}\n");
-  // Simulate a server that is about to move another upload of the file.
+  // Simulate that another server is moving a newer upload of this file into place.
   await execute(
     forge.ctx.pool,
     `update attempt_files set sha256 = null, movers = 1, moving_until = now() + interval '1 hour'
@@ -601,7 +601,7 @@ test("an archive of an incomplete artifact breaks off", async () => {
     await expect(download(forge.user, path)).rejects.toThrow();
   }
   writeFileSync(file, bytes);
-  // Other requests are not affected.
+  // The broken downloads must not affect other requests.
   expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
   expect((await forge.user.call("GET", "/readyz")).status).toBe(200);
 });

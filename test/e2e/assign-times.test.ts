@@ -9,8 +9,8 @@ import { readMetrics, sampleOf } from "../support/metrics";
 let forge: Forge;
 
 beforeAll(async () => {
-  // A worker can be assigned a job at its registration, and loses it if it does not poll within
-  // 4 s.
+  // A worker can be assigned a job as soon as it has registered. If it does not poll within 4 s,
+  // the job returns to the queue.
   forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "4" });
 });
 

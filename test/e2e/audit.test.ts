@@ -125,8 +125,8 @@ test("an entry can't be changed or removed; verify detects it if the triggers ar
   await tamper("delete from audit_entries where entry_id = $1", third?.entry_id);
   const removed = await verifyAudit(forge);
   expect([removed.code, removed.stdout]).toEqual([1, expect.stringContaining("does not follow")]);
-  // The removal of the last entry breaks no chain. It is detected by the entry's hash, if that was
-  // stored elsewhere.
+  // Removing the last entry breaks no chain. `--expect` detects it by the entry's hash, which an
+  // operator has stored elsewhere.
   await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
   const cut = await verifyAudit(forge, "--expect", last?.hash ?? "");
   expect([cut.code, cut.stdout]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);

@@ -79,7 +79,7 @@ async function seedBills(userId: string, bills: Bill[]): Promise<void> {
 
 const bill = fc.record({
   job_type: fc.constantFrom("audit", "train", "generate"),
-  // With a wrong time zone, bills at the edges of days and months would be on another day.
+  // Includes the edges of days and months: a wrong time zone would move these bills to another day.
   at: fc.oneof(
     fc.date({ min: new Date("2026-01-30"), max: new Date("2026-03-02"), noInvalidDate: true }),
     fc.constantFrom(
@@ -138,7 +138,7 @@ test("a deployment is spread over the days of its lifetime, while it is active a
       expect(byType(daily)).toEqual(summary.by_job_type);
       expect(daily.total_cost_usd).toBe(summary.total_cost_usd);
     }
-    // This month's cost grows between the two calls.
+    // This month's cost grows between the two calls, so the sums may differ slightly.
     const [daily, summary] = [await readDaily(), await readSummary(forge.user)];
     expect(daily.total_cost_usd).toBeCloseTo(summary.total_cost_usd, 4);
   };
@@ -175,8 +175,8 @@ test("a tenant sees only its own days; an admin names the tenant", async () => {
 });
 
 test("the check finds a wrong day, and recomputing repairs it", async () => {
-  // Only the lines about days. The check also reports the seeded records, because their cost does
-  // not follow from their metrics.
+  // Returns only those differences that the check finds in days. It also finds some in the seeded
+  // records, because their cost does not follow from their metrics.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

@@ -119,7 +119,7 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Forge checks both lines again a day later, because a wrong clock may have made them look old.
+  // Forge checks both lines again a day later: if the clock was wrong, they only looked old.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });
@@ -128,7 +128,7 @@ test("a line that Stripe has already, although it was never sent, is marked for 
   await addLine(forge, "restored", { costUsd: "5" });
   await untilExported(forge, "restored");
   expect(await lineState(forge, "restored")).toMatchObject({ export_error: null });
-  // The database is restored, and the job runs again and costs less.
+  // Simulate a restored database in which the job has run again and has cost less.
   await transaction(forge.ctx.pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");
     await execute(
@@ -174,9 +174,11 @@ test("a wrong key marks no line as failed: all arrive once it is corrected", asy
   const failing = /"loop":"billing-export","err":"Error: key_refused: 401/g;
   const began = /"loop":"billing-export".*"msg":"loop failed"/g;
   const ended = /"loop":"billing-export".*"msg":"loop recovered"/g;
-  // Only the first failure of an outage is logged, so the previous test's outage must be over.
+  // The exporter logs only the first failure of an outage. So wait until the outage of the previous
+  // test has ended.
   await waitFor("the last outage to end", () => counted(ended) === counted(began));
-  // Count the failures now: the first line may be refused before the last one is inserted.
+  // Count the logged failures before the lines are inserted, because Stripe may refuse the first
+  // line before the last one is inserted.
   const before = counted(failing);
   stripe.key = "sk_test_rotated";
   for (let n = 0; n < 10; n++) await addLine(forge, `locked-out:${n}`);
@@ -288,7 +290,8 @@ test("files: one per line in the store; writing one again creates no second one"
     const part = new BillingExporter({ ...ctx, config });
     await part.start();
     await untilExported(forge, "=line,1");
-    // Undo the mark, as if the exporter had been killed after it wrote the file.
+    // Mark the line as not exported, as if the exporter had been killed right after it wrote the
+    // file.
     const again = "update billing_lines set exported_at = null, export_due_at = now()";
     await execute(ctx.pool, `${again} where line_id = '=line,1'`);
     await untilExported(forge, "=line,1");

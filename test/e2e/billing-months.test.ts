@@ -205,7 +205,7 @@ describe("rate cards", () => {
       body: { version: 3 },
     });
     const used = { tokens_used: 3_000, tokens_generated: 1_000, gpu_hours: 0 };
-    // Each number is within its bounds, but the total is 30 billion USD.
+    // The number of tokens is within its bounds, but the bill would be 30 billion USD.
     expect(await worker.complete(job, { metrics: { output_tokens: 1e15 } })).toMatchObject({
       ...{ status: 400, body: { error: { code: "invalid_request", param: "metrics" } } },
     });
@@ -297,7 +297,7 @@ describe("rate cards", () => {
       const artifacts = period === undefined ? 7 : 9;
       expect(summary.storage.gb_months).toBeCloseTo(await plain(summary.period), artifacts);
     }
-    // Half of February's 29 days, 2 MB, at 1,000 USD per GB-month.
+    // 2 MB for half of February's 29 days, at 1,000 USD per GB-month, cost 1 USD.
     expect((await readSummary(tenant.user, "2024-02")).storage.amount_usd).toBe(1);
     expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
 

@@ -1,4 +1,7 @@
-/** A machine becomes a worker. Failures of each step and of the server are in test/slow. */
+/**
+ * Forge sets up a machine over SSH as a worker. The tests in test/slow make each step and the
+ * server fail.
+ */
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -244,8 +247,8 @@ describe("the life cycle of one machine", () => {
       expect(failed.status_reason).toMatch(
         `the host's key is ${machine.sshd.hostKey}, not SHA256:`,
       );
-      // The worker has been silent since its agent stopped. Marking it dead must not hide why it is
-      // out of service.
+      // The worker's agent is stopped, so it sends no heartbeats. The worker still must not be
+      // marked dead, because that would hide the failed bootstrap.
       const { pool } = machine.forge.ctx;
       const [heard] = await all<{ seq: number }>(
         pool,

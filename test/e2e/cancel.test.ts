@@ -101,7 +101,7 @@ describe("cancel of a job that", () => {
     expect(await forge.user.job(jobId)).toMatchObject({ ...CANCELLED, result: null });
     const [attempt] = await forge.user.attempts(jobId);
     expect(attempt?.usage).toMatchObject({ rows_processed: 1000 });
-    // The worker reported no GPU time, so it is measured.
+    // The worker reported no GPU time, so only the time that Forge measured is known.
     expect(attempt?.usage?.gpu_hours).toBeNull();
     expect(attempt?.gpu_hours_measured).toBeGreaterThan(0);
   });

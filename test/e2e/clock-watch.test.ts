@@ -52,8 +52,9 @@ test("a transaction that paused while a step was recorded is retried before its 
       await execute(db, "create table written (try integer)");
       await execute(db, "insert into written values ($1)", [tries]);
       if (tries > 1) return;
-      // Record a step as another process would. Before it records a step, a process waits at most
-      // MAX_TRANSACTION_MS (5 s) for open transactions, so keep this transaction open for longer.
+      // Record a step as another process would. A process that records a step first waits for open
+      // transactions, but at most for MAX_TRANSACTION_MS (5 s). So keep this transaction open for
+      // longer.
       await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
       await sleep(5_100);
     },

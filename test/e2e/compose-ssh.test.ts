@@ -24,8 +24,8 @@ function composeVariables(given: Record<string, string>): Record<string, string>
       name,
       value.replace(/\$\{(\w+):-([^}]*)\}/g, (_, from, otherwise) => given[from] || otherwise),
     ]);
-  // FORGE_PUBLIC_URL is empty if docker-compose.yml does not set it. Without a value here, the
-  // test's stack would set an address.
+  // If docker-compose.yml does not set FORGE_PUBLIC_URL, the variable must be empty, not missing.
+  // If it were missing, the test's stack would set an address.
   return { FORGE_PUBLIC_URL: "", ...Object.fromEntries(variables) };
 }
 

@@ -23,20 +23,17 @@ let forge: Forge;
 
 const TEACHER = "builtin:sums";
 /**
- * ROWS and EPOCHS are enough for exact answers at the learning rate LR. The demo trains on more
- * rows, at the default rate.
+ * At the learning rate LR, ROWS rows and EPOCHS epochs are enough to learn exact answers. The demo
+ * uses more rows and the default learning rate.
  */
 const ROWS = 3_000;
 const EPOCHS = 8;
 const LR = 0.004;
 const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
-/**
- * By how much the trained model's share of exact answers to unseen questions must exceed the
- * untrained model's.
- */
+/** The required gain of the trained over the untrained model, in exact answers to new questions. */
 const MARGIN = 0.5;
-/** Limit of the CPU time. The job takes longer, because other tests use the same cores. */
+/** Limit of the training's CPU time. The job takes longer, because other tests share the cores. */
 const MAX_TRAINING_S = 90;
 const TRAINED_MS = 150_000;
 
@@ -54,10 +51,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The agent that runs the next job. */
+/** The name of the agent that runs the next job. */
 let agent = "box";
 
-/** The ids that each job creates for the next ones. */
+/** Ids of the artifacts that later jobs use, by name. */
 const made: Record<string, string> = {};
 
 interface Evaluation {
@@ -163,7 +160,7 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
     `${forge.stack.apiUrl}/api/artifacts/${made.trained}/files/metrics.json`,
     { headers: { "x-service-api-key": forge.stack.keys.userKey } },
   );
-  // CPU time of the training's thread, because other tests run on the same cores.
+  // Limit the training's CPU time, not its duration, because other tests use the same cores.
   const times = (await metrics.json()) as { training_cpu_seconds: number };
   expect(times.training_cpu_seconds).toBeGreaterThan(0);
   expect(times.training_cpu_seconds).toBeLessThan(MAX_TRAINING_S);
@@ -219,8 +216,9 @@ slowTest(
 );
 
 /**
- * Copies a deployment in the agent's files under another id and port. The control plane does not
- * expect the copy, as if it belonged to an attempt that the agent has lost to another worker.
+ * Copies a deployment in the agent's files, with another id and port. The control plane does not
+ * expect the copy. This simulates a deployment that was left by an attempt which the agent lost.
+ *
  * @returns the copy's folder.
  */
 function addUnexpectedDeployment(deploymentId: string): string {

@@ -64,7 +64,7 @@ test("hashed files are cached forever, and compressed if the client accepts it",
     const packed = await get(path, { "accept-encoding": encoding });
     expect(packed.headers.get("content-encoding")).toBe(encoding);
     expect(length(packed)).toBeLessThan(length(plain) / 2);
-    // fetch has decompressed it.
+    // `fetch` decompresses the body, so both texts must be equal.
     expect(await packed.text()).toBe(await (await get(path)).text());
   }
   const refused = await get(path, { "accept-encoding": "br;q=0, gzip;q=0.5" });

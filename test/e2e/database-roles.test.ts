@@ -65,7 +65,7 @@ test("a server's role can't migrate, and the error says what to do", async () =>
 test("migrate --grant grants what a server needs: it starts and runs a job", async () => {
   const grant = ["migrate", "--grant", "forge_server"];
   expect(await forgeServer("forge_owner", ...grant)).toMatch(/^\d\d migrations applied/);
-  // Works again when the rights are already granted.
+  // Granting the same rights again succeeds, too.
   expect(await forgeServer("forge_owner", ...grant)).toMatch(/^0 migrations applied/);
   expect(await forgeServer("forge_server", "migrate")).toBe("0 migrations applied\n");
 

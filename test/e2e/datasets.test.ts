@@ -45,8 +45,8 @@ async function upload(
 }
 
 /**
- * A parquet file that contains only a footer. Its schema has one element for each given number, and
- * the element claims to have that many children.
+ * Returns a parquet file that consists of a footer only. The footer's schema has one element for
+ * each number in `children`, and each element claims to have that many child elements.
  */
 function claiming(children: number[]): Buffer {
   const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1);
@@ -177,7 +177,7 @@ test("an upload that stops half-way leaves no open file and no stored file", asy
         const target = readlinkSync(`/proc/${forge.stack.server?.pid}/fd/${fd}`);
         return target.endsWith(".part") ? [target] : [];
       } catch {
-        return []; // closed meanwhile
+        return []; // The file has been closed.
       }
     });
   const before = folders();

@@ -382,8 +382,8 @@ describe("a worker that reports a server that is not its own", () => {
       asked.push(`${request.url} ${request.headers.authorization}`);
       response.end("{}");
     });
-    // Listens on the same machine, at an address that the operator allows and that is not the
-    // worker's.
+    // The neighbour listens on the worker's machine, at an address that is not the worker's. The
+    // operator allows connections to this address.
     await new Promise<void>((resolve) => neighbour.listen(0, "127.0.0.2", resolve));
   });
 

@@ -72,7 +72,7 @@ test("it is active after its result, and its address answers", async () => {
     stopped_at: null,
     trouble: null,
   });
-  // The deployment exists, and can be stopped, from the job's end on.
+  // The deployment exists, and can be stopped, as soon as its job has completed.
   expect(one.created_at).toBe((await forge.user.job(one.job_id)).completed_at);
   expect(await ask(one.url)).toEqual({ status: 200, model: "a1" });
   const { deployments } = await forge.user.get<{ deployments: Deployment[] }>(
@@ -172,8 +172,8 @@ test("a failed placement is retried with growing delays, and the deployment show
     status: "active",
     trouble: expect.stringContaining("out of luck"),
   });
-  // Wait for both conditions: the API reads a deployment before its placements, so `trouble` may be
-  // older.
+  // Wait for both conditions. The API reads the deployment before its placements, so a response may
+  // show the new placement together with the old `trouble`.
   const after = await until(forge.user, one.deployment_id, "on f2", (now) => {
     return serving(now).join() === "f2" && now.trouble === null;
   });
@@ -202,8 +202,7 @@ test("it has as many servers as requested, each on its own worker; more while wo
     models.add((await ask(one.url)).model);
     return models.size === 3;
   });
-  // One model server is gone, and its worker has not noticed it yet. The other servers get the
-  // requests.
+  // Stop one model server. Until its worker notices that, the proxy must use the other servers.
   const broken = workers.all[0]?.served.get(id);
   await broken?.stop();
   for (let n = 0; n < 10; n++) expect((await ask(one.url)).status).toBe(200);

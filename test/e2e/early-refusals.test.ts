@@ -20,7 +20,7 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(SIZE / 2),
     FORGE_MAX_LOG_BYTES: String(MEBIBYTE),
-    // The rate limit is so slow that it adds no token between the test's last ping and its upload.
+    // At one request per minute, no token is added between a test's last ping and its upload.
     FORGE_RATE_LIMIT_PER_MINUTE: "1",
     FORGE_RATE_LIMIT_BURST: String(BURST),
   });
@@ -100,7 +100,7 @@ test("the response of a model that has not read the whole body arrives", async (
     model.answering = (_asked, answer) => void answer.writeHead(207).end();
   }
   const headers = { ...user(), Connection: "close" };
-  // Below the limit for a model request.
+  // This size is below the limit for a model request, so the proxy itself does not refuse the body.
   const size = SIZE / 2 - MEBIBYTE;
   const request = { method: "POST", path: `${url}/files`, headers, chunked: true, size };
   expect((await answerTo(request)).status).toBe("207");

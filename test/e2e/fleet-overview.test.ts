@@ -55,7 +55,7 @@ test("workers are filtered by status, GPU and text", async () => {
 test("the fleet is counted by status and GPU", async () => {
   await tenant.worker("big-1").heartbeat({ gpu: { util: 80, mem_used: 60, mem_total: 640 } });
   await tenant.worker("small-1").heartbeat({ gpu: { util: 20, mem_used: 4, mem_total: 24 } });
-  // The report of a worker in error is not counted.
+  // A worker with status `error` reports 100 % utilization, which must not be counted.
   await tenant.worker("big-2").heartbeat({
     status: "error",
     gpu: { util: 100, mem_used: 1, mem_total: 320 },
@@ -127,8 +127,9 @@ test("heartbeats become samples, one a minute at most", async () => {
   const rows = await all(forge.ctx.pool, "select from worker_samples where worker_id = 'small-1'");
   const minutes = Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1;
   expect(rows.length).toBeLessThanOrEqual(minutes);
-  // If an hour ends between the heartbeats, there are two samples, and their mean may not be 30. If
-  // there is only one row, no hour has ended.
+  // The mean of the samples is 30 only if the API returns one sample. There are two if an hour
+  // ended between the heartbeats. So check the mean only if there is one row: then not even a
+  // minute ended.
   const mean = samples.reduce((sum, sample) => sum + sample.util, 0) / samples.length;
   if (rows.length === 1) expect(mean).toBeCloseTo(30, 6);
   expect(samples[0]).toMatchObject({ mem_used: 12, mem_total: 24 });
@@ -148,7 +149,8 @@ test("absurd numbers of one worker don't block the samples of others", async () 
     );
     return row?.n ?? 0;
   };
-  // The second write is added to the same minute, unless the minute ends in between.
+  // The heartbeats of the second round are added to the sample of the first round, unless a minute
+  // ends between the rounds.
   for (let n = 1; n <= 2; n++) {
     await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
     await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
@@ -168,10 +170,10 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
       forge.ctx.pool,
       "select avg(util) as util, sum(heartbeats)::int as heartbeats from worker_samples where worker_id = 'silent'",
     );
-  // All heartbeats are counted, also if a minute ends between them.
+  // All four heartbeats are counted, even if a minute ended between them.
   expect((await kept())?.heartbeats).toBe(4);
-  // There is one slot for each minute of a day. A sample of a day ago is in this minute's slot, so
-  // the next sample overwrites it.
+  // There is one slot for each minute of a day. A sample from a day ago is in this minute's slot,
+  // so the next sample overwrites it.
   await execute(
     forge.ctx.pool,
     "update worker_samples set at = at - interval '1 day' where worker_id = 'silent'",
@@ -185,7 +187,7 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     forge.ctx.pool,
     "update worker_samples set at = at - interval '2 days' where worker_id = 'silent'",
   );
-  // The samples of a living worker are not deleted but overwritten.
+  // The samples of a living worker are only overwritten, never deleted.
   expect(await deleteOldSamples(forge.ctx.pool, 10)).toBe(0);
   await execute(
     forge.ctx.pool,

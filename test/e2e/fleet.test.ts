@@ -165,7 +165,7 @@ describe("error", () => {
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // This poll waits longer than the time after which a worker that does not poll is set to error.
+    // A worker that does not poll is set to error after a while. This poll waits longer than that.
     const poll = waiting.next(9);
     const often = await forge.worker("e-often");
     often.startHeartbeats();
@@ -192,7 +192,8 @@ describe("error", () => {
     await fail(bad);
     await fail(bad);
     await fail(bad);
-    // No other worker succeeded meanwhile, so the jobs may be the cause.
+    // No other worker has succeeded since the first failure, so the jobs may be the cause. The
+    // worker stays in service.
     expect((await show("e-failing")).status).toBe("idle");
     await succeed(good);
     await fail(bad);

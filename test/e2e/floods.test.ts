@@ -1,6 +1,6 @@
 /**
- * More requests than an honest client sends. The server limits how many it begins, holds and
- * answers.
+ * A client sends far more requests than an honest one. The server limits how many requests it
+ * starts at a time, how many it keeps in memory, and how many it answers.
  */
 
 import { connect, type Socket } from "node:net";
@@ -47,7 +47,7 @@ function open(): Connection {
 const statuses = (text: string): string[] =>
   [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status = ""]) => status);
 
-/** How many requests of the tenant wait now, such as polls. */
+/** The number of the tenant's requests that wait on the server now, such as polls. */
 const waitingRequests = async () => (await usesOf(forge)).waiting_requests;
 
 test("pipelined requests are handled one after the other, each once", async () => {
@@ -64,8 +64,8 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part is a list of keys and, except for the last one, the response to the next request,
-  // which shows the key that it created. So the parts show 0 + 1, 1 + 1 and 2 keys.
+  // Each part begins with a list of keys. The first two parts end with the response to the next
+  // request, which shows the key that it created. So the parts show 0 + 1, 1 + 1 and 2 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 
@@ -77,7 +77,7 @@ test("a worker's pipelined polls wait one at a time", async () => {
   const waiting = async (): Promise<boolean> => (await waitingRequests()) === 1;
   await waitFor("the first to wait", waiting);
   // A new poll of a worker ends its waiting poll. If the server had begun all five polls at once,
-  // four would have been answered by now.
+  // each would have ended the one before, and four would be answered by now.
   expect(await worker.next(0)).toBeUndefined();
   await waitFor("its answer", () => statuses(read()).length > 0);
   await waitFor("the second to wait", waiting);
@@ -106,8 +106,8 @@ test("a client that reconnects after each cut is cut some hundred times a second
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // At most this many connections are cut: a burst of 20, 20 a second, and one a second for each of
-  // the 40 loops, because the server holds connections above that rate for a second at least.
+  // The server cuts at most 20 connections at once, and then 20 a second. It delays every further
+  // cut by at least a second, so each of the 40 loops has at most one such cut a second.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
@@ -127,8 +127,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // At most this many responses are sent: a burst of 20, 20 a second, and 100 a second after a
-  // delay of 1 s at least, because at most 100 responses wait at a time.
+  // The server sends at most 20 refusals at once, and then 20 a second. It delays up to 100 further
+  // refusals at a time by at least 1 s, so these are at most 100 a second.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });
@@ -153,7 +153,7 @@ describe("no parsed body is kept in memory", () => {
   const VALUES = Array(70_000).fill("[0]").join(",");
   const rssMb = (): number => residentKib(forge.own("server").pid) / 1_024;
 
-  /** By how much the server's memory grows, in MB, while many such requests are open or answered. */
+  /** Sends many requests and keeps their connections open. @returns the memory's growth in MB. */
   async function growth(
     requestOf: (n: number) => string,
     areDone: (connections: Connection[]) => Promise<boolean>,
@@ -176,7 +176,7 @@ describe("no parsed body is kept in memory", () => {
     return after - before;
   }
 
-  // Parsed, each body takes 4 MB.
+  // Each parsed body takes 4 MB, so the bodies of all 120 requests would take 480 MB.
   const MOST_MB = 200;
 
   test("by an idle connection", async () => {

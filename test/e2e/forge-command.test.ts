@@ -24,7 +24,7 @@ let python: string;
 let crew: Crew | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-command-"));
 const tests = join(checkoutRoot(), "sdk", "python", "tests");
-/** A copy, so that Python can store its compiled files next to it. */
+/** A copy of the SDK's sources. Python stores compiled files next to the sources that it runs. */
 const sources = join(folder, "src");
 
 beforeAll(async () => {

@@ -58,7 +58,8 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
       details: { cap_usd: 5.1, spent_usd: 0, committed_usd: 5, expected_usd: 0.2 },
     });
   }
-  // Submissions warn from four fifths of the cap on: at the sums 4.20, 4.40, 4.60, 4.80 and 5.00.
+  // From four fifths of the cap on, the response to a submission has a warning: at the sums 4.20,
+  // 4.40, 4.60, 4.80 and 5.00 USD.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
   await doJobs(user, worker, 25, { rows_processed: ROWS });
@@ -82,7 +83,8 @@ test.each([
   async (id, keyOf) => {
     const { user, users, budgetWorker: worker } = await createBudgetTenant(id);
     const body = { dataset_uri: await uploadRows(user, ROWS) };
-    // Both servers have accepted a job of this tenant while it had no budget.
+    // Each server accepts a job while the tenant has no budget. After that, both must apply the
+    // tenant's first budget at once.
     for (const each of users) await each.submit("audit", body);
     await setCap(user, 0.1);
     const submit = () => submitAtOnce(users, 2, "/api/jobs/audit", body, keyOf);
@@ -112,7 +114,8 @@ test("an accepted submission is answered again by its key although the cap is re
   expect(again.accepted).toEqual(first.accepted);
   await doJobs(user, worker, 5, { rows_processed: ROWS });
   expect((await submit()).accepted).toEqual(first.accepted);
-  // A refusal is not stored under its key: the same request is accepted once the cap is raised.
+  // A refusal is not stored with the idempotency key, so a repeated request is accepted once the
+  // cap is raised.
   await setCap(user, 1.2);
   const { accepted } = await submit();
   expect(accepted.length).toBe(6);
@@ -124,7 +127,7 @@ test("jobs that cost more than estimated exceed the cap by the running jobs only
   const { user, users, budgetWorker: worker } = await createBudgetTenant("lying");
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
-  // No evaluation has run yet: the default estimate is 0.20 USD each.
+  // No evaluation has run yet, so each is estimated at the default of 0.20 USD.
   const { accepted } = await submitAtOnce(users, AT_ONCE, "/api/jobs/evaluate", body);
   expect(accepted.length).toBe(5);
   const submit = () => submitAtOnce(users, 10, "/api/jobs/evaluate", body);
@@ -155,7 +158,7 @@ test("a billed job counts against the cap until it completes", async () => {
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
   const { job_id: id } = await user.submit("evaluate", body);
-  // Keep the job from completing after its bill, as for example a full store would.
+  // Keep the job from completing after it is billed, as a full store would.
   const allow = await refuse(
     forge,
     "before update on jobs",

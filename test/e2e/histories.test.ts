@@ -12,7 +12,7 @@ import {
   inspectHistory,
   readHistory,
   recordedHistories,
-  recordedWays,
+  recordedNames,
   replay,
   replayRecorded,
 } from "../support/histories";
@@ -27,7 +27,7 @@ describe("recorded histories", () => {
   const files = recordedHistories();
 
   test("cover all paths of jobs, pipelines and deployments, and a machine's setup", () => {
-    expect(recordedWays()).toEqual([
+    expect(recordedNames()).toEqual([
       "attempts-used-up",
       "bootstrap",
       "bootstrap-failed",
@@ -127,7 +127,8 @@ describe("today's code", () => {
       }
       return job_id;
     },
-    // A cancel in Temporal's UI. The workflow cancels the job, and the worker gets a command.
+    // Simulates a cancel in Temporal's UI: the workflow cancels the job, and the worker gets a
+    // command.
     cancelled: async () => {
       const worker = await forge.worker("told");
       worker.startHeartbeats(200);

@@ -179,7 +179,7 @@ test("an upload stays in its own folder, or is refused", async () => {
   expect(forIds).toHaveLength(NAMES);
   await eachOf(forFiles, (name) => send("artifacts", name));
   await eachOf(forCheckpoints, (name) => send("checkpoints", name));
-  // Check the mix of names: enough are harmless (201), and enough are refused (400).
+  // The mix of names must be useful: enough are harmless (201), and enough are refused (400).
   expect(seen.get(201)).toBeGreaterThan(NAMES / 26);
   expect(seen.get(400)).toBeGreaterThan(NAMES / 2.6);
   const after = filesIn(join(forge.stack.storeDir, ".."));
@@ -187,7 +187,7 @@ test("an upload stays in its own folder, or is refused", async () => {
     before.includes(file) ||
     file.startsWith(`${own}/`) ||
     file.startsWith(join(forge.stack.storeDir, "runs", job.job_id)) ||
-    // Files next to the store: the test's stack writes there, too. They are checked below.
+    // Files outside the store are checked below, because the test's stack also writes there.
     !file.startsWith(`${forge.stack.storeDir}/`);
   expect(after.filter((file) => !isExpected(file))).toEqual([]);
   const outside = after.filter(

@@ -110,8 +110,8 @@ test("a billing file without a record", async () => {
   const { store } = forge.ctx;
   const { job_id: cancelled } = await forge.user.submit("audit", AUDIT);
   await forge.user.post(`/api/jobs/${cancelled}/cancel`, {});
-  // Wait until the job's workflow has ended: at its end, it would remove the file that this test
-  // writes, as it does with the file of a bill that the database has lost.
+  // Wait until the job's workflow has ended. At its end, the workflow removes a billing file that
+  // has no record, such as the one that this test writes.
   await forge.proveInvariants();
   const key = billingRecordKey(userId, cancelled);
   await store.put(key, Buffer.from("{}"));
@@ -125,7 +125,7 @@ test("a billing file without a record", async () => {
 
 class Undone extends Error {}
 
-/** The clock went from 11:00 back to 10:00, once. */
+/** In each case, the clock was set back once, from 11:00 to 10:00. */
 test.each([
   ["before that", ["08:00", "09:30"], ["09:00", "09:40"], 1],
   ["in the hour that the clock showed twice", ["09:50", "10:50"], ["10:10", "10:30"], 0],

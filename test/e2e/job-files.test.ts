@@ -242,7 +242,7 @@ describe("an upload", () => {
       status: 201,
       body: { received: 50_000, complete: true, sha256: sha256(big) },
     });
-    // The last response was lost: asking shows that the file is complete.
+    // A worker that did not get the last response can ask, and learns that the file is complete.
     expect(await ask()).toMatchObject({ status: 201, body: { complete: true } });
     await finish(job);
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: unknown }[] }>(
@@ -347,7 +347,7 @@ describe("an upload", () => {
     const before = pathsBelow(forge.stack.storeDir);
     const answer = await put(job, path, "x");
     expect([400, 404]).toContain(answer.status);
-    // The sweep may have removed files in the meantime.
+    // Look only for new files, because the sweep may have removed old ones in the meantime.
     const after = pathsBelow(forge.stack.storeDir);
     expect(after.filter((name) => !before.includes(name))).toEqual([]);
     await finish(job);

@@ -113,7 +113,8 @@ test("while Postgres is away, all jobs are refused, and none is tried again alon
     .mockImplementation(() => Promise.reject(GONE) as never);
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => inserter.insert(jobOf("ann"))));
   expect(results.map(({ status }) => status)).toEqual(Array(4).fill("rejected"));
-  // The first job, and then the other three together: one failure is no stall.
+  // Two statements: one for the first job, and one for the other three. So the failure of the first
+  // statement did not make the waiting jobs fail, and no job was tried again alone.
   expect(statements).toHaveBeenCalledTimes(2);
   statements.mockRestore();
 });
@@ -125,7 +126,8 @@ test("a large job is inserted alone", async () => {
   const statements = jest.spyOn(pool, "query");
   const rows = await Promise.all(jobs.map((job) => inserter.insert(job)));
   expect(rows.map((row) => row?.job_id)).toEqual(ids(jobs));
-  // The first alone, as it does not wait; then the second, each large one, and the last two together.
+  // Five statements: one for the first job, which does not wait; one for the second job; one for
+  // each large job; and one for the last two jobs together.
   expect(statements).toHaveBeenCalledTimes(5);
   statements.mockRestore();
 });
@@ -137,7 +139,8 @@ test("if Postgres goes away while jobs are inserted one by one, each caller lear
   const jobs = [jobOf("ann"), refused, lost, jobOf("ann"), jobOf("ann")];
   const query = pool.query.bind(pool) as (config: pg.QueryConfig) => Promise<unknown>;
   const statements = jest.spyOn(pool, "query").mockImplementation(((config: pg.QueryConfig) => {
-    // Only the statement for this job alone has its id as a parameter.
+    // A statement that inserts only this job has the job's id as a parameter. A statement that
+    // inserts several jobs has one parameter with all of them.
     const isLost = config.values?.includes(lost.job_id);
     return isLost ? Promise.reject(GONE) : query(config);
   }) as never);

@@ -74,7 +74,8 @@ test("large jobs are read one by one", async () => {
   expect(found.map((job) => job?.job_id)).toEqual(
     ids.map((id) => (id.startsWith("bob") ? id : undefined)),
   );
-  // bob-1 at once. Then bob-2 and bob-3, which is large, together; each other one alone.
+  // Six statements: one for bob-1, which does not wait; one for bob-2 and the large bob-3; and one
+  // for each of the other four ids.
   expect(statements).toHaveBeenCalledTimes(6);
   statements.mockRestore();
 });
@@ -83,7 +84,8 @@ test("a read that begins after a change shows the change", async () => {
   const { pool } = forge.ctx;
   const ann = { userId: "ann", scope: "user" as const };
   for (let round = 1; round <= 20; round++) {
-    // Keep a statement in flight, so that the read after the change waits for the next one.
+    // Start a read before the change. The read after the change must not share its statement, but
+    // wait for the next one.
     const earlier = reader.find("ann-1", ann);
     await execute(pool, "update jobs set priority = $1 where job_id = 'ann-2'", [round]);
     const busy = idsOf("ann").map((id) => reader.find(id, ann));

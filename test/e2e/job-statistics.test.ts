@@ -43,8 +43,8 @@ const START = Date.parse("2026-03-01T00:00:00Z");
 const at = (second: number): string => new Date(START + second * 1000).toISOString();
 
 /**
- * A job, in seconds: when it was created, relative to START, how long it waited, and how long it
- * ran. Null: it still waits or runs.
+ * A random job, in seconds: `created` is relative to START; `waited` and `ran` are durations.
+ * `waited` is null if the job still waits, and `ran` is null if the job still runs.
  */
 const job = fc.record({
   created: fc.integer({ min: -2_000, max: 4_000 }),
@@ -56,7 +56,7 @@ const job = fc.record({
 
 type Times = { created: number; started: number | null; ended: number | null; completes: boolean };
 
-/** A job may have ended without a start, have started, or still wait. */
+/** A job's times, relative to START. A job may have ended without a start. */
 function timesOf({ created, waited, ran, starts, completes }: GivenJob): Times {
   const left = waited === null ? null : created + waited;
   const started = starts ? left : null;
@@ -184,7 +184,7 @@ test("jobs are counted by status, type, error and waiting reason", async () => {
   await seedJobs(forge.ctx.pool, [
     { job_id: "job_recent", user_id: "counted", status: "completed", completed_at: hoursAgo(2) },
     { job_id: "job_old", user_id: "counted", status: "completed", completed_at: hoursAgo(30) },
-    // Like a job between two attempts: neither queued nor running.
+    // This job is between two attempts: none is queued or running.
     { job_id: "job_between", user_id: "counted", created_at: hoursAgo(1) },
   ]);
   const none = {

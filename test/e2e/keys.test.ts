@@ -43,7 +43,7 @@ test("a key's text is shown once, and stored nowhere", async () => {
   expect(shown).toMatchObject({ key_id: made.key_id, name: "laptop", scope: "user" });
   expect(shown).not.toHaveProperty("key");
   const secret = made.key.slice("forge_user_".length, made.key.lastIndexOf("_"));
-  // The secret itself may contain "_".
+  // The secret may contain "_", so it ends at the last "_" of the key.
   expect(secret).toHaveLength(32);
   const tables = ["api_keys", "idempotency", "users", "jobs"];
   for (const table of tables) {
@@ -175,7 +175,7 @@ test("revoking ends a key at once: requests, streams and waiting polls, in every
     expect(poll).toMatchObject({ status: 403, body: { error: { code: "invalid_api_key" } } });
   }
   await Promise.all(streams.map((stream) => stream.ended));
-  // By themselves, the polls would end after 50 s.
+  // Without the revocation, the polls would end after 50 s.
   expect(performance.now() - since).toBeLessThan(5_000);
   for (const { key } of [worker, watcher]) {
     for (const url of [forge.stack.apiUrl, otherUrl]) {

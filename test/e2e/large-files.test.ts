@@ -41,8 +41,8 @@ async function bucket(): Promise<Record<string, string>> {
 }
 
 /**
- * Blocks that differ in their first four bytes, so that a block at the wrong place of the file is
- * noticed.
+ * Blocks that differ in their first four bytes, so that the checksum shows if a block is in the
+ * wrong place.
  */
 function* blocks(mebibytes: number): Generator<Buffer> {
   const block = randomBytes(MEBIBYTE);
@@ -108,7 +108,7 @@ async function get(url: string, key: string): Promise<{ bytes: number; sha256: s
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** Runs a job that uploads one file. Compares it with the manifest, and with its download. */
+/** Runs a job that uploads one file. Compares the file with its manifest and its download. */
 async function roundTrip(
   { stack, user }: Forge,
   worker: TestWorker,
@@ -139,7 +139,7 @@ test.each(oneFormOf(stores))(
     forge = await startForge(await open(), { own: ["server"] });
     const worker = await forge.worker("w");
     worker.startHeartbeats(2_000);
-    // The first file loads code and caches; only the growth with a large file counts.
+    // Transfer a small file first: the memory for code and caches must not be measured.
     await roundTrip(forge, worker, WARM_UP_MIB);
     const pid = forge.stack.server?.pid ?? 0;
     resetPeak(pid);

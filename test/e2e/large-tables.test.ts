@@ -30,8 +30,8 @@ beforeAll(async () => {
   const { pool } = forge.ctx;
   await ensureUser(pool, "ann", "ann");
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
-  // This connection has no statement timeout, and writes no change events: `replica` turns their
-  // triggers off.
+  // A separate connection has no statement timeout. With `replica`, triggers are off, so the
+  // inserts write no change events.
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
   await db.query("set session_replication_role = replica");
@@ -91,13 +91,13 @@ test("of very many open jobs, only those without a workflow cause requests, well
   const began = process.cpuUsage();
   reconciler.start();
   await waitFor("those that are gone to be started again", () => started.size === LOST);
-  // Measure this process's CPU time, because other tests run at the same time. It leaves out the
-  // time of Postgres, which is only a single scan.
+  // Measure only this process's CPU time, because other tests run at the same time. Postgres needs
+  // little time: a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // With 100,000 jobs, a sweep must end within a minute after the end of the sweep before it. In
-  // that minute, the reconciler rests for at most four times the duration of a sweep, waits for its
-  // interval of 15 s, and sweeps.
+  // With 100,000 jobs, a sweep must end within a minute of the end of the previous sweep. In this
+  // minute, the reconciler rests for at most four times a sweep's duration, waits for its interval
+  // of 15 s, and sweeps.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));
@@ -139,7 +139,7 @@ test("a strike reads nothing of its worker's history", async () => {
   const before = await size();
   await strike(31, 100);
   expect(await size()).toBeLessThanOrEqual(before + 50);
-  // One of the latest strikes is removed if its job fails on another worker, too.
+  // A strike is removed if its job also fails on another worker.
   const counted =
     "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
   const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
@@ -160,7 +160,7 @@ test("recording a step back of the clock writes no ended job", async () => {
             'completed', 1, now(), '{}'
      from generate_series(1, 1_000) n`,
   );
-  // After the clock was set back, `moved_at` of ended jobs is in the future.
+  // Simulate jobs that ended before the clock was set back: their `moved_at` is in the future.
   await execute(
     pool,
     "update jobs set moved_at = now() + interval '1 hour' where status = 'completed'",

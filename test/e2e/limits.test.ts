@@ -37,7 +37,7 @@ test("a key's rate limit holds across all processes", async () => {
   const admitted = answers.filter((answer) => answer?.status === 200).length;
   const refused = answers.filter((answer) => answer?.status === 429);
   expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200, 429]));
-  // Tokens that one process has leased and not used may be missing in the other.
+  // A process can't use tokens that the other process has leased but not used.
   expect(admitted).toBeGreaterThanOrEqual(BURST - 10);
   expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
   const [first] = refused;

@@ -22,8 +22,8 @@ let forge: Forge;
 let operator: ApiClient;
 
 beforeAll(async () => {
-  // The reconciler starts workflows for jobs that have been unchanged for this long. The jobs that
-  // the test inserts need none, so set a time that is longer than the test.
+  // The reconciler starts workflows for jobs that have been unchanged for this many seconds. The
+  // jobs of this test need no workflow, so the time is longer than the test.
   forge = await startForge({ FORGE_RECONCILE_AFTER_S: "600" });
   const { key } = await forge.admin.post<{ key: string }>("/api/auth/api-keys", {
     scope: "worker",

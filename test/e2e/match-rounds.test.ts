@@ -8,15 +8,15 @@ import { NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 
 /**
- * The most requirement groups that one pass of the scheduler reads. GROUPS is more. No server runs,
- * so only the test makes passes.
+ * One pass of the scheduler reads at most READ requirement groups. The test queues GROUPS of them.
+ * No server runs, so only the test makes passes.
  */
 const READ = 2_000;
 const GROUPS = 4_100;
 const WORKERS = 6;
 /**
- * Groups are ordered as text. All jobs need a number of GB with five digits, so that their groups
- * have the order of the jobs.
+ * Job number n needs LEAST_GB + n GB, so each job has its own requirement group. Groups are ordered
+ * as text, so all these numbers must have five digits to be in the order of the jobs.
  */
 const LEAST_GB = 10_000;
 
@@ -75,8 +75,8 @@ test("workers that become available one by one get jobs of all groups in turn, n
     ctx.pool,
     "select job_id from attempts where state = 'assigned' order by worker_id",
   );
-  // For the third worker, the scheduler reads the last part of the groups. There, Zed's job comes
-  // first, because Zed holds fewer workers than Ann.
+  // For the third worker, the scheduler reads the last part of the groups. In that part, Zed's job
+  // comes first, because Zed uses fewer workers than Ann.
   expect(given[2]).toEqual({ job_id: "zed" });
   const parts = given.map(({ job_id: id }) =>
     id === "zed" ? 2 : Math.floor(Number(id.slice("ann_".length)) / READ),

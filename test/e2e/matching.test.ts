@@ -3,7 +3,7 @@
  */
 
 import fc from "fast-check";
-import { type Holding, mayRun, type QueuedJob } from "../../core/fleet/matching";
+import { type HeldWorker, mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
@@ -11,7 +11,7 @@ import { createKey } from "../../services/accounts/keys";
 import {
   assignOnce,
   findOfferAndFit,
-  hasTaker,
+  hasFittingWorker,
   type MatchedPair,
 } from "../../services/fleet/assignment";
 import { blocksRead } from "../support/blocks-read";
@@ -42,7 +42,7 @@ const fill = (queue: QueuedJob[], fleet: Fleet): Promise<void> => forge.fill(que
 const submit = (queue: QueuedJob[]): Promise<void> => queueJobs(forge.ctx.pool, queue);
 
 /** Makes shared workers busy: assigns one job to each. */
-async function occupy(fleet: Fleet): Promise<Holding[]> {
+async function occupy(fleet: Fleet): Promise<HeldWorker[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
   for (const { workerId, serves } of busy) {
@@ -69,11 +69,11 @@ test("on random fleets and queues, passes assign the same as the model", async (
       const pairs = [];
       let isLast = false;
       for (;;) {
-        const { pairs: pass, sawAll } = await assignOnce(forge.ctx.pool, ranked);
-        // The scheduler makes no further pass after a pass with `sawAll`, so a further pass must
-        // assign nothing.
+        const { pairs: pass, isExhaustive } = await assignOnce(forge.ctx.pool, ranked);
+        // After a pass with `isExhaustive`, the scheduler makes no other pass. The test makes
+        // another one, which must assign nothing.
         expect(isLast && pass.length > 0).toBe(false);
-        isLast = sawAll;
+        isLast = isExhaustive;
         if (pass.length === 0) break;
         pairs.push(...pass);
       }
@@ -134,11 +134,11 @@ test("on random fleets and queues, passes after submissions assign the same as t
         await submit([job]);
         const fitting = [...idle.values()].filter((each) => mayRun(job, each));
         const groups = [requirementGroupOf(job.userId, job)];
-        expect(await hasTaker(pool, groups)).toBe(fitting.length > 0);
+        expect(await hasFittingWorker(pool, groups)).toBe(fitting.length > 0);
         const own = await assignOnce(pool, ranked, { tenant: job.userId, groups });
         expect(own.sharedWorkerFits).toBe(fitting.some((each) => each.shared));
-        // Like the scheduler: if a shared worker fits, run a pass over all tenants instead of the
-        // pass over one tenant.
+        // The scheduler does the same: if a shared worker fits, a pass over all tenants replaces
+        // the pass over one tenant.
         const { pairs } = own.sharedWorkerFits ? await assignOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
@@ -178,7 +178,7 @@ test("what others have queued costs a worker's poll and a submission nothing", a
     await blocksRead(forge, read, work);
   expect(await blocks((one) => findOfferAndFit(one, "w", "ann"))).toBeLessThan(200);
   expect(await findOfferAndFit(pool, "w", "ann")).toMatchObject({ wanted: [group] });
-  expect(await blocks((one) => hasTaker(one, [group]))).toBeLessThan(200);
+  expect(await blocks((one) => hasFittingWorker(one, [group]))).toBeLessThan(200);
   const scopes = [
     { scope: { workers: ["w"], groups: [group] }, most: 200 },
     { scope: { tenant: "ann", groups: [group] }, most: 600 },
@@ -201,7 +201,11 @@ test("a pass with more idle workers than jobs sees all, and is not taken for a b
   for (const scope of ["", { tenant: "ann", groups: [requirementGroupOf("ann", job)] }]) {
     await fill([job], fleet);
     const pass = await assignOnce(forge.ctx.pool, [], scope);
-    expect(pass).toMatchObject({ pairs: [{ job_id: "only" }], sawAll: true, wasBlocked: false });
+    expect(pass).toMatchObject({
+      pairs: [{ job_id: "only" }],
+      isExhaustive: true,
+      wasBlocked: false,
+    });
   }
 });
 
@@ -214,9 +218,14 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   });
   const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
   await fill([none], fleet);
-  // A pass over all tenants compares only some of the 300 kinds of workers, so `sawAll` is false. No
-  // row was locked, so `wasBlocked` is false, and the scheduler does not repeat the pass.
-  expect(await assignOnce(pool, [])).toMatchObject({ pairs: [], sawAll: false, wasBlocked: false });
+  // `isExhaustive` is false, because a pass over all tenants compares only some of the 300 kinds of
+  // workers. `wasBlocked` is false, because no row was locked. So the scheduler does not repeat
+  // this pass.
+  expect(await assignOnce(pool, [])).toMatchObject({
+    pairs: [],
+    isExhaustive: false,
+    wasBlocked: false,
+  });
   for (const n of [0, 7, 150, 298, 299]) {
     const job = { ...same, tags: [`w${n}`], jobId: `fits_${n}`, priority: 0, queuedAt: n };
     await submit([job]);
@@ -307,7 +316,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   expect(rows[0]?.n).toBe(pairs.length);
 });
 
-// Last, because removing so many rows takes long.
+// This is the last test, because removing its rows takes long.
 slowTest(
   "queues of a thousand tenants and idle shared workers: each pass is short, and each tenant gets one worker",
   async () => {

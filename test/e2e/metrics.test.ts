@@ -24,7 +24,10 @@ const until = (base: string, of: string, labels: Record<string, string>, value: 
     async () => (sampleOf(await read(base), of, labels) ?? 0) >= value,
   );
 
-/** Waits for the sum of both processes' counts: either process may deliver an outbox entry. */
+/**
+ * Waits until both processes together have counted `value`, because either of them may deliver an
+ * outbox entry.
+ */
 const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
   waitFor(`${of} to be ${value} in all`, async () => {
     const counts = [await read(api), await read(worker)].map((text) => sampleOf(text, of, labels));

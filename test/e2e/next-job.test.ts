@@ -135,8 +135,8 @@ describe("next_job", () => {
     const workers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
     );
-    // Register all workers with a boot_id before they get jobs. A boot_id that first comes later
-    // would count as another boot, and end the worker's attempts.
+    // Send a boot_id before the workers get jobs. If a worker sends its first boot_id while it has
+    // a job, this counts as a restart and ends the attempt.
     const register = (worker: TestWorker) => worker.register(undefined, { boot_id: "same" });
     await Promise.all(workers.map(register));
     const jobs = await Promise.all(

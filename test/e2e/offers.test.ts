@@ -47,8 +47,8 @@ test("after a lost job it must poll", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // Only the worker `slow` can run `next`. The pass of the scheduler that assigns `after` has
-  // considered `next`, too.
+  // Only the worker `slow` can run `next`, but it must not get the job before it polls. The pass of
+  // the scheduler that assigns `after` has also considered `next`.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);
@@ -68,8 +68,8 @@ test("a worker that leaves after its result gets no job", async () => {
   await untilStatus(forge.user, job_id, ["assigned"]);
   const job = await worker.take();
   expect((await worker.complete(job, { leaving: true })).status).toBe(200);
-  // The worker sends the same result again, this time without saying that it leaves. The worker must
-  // stay unavailable.
+  // The worker sends the same result again, this time without saying that it leaves. The worker
+  // must stay unavailable.
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);

@@ -1,6 +1,6 @@
 /**
- * The assignment of a tenant's only queued job, compared to the model of the scheduler on random fleets and queues in a
- * real Postgres.
+ * The assignment of a tenant's only queued job, compared to the model of the scheduler on random
+ * fleets and queues in a real Postgres.
  */
 
 import fc from "fast-check";
@@ -21,8 +21,8 @@ import {
 } from "../support/scheduler-database";
 
 /**
- * Few of these workers are shared, because a shared one that fits leaves nothing to assign here. `serves` is only used
- * as a random choice.
+ * Fleets with few shared workers, because `assignOnlyJob` assigns nothing if a shared worker fits.
+ * A shared worker stays shared only if its random value `serves` is "cyd".
  */
 const OWN_FLEETS = FLEETS.map((fleet) =>
   fleet.map((each) => ({ ...each, shared: each.shared && each.serves === "cyd" })),
@@ -96,7 +96,7 @@ test.each([
   await forge.fill([only], [OWN_WORKER, capable]);
   await transaction(forge.ctx.pool, async (db) => {
     await all(db, lock);
-    // If it waited for the locked row, it would wait until the statement's time-out.
+    // `assignOnlyJob` must not wait for the locked row. If it did, the statement would time out.
     expect(await assignAfter(only)).toEqual({
       assigned: undefined,
       ownWorkerFits: true,
@@ -129,7 +129,7 @@ test("a job whose worker is being set up is assigned, too", async () => {
 
 test("of many processes that assign the job at the same time, one does", async () => {
   const fleet = Array.from({ length: 4 }, (_, n) => ({ ...OWN_WORKER, workerId: `w${n}` }));
-  // Opens the connections, so that the statements run at the same time.
+  // Open a connection for each call, so that the calls run at the same time.
   await Promise.all(fleet.map(() => all(forge.ctx.pool, "select pg_sleep(0.2)")));
   for (let round = 0; round < 10; round++) {
     await forge.fill([only], fleet);
@@ -155,6 +155,6 @@ test("idle workers behind the first that fits cost the only job nothing", async 
     taken = (await assignAfter(only, pool)).assigned?.worker_id;
   });
   expect(taken).toBe("ann-1");
-  // The workers of each tenant fill hundreds of blocks.
+  // Reading all workers of a tenant would take hundreds of blocks.
   expect(blocks).toBeLessThan(100);
 });

@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "forge-own-handler-"));
 const git = (...args: string[]): string =>
   execFileSync("git", args, { cwd: folder, encoding: "utf8" }).trim();
 
-/** The code blocks of a document in a language, in order. */
+/** Returns those code blocks of a document that are in this language, in their order. */
 function blocksOf(document: string, language: string): string[] {
   const text = readFileSync(join(checkoutRoot(), document), "utf8");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(

@@ -149,7 +149,7 @@ test("a tenant over its share waits for tenants with fewer workers, and the reas
   if (!free || !job) throw new Error("no worker has the first job");
   await free.complete(job);
   held.delete(free);
-  // Now both tenants hold one worker, so the older job is next.
+  // Each tenant now holds one worker, so the older job, `mine`, is next.
   const next = await free.take();
   expect(next.job_id).toBe(mine);
   await free.complete(next);

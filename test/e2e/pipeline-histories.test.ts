@@ -49,7 +49,7 @@ const SHORT = {
 
 const api = (): Forge["user"] => forge.user;
 
-/** Each starts a pipeline, and takes it along one path. @returns its id. */
+/** Each function starts a pipeline and takes it along one path. @returns the pipeline's id. */
 const ways: Record<string, () => Promise<string>> = {
   "pipeline-completed": async () => await startPipeline(api(), BYO_DATA),
   "pipeline-gate": async () =>

@@ -74,8 +74,8 @@ test("byo-data runs to a deployment, each step with the output of the one before
   expect(evaluate?.payload).toEqual({ checkpoint_id: train?.result.checkpoint_id });
   expect(deploy?.payload).toEqual({ checkpoint_id: train?.result.checkpoint_id });
   expect(deploy).toMatchObject({ pipeline_id: created.pipeline_id, pipeline_step: "deploy" });
-  // 0.20 for 1,000 rows, 0.30 for a million tokens, 1.25 for an hour of an A100, 0.10 for 100
-  // samples.
+  // In USD: 0.20 for 1,000 audited rows, 0.30 for a million tokens, 1.25 for an hour of an A100,
+  // and 0.10 for 100 evaluated samples.
   expect(done.steps.slice(0, 4).map(({ cost_usd }) => cost_usd)).toEqual([0.2, 0.3, 1.25, 0.1]);
   expect(done.cost_usd).toBeCloseTo(1.85, 6);
   const listed = await forge.user.get<{ jobs: unknown[] }>(
@@ -516,7 +516,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
     body: '{"q": "why?"}\n',
   });
   const { dataset_uri: uri } = (await upload.json()) as { dataset_uri: string };
-  // Reuse compares input artifacts by their files, so these workers upload some.
+  // Reuse compares input artifacts by their files, so these workers upload files.
   const filed = await new Crew(forge, usualWork, true).start(1, "filer");
   await crew.stop();
   const body = {

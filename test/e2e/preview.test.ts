@@ -88,7 +88,11 @@ async function parquet(name: string, select: string): Promise<string> {
   return path;
 }
 
-/** @throws Error if there is no reader process: a signal to process 0 would reach jest. */
+/**
+ * Returns the id of a reader process.
+ *
+ * @throws Error if there is none. With 0 instead of an id, the test would send a signal to jest.
+ */
 function readerPid(): number {
   const [pid] = enginePids();
   if (pid === undefined) throw new Error("there is no reader process");
@@ -104,7 +108,7 @@ function enginePids(): number[] {
       const isEngine = Number(parent) === forge.stack.server?.pid;
       return isEngine && command.includes("engine-process") ? [Number(name)] : [];
     } catch {
-      return []; // ended meanwhile, or no process
+      return []; // The process has ended, or `name` is not a process id.
     }
   });
 }
@@ -223,7 +227,7 @@ slowTest("a million rows take at most one second on two cores, and 200 MB", asyn
   expect(second.body.rows[0]?.text).toBe(createHash("md5").update("0").digest("hex").slice(0, 30));
   expect(cached.body).toEqual(second.body);
   expect(cached.body.rows).toEqual(first.body.rows);
-  // CPU time, which does not depend on other load.
+  // Limit the CPU time, because it does not depend on other load.
   expect(second.cpuMs).toBeLessThan(2_000);
   expect(cached.cpuMs).toBeLessThan(100);
   expect(peak).toBeLessThan(200);
@@ -310,10 +314,10 @@ describe("whatever the file, the server survives", () => {
   slowTest("a reader process that is killed or hangs is replaced", async () => {
     await preview(await upload("a\n1\n", "csv"));
     const ends: [status: number, end: (pid: number) => unknown][] = [
-      // Killed: the server lets another process read the file.
+      // The reader process is killed: the server lets another process read the file.
       [200, (pid) => process.kill(pid, "SIGKILL")],
-      // Hangs: the server gives up after four times the time limit. It answers 503, because the
-      // file may be valid.
+      // The reader process hangs: the server gives up after four times the time limit. It answers
+      // 503, because the file may be valid.
       [503, () => undefined],
     ];
     for (const [n, [expected, end]] of ends.entries()) {

@@ -49,7 +49,7 @@ describe("a job links to its stored log", () => {
     await append(job, "first\n");
     expect((await user.job(job.job_id)).logs_uri).toBe(uriOf(job));
     expect(await append(job, "second\n", "first\n".length)).toBe(202);
-    // A worker may also keep the log elsewhere and report that.
+    // A worker may also store its log in another place, and report the log's URI.
     await worker.complete(job, { logs_uri: "s3://own/log.txt" });
     expect((await ended(job)).logs_uri).toBe("s3://own/log.txt");
   });

@@ -1,5 +1,6 @@
 /**
- * Jobs that wait for a worker that is being set up: their status, and the cost of keeping it up to
+ * A job has the status `provisioning_worker` while a worker that fits it is being set up, and no
+ * worker in service fits it. These tests check the status, and that it is cheap to keep it up to
  * date.
  */
 
@@ -83,7 +84,7 @@ test("with more requirement groups than one call reads, the next call goes on af
   await forge.fill(queue, [{ ...large, userId: "ann", shared: false }]);
   await execute(pool, "update workers set status = 'bootstrapping'");
   const left = "select count(*) as n from jobs where status = 'pending'";
-  // The first call changes 5,000 jobs, the most for one call. It returns "", so that the next call
+  // The first call changes 5,000 jobs, the maximum for one call. It returns "", so the next call
   // starts at the first group again.
   expect(await markProvisioning(pool)).toBe("");
   expect(await all(pool, left)).toEqual([{ n: 100 }]);
@@ -101,7 +102,7 @@ test("on random fleets and queues, the same jobs as in the model wait for a work
       maxLength: 12,
     },
   );
-  // Each change starts from the state that the change before left.
+  // The test applies these changes one after the other, without a reset in between.
   const changes = fc.array(statuses, { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(QUEUES, FLEETS, changes, async (queue, fleet, rounds) => {
@@ -155,7 +156,7 @@ slowTest(
     const waiting = Array.from({ length: 5_000 }, (_, n) => {
       return { ...NO_NEEDS, jobId: `ann_${n}`, userId: "ann", priority: 0, queuedAt: n };
     });
-    // Jobs of a tenant that can't use that worker.
+    // These jobs belong to another tenant, whose jobs the worker can't run.
     const others = waiting.map((job, n) => ({ ...job, jobId: `bob_${n}`, userId: "bob" }));
     await forge.fill([...waiting, ...others], [OWN_WORKER]);
     const { pool } = forge.ctx;

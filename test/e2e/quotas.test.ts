@@ -41,7 +41,7 @@ const many = <T>(n: number, make: (n: number) => Promise<T>): Promise<T[]> =>
 
 const refused = (answers: Answer[]): Answer[] => answers.filter(({ status }) => status >= 400);
 
-/** The error of a request over this cap. All operations return the same error. */
+/** The expected error of each operation that would exceed this cap. */
 function refusalOf(status: 409 | 429, cap: keyof typeof CAPS) {
   const variable = `FORGE_MAX_${cap.toUpperCase()}`;
   return {
@@ -162,7 +162,7 @@ test("a pipeline's step waits until the queue has room", async () => {
     await waitFor("its end", async () => (await show(id)).status === "cancelled");
   };
   const [kept, left] = [await begin(), await begin()];
-  // A cancelled step does not wait for room.
+  // A step that waits for room in the queue can be cancelled.
   await cancel(left);
   expect((await show(kept)).steps[0]?.job_id).toBeNull();
   for (const { job_id } of filling) await tenant.user.post(`/api/jobs/${job_id}/cancel`, {});
@@ -182,7 +182,7 @@ test("a tenant's workers have a maximum number of waiting polls", async () => {
   });
   const more = workers.at(-1)?.ask(20);
   await expect(more).rejects.toThrow(/HTTP 429 .*quota_exceeded/);
-  // Requests of its users, and other tenants' workers, are counted separately.
+  // Other requests of the tenant, and polls of other tenants, don't count towards this cap.
   expect((await tenant.user.call("GET", "/api/jobs")).status).toBe(200);
   const neighbour = await createTenant(forge, "beside-polls");
   const worker = neighbour.worker("beside-poll");

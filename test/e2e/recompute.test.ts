@@ -42,7 +42,10 @@ afterAll(async () => {
 
 const OF_TOTAL = /^total of acme, \d{4}-\d\d, /;
 const OF_DAY = /^day \d{4}-\d\d-\d\d of acme, audit: /;
-/** A change of the record or of its line also affects the totals and the day. */
+/**
+ * The differences that a changed record or line may cause: in the record, in totals, and in the
+ * day.
+ */
 const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}|${OF_DAY.source}`);
 
 test.each([

@@ -1,5 +1,6 @@
 /**
- * Deletion by age while it is unknown whether the clock was set, and while a part of a run fails.
+ * While it is unknown whether the clock was set, nothing is deleted by age. If the clean-up of one
+ * table fails, the other tables are still cleaned up.
  */
 
 import { uptime } from "node:os";
@@ -28,7 +29,7 @@ afterEach(async () => {
   await forge?.stop();
 });
 
-/** One row of each kind that is deleted by its age, a year old. */
+/** Inserts a year-old row of each kind that is deleted by age. */
 async function makeOldThings(): Promise<void> {
   const { pool } = forge.ctx;
   await claimKey(pool, "ann", "key", "fingerprint");
@@ -102,7 +103,7 @@ test("while it is unknown whether the clock was set, nothing is deleted by age",
   });
   expect(await turn({ ...ctx, clockWatch: doubtful })).toEqual(["sweep", "retention"]);
   expect((await listLeft()).sort()).toEqual(["event", "key", "registered", "unfinished"]);
-  // A transaction that does not require a known clock, such as that of a bill, still commits.
+  // A transaction that does not require a known clock still commits, for example that of a bill.
   expect(await doubtful.transaction(async () => "written")).toBe("written");
   expect(await turn(ctx)).toEqual([]);
   expect(await listLeft()).toEqual([]);

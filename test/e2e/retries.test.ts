@@ -9,7 +9,7 @@ beforeAll(async () => {
   forge = await startForge();
 });
 
-// Otherwise the next test's jobs could go to this test's workers.
+// Also makes this test's workers unavailable, so that they can't get the next test's jobs.
 afterEach(async () => {
   await forge.endTest();
 });
@@ -52,7 +52,7 @@ test("a retry waits for a busy worker, but not for ever", async () => {
   const first = await broken.take();
   await broken.fail(first, RETRYABLE);
   await untilQueued(jobId, 2);
-  // Long enough for a sweep of the scheduler, which assigns any job that fits.
+  // During these 4 s, a sweep of the scheduler runs. It assigns any job that fits.
   expect(await broken.next(4)).toBeUndefined();
   expect(await forge.user.get(`/api/jobs/${jobId}`)).toMatchObject({
     status: "pending",

@@ -1,4 +1,4 @@
-/** A release that knew one more job type was rolled back. Its jobs are in the database. */
+/** A release with one more job type was rolled back. Jobs of that type remain in the database. */
 
 import { execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";

@@ -25,7 +25,8 @@ test("while another release adds columns, no request gets an internal error, and
     await load.more();
     expect(await addColumns(forge.ctx.pool, "added_first")).toBeGreaterThan(20);
     await load.more();
-    // The servers have prepared their statements again. A second change makes these stale, too.
+    // By now, the servers have prepared their statements again, for the changed tables. A second
+    // change makes these statements stale again.
     await addColumns(forge.ctx.pool, "added_second");
     await load.more();
   } finally {

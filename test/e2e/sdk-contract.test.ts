@@ -36,7 +36,8 @@ beforeAll(async () => {
   await pythonEnvironment(saySilently, ["sdk"]);
   forge = await startForge({ FORGE_PUBLIC_URL: "" });
   fleet = await SdkFleet.start(forge);
-  // In sequence: an admin's lists would show objects that another client creates at the same time.
+  // Run the clients in sequence, because an admin's lists would also show the objects of a client
+  // that runs at the same time.
   for (const [name, run] of Object.entries(RUNNERS)) runs.set(name, await record(run));
 }, 300_000);
 
@@ -113,8 +114,8 @@ const NOT_FOR_USERS = [
 ];
 
 /**
- * Paths of the document for which the clients send an older path, so that they work with servers of
- * release 0.1.0, too.
+ * By a path of the OpenAPI document: the older path that the clients send instead. It also works
+ * with servers of release 0.1.0.
  */
 const OLDER_PATHS: Record<string, string> = { "/api/audit-log": "/api/audit" };
 

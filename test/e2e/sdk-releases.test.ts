@@ -51,7 +51,8 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
   for (const [n, step] of recording.steps.entries()) {
     const key = tenant.keys[step.as ?? "user"];
     const exchanges = recording.recorded[n] ?? [];
-    // A step that polls repeats its requests. Only the last response for each path counts.
+    // A step that polls has sent the same request many times. Replay only the last one for each
+    // path.
     const asked = step.polls ? lastOfEach(exchanges) : exchanges;
     let last: unknown;
     for (const exchange of asked) {

@@ -40,7 +40,7 @@ afterAll(async () => {
   }
 });
 
-/** Installs the archive that would be published, like its users. */
+/** Installs the archive that would be published, as a user would. */
 async function installPackage(): Promise<void> {
   await execute("npm", ["pack", "--pack-destination", folder], { cwd: sdk });
   const [archive = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));

@@ -170,7 +170,7 @@ test("records by period, type and cost, in pages of any size", async () => {
     job_id: `job_ledger_${String(n).padStart(2, "0")}`,
     job_type: n % 2 === 0 ? "audit" : "train",
     at: months[n % 3] ?? "",
-    // Some bills cost the same, and some a millionth more.
+    // Some bills cost the same, and some differ by a millionth of a USD.
     usd: [3, 3.000001, 12.5, 0][n % 4],
   }));
   await seedJobs(

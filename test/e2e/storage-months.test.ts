@@ -31,8 +31,8 @@ async function passOverAll(): Promise<number> {
 }
 
 /**
- * Creates tenants named `name` and a three-digit number. Each has stored 1 GB since `months` months
- * ago.
+ * Creates tenants with the ids `name`001, `name`002 and so on. Each has stored 1 GB since `months`
+ * months ago.
  */
 async function store(name: string, tenants: number, months: number): Promise<void> {
   const { pool } = forge.ctx;
@@ -80,7 +80,7 @@ test("tenants whose months can't be written don't block others", async () => {
   await store("pays", 60, 2);
   await payFor("pays");
   await passOverAll();
-  // Make the 104 lines of 52 tenants unwritable: more than one page (100).
+  // Refuse the 104 lines of the first 52 tenants. They are more than one page (100 lines).
   await pool.query("alter table billing_lines add constraint no_more check (user_id > 'pays052')");
   while ((await closeMonths(forge.ctx)) > 0);
   const lines = "select user_id, count(*) as n from billing_lines group by 1 order by 1";

@@ -42,9 +42,10 @@ test("when a job has failed on two workers, only counted strikes are taken back"
     (await forge.admin.get<{ status: string }>(`/api/workers/${shared.id}`)).status;
 
   await fail([shared]);
-  // This job's failures count for neither worker. On the shared worker, it is the tenant's second
-  // failure in a row, and only the first counts. The other worker is the second on which the job
-  // fails, so the job is the likely cause.
+  // The failures of this job give neither worker a strike:
+  // - `shared`: of consecutive failures for one tenant, only the first counts, and this is the
+  //   second.
+  // - `bad`: it is the second worker on which the job fails, so the job is the likely cause.
   await fail([shared, bad]);
   await succeed(good);
   for (const { user } of others) {

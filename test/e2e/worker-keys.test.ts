@@ -1,4 +1,6 @@
-/** Keys for a limited number of workers: the key of one machine is useless for any other. */
+/**
+ * A worker key can be limited to a number of workers. The key of one machine can't act for another.
+ */
 
 import { ApiClient } from "../../dev/api-client";
 import { type Forge, startForge } from "../support/forge";
@@ -97,7 +99,7 @@ test("a machine's key can't act for another machine", async () => {
     await response.arrayBuffer();
   }
 
-  // Forged heartbeats of the thief at the same moment don't displace the real ones.
+  // Heartbeats that the thief forges are refused, and do not block real ones at the same moment.
   const beats = await Promise.allSettled(
     Array.from({ length: 20 }, (_, n) => (n % 2 ? asVictim : victim).heartbeat()),
   );
@@ -151,7 +153,7 @@ test("another machine with a key for any worker can't act on an attempt dispatch
 
   await user.submit("audit", audit);
   const guarded = await poll("guarded", own, { wait_seconds: 20, lease_token: token });
-  // A repeated poll gets the same job, as after a lost response.
+  // A poll that is repeated, for example after a lost response, gets the same job.
   expect(await poll("guarded", own, { lease_token: token })).toEqual(guarded);
   for (const guess of [undefined, other]) {
     expect((await poll("guarded", thief, { lease_token: guess })).job_id).toBeNull();
@@ -162,7 +164,7 @@ test("another machine with a key for any worker can't act on an attempt dispatch
   const shown = JSON.stringify([guarded, await user.get(`/api/jobs/${guarded.job_id}`)]);
   expect(shown).not.toMatch(new RegExp(`lease_token|${token}`));
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
-  // A repeated result is accepted, as after a lost response.
+  // A result that is repeated, for example after a lost response, is accepted again.
   expect(await finish(guarded, "guarded", own, token)).toBe(200);
 
   await user.submit("audit", audit);
@@ -188,7 +190,7 @@ test("a key for any number of workers acts for all workers of its tenant", async
   const any = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "bound");
   expect((await any.heartbeat()).status).toBe("idle");
   expect((await any.register()).status).toBe(201);
-  // The worker's own key still acts for it. Another key that is for only one worker doesn't.
+  // The worker's own key can still act for it. Another key that is limited to one worker can't.
   expect((await bound.heartbeat()).status).toBe("idle");
   expect((await bound.register()).status).toBe(201);
   const other = await makeKey();

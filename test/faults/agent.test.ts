@@ -10,8 +10,8 @@ import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
 /**
- * The heartbeat time-out. Much longer than BLIP_S, for which a test freezes the agent, because a
- * slow machine delays heartbeats, too.
+ * The heartbeat time-out. A test freezes the agent for BLIP_S. The time-out is much longer than
+ * that, because a slow machine also delays heartbeats.
  */
 const TIMEOUT_S = 20;
 const BLIP_S = 4;

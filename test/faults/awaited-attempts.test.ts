@@ -1,8 +1,7 @@
 /**
- * The Temporal worker is killed after it took activity `awaitAttempt`, and before it answered that
- * the attempt's outcome will complete the activity later. Temporal does not notice the kill: it
- * sees a started activity whose time-out is an hour. The outcome must complete the activity
- * nevertheless.
+ * The Temporal worker is killed during activity `awaitAttempt`, before it can tell Temporal that
+ * the attempt's outcome will complete the activity. Temporal does not notice the kill, and the
+ * activity's time-out is an hour. The outcome must still complete the activity.
  */
 
 import { waitFor } from "../../dev/stack/wait";
@@ -17,7 +16,7 @@ import type { TestWorker } from "../support/test-worker";
 let forge: Forge;
 let worker: TestWorker;
 
-/** Far less than the time-out of the activity. */
+/** Far less than the activity's time-out, an hour. */
 const SOON_MS = 20_000;
 
 beforeAll(async () => {
@@ -43,8 +42,8 @@ const ITS_READ = `select from pg_stat_activity where datname = current_database(
 /** Starts a job, and kills the Temporal workers in the middle of its activity. */
 async function killedInActivity() {
   const temporalWorkers = forge.servers().filter(({ name }) => name.startsWith("temporal-worker"));
-  // Freeze the Temporal workers until the test holds the lock: the courier must have delivered the
-  // workflow's start before, and the workflow must read the attempt only afterwards.
+  // Freeze the Temporal workers until the test holds the lock. When they continue, the activity's
+  // read of the attempt waits for the lock.
   for (const each of temporalWorkers) each.signal("SIGSTOP");
   const { job_id: id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();

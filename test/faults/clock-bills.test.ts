@@ -17,8 +17,8 @@ import { createTenant } from "../support/tenants";
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
 /**
- * With the clock this far ahead, the month has ended, and the 35 days are over in which Stripe
- * accepts usage.
+ * If the clock is this far ahead, the month seems to be over, and a line seems to be older than 35
+ * days, the maximum age that Stripe accepts.
  */
 const FAR_S = 40 * DAY_S;
 let forge: Forge;
@@ -80,7 +80,7 @@ describe("a line in doubt is not given up", () => {
 
   test("by a step that is not recorded yet", async () => {
     await addLine(forge, "later", IN_DOUBT);
-    // Set the clock past the line's `export_due_at`.
+    // When the clock is this far ahead, the line's `export_due_at` has passed.
     await setClock(2 * DAY_S);
     await untilExported(forge, "later");
     await setAndRecord(0);
@@ -88,7 +88,8 @@ describe("a line in doubt is not given up", () => {
 
   test("by a step during its claim", async () => {
     await addLine(forge, "meanwhile", IN_DOUBT);
-    // The claim reads `jobs`, so it waits after its transaction has begun.
+    // The claim of the line reads `jobs`, so its transaction begins and then waits for this lock.
+    // The clock is set while it waits.
     await withLock(forge, "lock table jobs in access exclusive mode", [], async () => {
       await untilServerWaits(forge, "as customer_id,");
       await setClock(2 * DAY_S);

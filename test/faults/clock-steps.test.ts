@@ -17,14 +17,14 @@ import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const DAY_S = 86_400;
 /**
- * Tolerance for a billed lifetime, in seconds: a process measures a step only when it next checks
- * the clock.
+ * Tolerance for a billed lifetime, in seconds. A process measures a step of the clock only when it
+ * next checks the clock, so the measured length is inexact.
  */
 const TOLERANCE_S = 1.5;
-/** In seconds. Several small steps are recorded only once they add up to this much. */
+/** Small steps of the clock are recorded only once they add up to more than this many seconds. */
 const UNSEEN_S = 5;
 
-/** The steps of tests that apply to both directions. `npm test` uses only one of them, the slow suite both. */
+/** Steps of the clock in both directions, in seconds. `npm test` uses only the first one. */
 const STEPS = oneFormOf([DAY_S, -DAY_S]);
 
 let forge: Forge;
@@ -53,7 +53,7 @@ afterAll(async () => {
 
 /**
  * Makes all workers unavailable. A server that records a clock step locks the same rows, maybe in
- * another order. `transaction` tries again after a deadlock with it.
+ * another order. If this causes a deadlock, `transaction` tries again.
  */
 const forgetOffers = (): Promise<void> =>
   transaction(forge.ctx.pool, (db) =>
@@ -89,7 +89,7 @@ async function setAndWait(byS: number): Promise<void> {
 const billedS = async ({ job_id: jobId }: Deployment): Promise<number> =>
   ((await readRecord(forge.user, jobId)).metrics.deployment_lifetime_days ?? 0) * DAY_S;
 
-/** In seconds. The deployment served at least `leastS` and at most `mostS`. */
+/** A deployment's lifetime in seconds: the real one is between `leastS` and `mostS`. */
 interface Lifetime {
   leastS: number;
   mostS: number;
@@ -97,8 +97,8 @@ interface Lifetime {
 }
 
 /**
- * Starts a deployment, runs `meanwhile`, and stops the deployment. @returns its real lifetime and
- * the billed one.
+ * Starts a deployment, runs `meanwhile`, and stops the deployment. @returns its real and its billed
+ * lifetime.
  */
 async function lifetime(meanwhile: () => Promise<void>): Promise<Lifetime> {
   const submitted = performance.now();
@@ -107,7 +107,7 @@ async function lifetime(meanwhile: () => Promise<void>): Promise<Lifetime> {
   await meanwhile();
   const leastS = (performance.now() - served) / 1000;
   await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
-  // The deployment's server may take some more seconds to stop, which are not billed.
+  // The bill ends with this request, even if the deployment's server takes some seconds to stop.
   const mostS = (performance.now() - submitted) / 1000;
   await until(forge.user, one.deployment_id, "stopped", ({ status }) => status === "stopped");
   return { leastS, mostS, billed: await billedS(one) };
@@ -187,7 +187,7 @@ const ENDS: Record<string, (worker: TestWorker, job: DispatchedJob) => Promise<u
   restart: (worker) => worker.register(A100, { boot_id: "another" }),
   decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),
 };
-/** `npm test` tries only one way to end an attempt: the clock affects all of them alike. */
+/** `npm test` tries only one way to end an attempt, because the clock affects all of them alike. */
 const ENDS_TRIED = oneFormOf(Object.keys(ENDS));
 const A100 = { name: "A100", memory_gb: 80 };
 
@@ -289,7 +289,7 @@ slowTest(
   120_000,
 );
 
-/** The periods (YYYY-MM) from `from` to `to` months after the current month. */
+/** Returns months as YYYY-MM. `from` and `to` are relative to the current month (0). */
 const periods = (from: number, to: number): string[] => {
   const now = new Date();
   return Array.from({ length: to - from + 1 }, (_, n) =>
@@ -311,8 +311,8 @@ async function expectDaysToAddUp(): Promise<void> {
 test("months add up to a bill, days to months, and a budget counts all, although the clock closed some early", async () => {
   const one = await deploy(forge.user);
   const old = await deploy(forge.user);
-  // Backdate the deployment by 75 days, so that it has costs in past months. With the clock 40 days
-  // ahead, this month is over, too.
+  // Backdate `old` by 75 days, so that it has costs in past months. When the clock is set 40 days
+  // ahead below, the current month is over, too.
   const earlier = "update deployments set active_at = active_at - interval '75 days'";
   await execute(forge.ctx.pool, `${earlier} where deployment_id = $1`, [old.deployment_id]);
   await untilMonitorHasRun();
@@ -321,7 +321,8 @@ test("months add up to a bill, days to months, and a budget counts all, although
   await setAndWait(0);
   await untilMonitorHasRun();
   await expectDaysToAddUp();
-  // Some costs now fall in months that have not begun. They count in this month's budget.
+  // Because the clock was ahead, some costs are now in months that have not begun. They count
+  // towards this month's budget.
   const later = await Promise.all(periods(1, 4).map((period) => readSummary(forge.user, period)));
   const laterUsd = later.reduce((sum, { accruing_usd: usd }) => sum + usd, 0);
   expect(laterUsd).toBeGreaterThan(0);

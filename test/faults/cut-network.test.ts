@@ -6,14 +6,14 @@ import { AUDIT, untilEnded } from "../support/jobs";
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
 /**
- * How long no request comes in. Longer than GRACE_S, because the test proves that a deadline's
- * grace period begins only after the cut. Shorter than ten heartbeat time-outs: after these, the
- * fleet monitor enforces deadlines even if no request comes in.
+ * How long the test sends no request, in seconds. Longer than GRACE_S, because the test proves that
+ * a deadline's grace period begins only after the cut. Shorter than ten heartbeat time-outs, after
+ * which the fleet monitor enforces deadlines without any request.
  */
 const CUT_S = 3 * GRACE_S;
 /**
- * Longer than half a heartbeat time-out without requests, after which the monitor notices the cut.
- * A deadline that passes earlier is enforced as usual.
+ * The job's time limit, in seconds. The monitor notices the cut after half a heartbeat time-out
+ * without requests, and enforces any earlier deadline as usual. So the time limit must be longer.
  */
 const JOB_S = TIMEOUT_S - 2;
 
@@ -40,7 +40,7 @@ test("a deadline that passes while no request comes in leaves the grace period t
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: JOB_S });
   const dispatched = await holds.take();
   for (const worker of [holds, idle]) worker.stopHeartbeats();
-  // Simulate a cut network: from here on, no request may come in, so the test reads the database
+  // Simulate a cut network: the test sends no requests from here on, and reads the database
   // directly.
   const silent = `select from workers where worker_id = 'holds'
     and last_heartbeat_at < now() - make_interval(secs => $1)`;

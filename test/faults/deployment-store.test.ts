@@ -79,7 +79,7 @@ const home = mkdtempSync(join(tmpdir(), "forge-away-"));
       const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
       expect(JSON.parse(await text(forge.ctx.store.read(key)))).toEqual(manifest);
       await worker.die();
-      // Also compares the bill's file with the bill's row.
+      // proveInvariants() also compares the bill's file with the bill's row.
       await forge.proveInvariants();
     }, 180_000);
   },

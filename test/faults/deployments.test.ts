@@ -93,9 +93,9 @@ test("a process that paused with an old version of the bill does not overwrite t
   const late = pausingStore(forge.ctx.store);
   const bill = { job_id: one.job_id, user_id: "local" };
   const writing = syncRecordFile({ ...forge.ctx, store: late.store }, bill);
-  await late.untilAsked();
+  await late.untilPaused();
   await stop(forge.user, one.deployment_id);
-  late.goOn();
+  late.resume();
   await writing;
   const file = await json(forge.ctx.store.read(billingRecordKey("local", one.job_id)));
   expect(file).toMatchObject({ state: "final" });
@@ -106,9 +106,9 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // With this lock, the server and the test's own `finishJob` both wait right before they write the
-  // bill. So both have found an unfinished job, and the test's `finishJob` writes the bill before
-  // the server's last write locks the job.
+  // This lock makes both the server and the test's own `finishJob` wait right before they write the
+  // bill. So both have found the job unfinished. Once the lock is released, the test's `finishJob`
+  // writes the bill before the server's last write locks the job.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";
@@ -119,11 +119,11 @@ test("a process that paused before it wrote bill and manifest does not overwrite
     await waitFor("both to wait", async () => (await countWaiting(forge)) >= 2);
     return id;
   });
-  await late.untilAsked();
+  await late.untilPaused();
   const { result } = await untilEnded(forge.user, jobId);
   const id = String(result?.deployment_id);
   await stop(forge.user, id);
-  late.goOn();
+  late.resume();
   await writing;
   const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
   expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });

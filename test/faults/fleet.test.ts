@@ -4,7 +4,10 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
 const TIMEOUT_S = 5;
-/** In `npm run test:slow`: two hundred jobs, and twice as many workers. */
+/**
+ * JOBS is the number of jobs. MANY multiplies the number of workers. Both are greater in `npm run
+ * test:slow`.
+ */
 const [JOBS, MANY] = process.env.TEST_SLOW ? [200, 2] : [60, 1];
 
 interface Shown {

@@ -52,8 +52,8 @@ test("50 at once, to two processes, create one job and get 50 equal responses", 
 });
 
 /**
- * How many ms after the first submission the server is killed: before, during or after the commit
- * of the job.
+ * The times in ms from the first submission to the kill of the server. The kill comes before,
+ * during or after the commit of the job.
  */
 const KILLED_AFTER_MS = process.env.TEST_SLOW ? [0, 2, 5, 10, 20, 40] : [5];
 
@@ -69,7 +69,7 @@ test.each(KILLED_AFTER_MS)(
     await forge.stack.startServer();
     const again = await Promise.all(Array.from({ length: COPIES }, () => submit(key)));
     const answers = [...first, ...again];
-    // 409: a transaction of the killed process may still be open in Postgres.
+    // A 409 is allowed, because a transaction of the killed process may still be open in Postgres.
     expect(answers.filter((answer) => answer && ![201, 409].includes(answer.status))).toEqual([]);
     const ids = new Set(
       answers.flatMap((answer) => (answer?.status === 201 ? answer.body.job_id : [])),

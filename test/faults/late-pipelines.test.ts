@@ -59,11 +59,11 @@ async function expectNoLateJob(id: string, step: string): Promise<void> {
   const late = pausingStatement(forge.ctx.pool, "from pipelines", "for no key update");
   const { insertStepJob } = createStepActivities({ ...forge.ctx, pool: late.pool });
   const inserting = asActivity("insertStepJob", () => insertStepJob({ jobId: begun.jobId }));
-  await late.untilAsked();
+  await late.untilPaused();
   await cancel(id);
   await forge.stack.startTemporalWorker();
   await resume(id);
-  late.goOn();
+  late.resume();
   expect(await inserting).toBe(false);
 }
 
@@ -103,12 +103,12 @@ test("a cancel does not cancel the jobs of a resumed run", async () => {
   const first = await worker.take();
   const late = pausingStatement(forge.ctx.pool, "from jobs", "pipeline_id = $1 and status not in");
   const cancelling = cancelPipeline({ ...forge.ctx, pool: late.pool }, id, null, "late");
-  await late.untilAsked();
+  await late.untilPaused();
   // Meanwhile the pipeline's workflow cancels the job, and the worker ends it.
   await worker.fail(first);
   await resume(id);
   const second = await worker.take();
-  late.goOn();
+  late.resume();
   await cancelling;
   expect((await worker.complete(second)).status).toBe(200);
   await untilCompleted(id);
@@ -122,12 +122,12 @@ test("a cancel through Temporal does not cancel a resumed run", async () => {
   const cancelling = asActivity("cancelPipeline", () =>
     activities.cancelPipeline({ pipelineId: id, requestId: "late", run: 1 }),
   );
-  await late.untilAsked();
+  await late.untilPaused();
   await cancel(id);
   await worker.fail(first);
   await resume(id);
   const second = await worker.take();
-  late.goOn();
+  late.resume();
   await cancelling;
   await worker.complete(second);
   await untilCompleted(id);
@@ -144,11 +144,11 @@ slowTest(
       decideStep({ pipelineId: id, requestId: "late", run: 1, request: { step: STEP.name } }),
     );
     const refused = expect(deciding).rejects.toThrow("run 1 is over");
-    await late.untilAsked();
+    await late.untilPaused();
     await cancel(id);
     await resume(id);
     await untilPipeline(forge.user, id, ["waiting_approval"]);
-    late.goOn();
+    late.resume();
     await refused;
     await cancel(id);
     await untilCancelled(id);

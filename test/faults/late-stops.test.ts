@@ -54,7 +54,7 @@ async function stopped(workerId: string) {
 async function lateLook(id: string) {
   const late = pausingStore(forge.ctx.store);
   const looking = lookAfter(late.store, id);
-  await late.untilAsked();
+  await late.untilPaused();
   return { ...late, looking };
 }
 
@@ -112,7 +112,7 @@ slowTestAlone(
     await loseStop();
     await forge.stack.startTemporalWorker();
     await stop(forge.user, id);
-    late.goOn();
+    late.resume();
     await late.looking;
     const file = await read(billingRecordKey("local", jobId));
     expect(file).toMatchObject({ metrics: (await recordOf(jobId)).metrics });
@@ -131,7 +131,7 @@ slowTestAlone(
     await waitFor("its server to end", async () => {
       return (await all(forge.ctx.pool, live, [id])).length === 0;
     });
-    late.goOn();
+    late.resume();
     await late.looking;
     expect(await statusOf(id)).toBe("stopped");
     await forge.stack.startTemporalWorker();
@@ -151,7 +151,7 @@ slowTestAlone(
     await forge.stack.startTemporalWorker();
     await stop(forge.user, id);
     await untilFinal(id);
-    late.goOn();
+    late.resume();
     await late.looking;
     await expectManifestOf(id, jobId);
   },
@@ -170,7 +170,7 @@ slowTestAlone(
     await forge.stack.startTemporalWorker();
     await stop(user, id);
     await untilFinal(id);
-    late.goOn();
+    late.resume();
     await late.looking;
     await expectManifestOf(id, jobId);
     expect((await admin.call("PUT", path, { rate_card: "default" })).status).toBe(200);
@@ -185,7 +185,7 @@ slowTestAlone(
     const late = await lateManifest(id);
     await loseStop();
     await forge.stack.startTemporalWorker();
-    late.goOn();
+    late.resume();
     await late.looking;
     expect((await findDeploymentManifest(forge.ctx.pool, id))?.status).not.toBe("stopped");
     await stop(forge.user, id);

@@ -77,11 +77,11 @@ testAlone(
     const { worker, job, id, input } = await running("gpu-1");
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     const late = lateFinish(input);
-    await late.untilAsked();
+    await late.untilPaused();
     // Undo the last commit, as if the database had lost it.
     await execute(forge.ctx.pool, "delete from billing_records where job_id = $1", [id]);
     await execute(forge.ctx.pool, "update artifacts set measured = null where job_id = $1", [id]);
-    late.goOn();
+    late.resume();
     await late.writing;
     await forge.stack.startTemporalWorker();
     await untilEnded(forge.user, id, 60_000);
@@ -96,14 +96,14 @@ slowTestAlone(
     const { worker, job, id, input, restore } = await running("gpu-2");
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     const late = lateFinish(input);
-    await late.untilAsked();
+    await late.untilPaused();
     await restore();
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
     const next = lateFinish(input);
-    await next.untilAsked();
-    late.goOn();
+    await next.untilPaused();
+    late.resume();
     await late.writing;
-    next.goOn();
+    next.resume();
     await next.writing;
     await forge.stack.startTemporalWorker();
     await untilEnded(forge.user, id, 60_000);
@@ -144,10 +144,10 @@ slowTestAlone(
     const failing = asActivity("failJob", () => failJob({ ...input, code: "job_error" })).catch(
       String,
     );
-    await late.untilAsked();
+    await late.untilPaused();
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     await worker.fail(job, { metrics: { gpu_hours: 1 } });
-    late.goOn();
+    late.resume();
     await failing;
     const recorded = await all(
       forge.ctx.pool,
@@ -167,9 +167,9 @@ slowTestAlone(
     const { worker, job, id, input, restore } = await running("gpu-5");
     expect((await worker.complete(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     const late = lateFinish(input);
-    await late.untilAsked();
+    await late.untilPaused();
     await restore();
-    late.goOn();
+    late.resume();
     await late.writing;
     // The job's workflow starts over, because the database lost the end of the attempt. Its new run
     // waits for the attempt.
@@ -186,7 +186,7 @@ slowTestAlone(
   120_000,
 );
 
-/** A process may write old content to a file and then end, so that no process corrects the file. */
+/** Simulates a process that wrote old content to the files, and ended before it corrected them. */
 slowTestAlone(
   "old files are written again from their rows",
   async () => {
@@ -213,8 +213,8 @@ slowTestAlone(
   "a workflow that knows an outcome which the database lost does not fail a completed job",
   async () => {
     const { worker, job, id, input, restore } = await running("gpu-7");
-    // The attempt ends as failed, and `restore` makes the database lose this end. It stands for an
-    // end as `worker_lost`: the database lost that end, and then the worker delivered a result.
+    // `worker.fail` and `restore` simulate this case: an attempt ends as `worker_lost`, the
+    // database loses this end, and the worker then delivers a result.
     await worker.fail(job, { metrics: { gpu_hours: 2 } });
     await restore();
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
@@ -322,9 +322,9 @@ slowTestAlone(
     const late = pausingStatement(forge.ctx.pool, "insert into attempts");
     const { queueAttempt } = createAttemptActivities({ ...forge.ctx, pool: late.pool });
     const queueing = asActivity("queueAttempt", () => queueAttempt({ ...input, attempt: 2 }));
-    await late.untilAsked();
+    await late.untilPaused();
     expect((await worker.fail(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
-    late.goOn();
+    late.resume();
     await queueing.catch(String);
     await forge.stack.startTemporalWorker();
     expect(await untilEnded(forge.user, id, 60_000)).toMatchObject({ error_code: "job_error" });
@@ -353,10 +353,10 @@ slowTestAlone(
     const restore = await withoutBill(id);
     const late = pausingStore(store, "remove");
     const sweeping = checkRecordFile({ pool, store: late.store }, ended);
-    await late.untilAsked();
+    await late.untilPaused();
     await restore();
     await syncRecordFile(forge.ctx, ended);
-    late.goOn();
+    late.resume();
     await sweeping;
     expect(await store.sizeOf(billingRecordKey(ended.user_id, id))).toBeDefined();
     await forge.proveInvariants();
@@ -370,8 +370,7 @@ slowTestAlone(
     const { worker, job, id, input } = await running("gpu-10");
     const { pool, store } = forge.ctx;
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
-    // The end of the job as a paused sweeper knows it. The database has lost this end, and the job
-    // has ended again since.
+    // The end of the job that a paused sweeper has read, and that the database then lost.
     const old = { job_id: id, ended_at: "2026-01-01 00:00:00+00" };
     expect(await hasSameEnd(pool, old)).toBe(false);
     await markSwept(pool, old);

@@ -13,7 +13,8 @@ beforeAll(async () => {
   forge = await startForge();
   proxy = await FaultyProxy.start(() => forge.stack.databaseUrl);
   const through = new URL(forge.stack.databaseUrl);
-  // Remove the folder of Postgres's Unix socket: the proxy listens on a TCP port.
+  // `host` is the folder of Postgres's Unix socket. Without it, the URL leads to the proxy's TCP
+  // port.
   through.searchParams.delete("host");
   through.port = new URL(proxy.url).port;
   url = await forge.stack.startAnotherServer("api", { FORGE_DATABASE_URL: through.href });
@@ -26,7 +27,7 @@ afterAll(async () => {
 
 /**
  * From now on, a transaction that makes the given change takes three seconds longer to commit.
- * @returns a function that ends this.
+ * @returns a function that removes this delay.
  */
 async function slowCommits(change: string): Promise<() => Promise<void>> {
   const { pool } = forge.ctx;

@@ -1,4 +1,4 @@
-/** Temporal lost workflows of every kind: they run again within 60 s (I6). */
+/** Workflows of every kind that Temporal lost run again within 60 s (invariant I6). */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYMENT_WORKFLOW } from "../../core/deployments/workflow";
@@ -24,8 +24,9 @@ afterAll(async () => {
 });
 
 /**
- * Rows that need no further work, so that only the workflow's start is measured. $1 is how many, $2
- * the prefix of their ids, $3 for how many seconds they have been unchanged.
+ * SQL that inserts rows which need no further work, so that only the workflow's start is measured.
+ * Parameters: $1 the number of rows, $2 the prefix of their ids, $3 the seconds since their last
+ * change.
  */
 const ROWS = [
   `insert into pipelines (pipeline_id, user_id, created_by, tags, reuse, rate_card, request_id, shown_bytes,
@@ -47,7 +48,7 @@ const ROWS = [
 
 async function insertRows(count: number, prefix: string, unchangedS: number): Promise<void> {
   await transaction(forge.ctx.pool, async (db) => {
-    // Inserts the rows without the jobs and artifacts that they reference.
+    // Turn foreign keys off, because the rows have no jobs and artifacts.
     await execute(db, "set local session_replication_role = replica");
     for (const rows of ROWS) await execute(db, rows, [count, prefix, unchangedS]);
   });
@@ -74,7 +75,10 @@ test(`${OF_EACH} pipelines and as many deployments run again within a minute`, a
 
 const BATCHES = 6;
 const OF_EACH_IN_BATCH = 20;
-/** With this interval, each batch begins at another moment between two sweeps. */
+/**
+ * The time between two batches. It differs from the time between two sweeps, so each batch begins
+ * at a different moment between two sweeps.
+ */
 const BATCH_EVERY_MS = 3_700;
 
 slowTest(

@@ -1,6 +1,6 @@
 /**
- * To bill a job whose worker reports no rows, Forge measures its files: it counts their rows. Here
- * that takes long, and processes freeze or die meanwhile.
+ * To bill a job whose worker reports no rows, Forge counts the rows of its files. In these tests,
+ * the count takes long, and processes freeze or die meanwhile.
  */
 
 import { mkdirSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
@@ -75,7 +75,7 @@ function freezeReaders(server: number | undefined): void {
   }
 }
 
-/** The kernel may kill a reader, because another process needs the machine's memory. */
+/** Simulates a kernel that kills a reader because another process needs the machine's memory. */
 test("a reader that is killed twice while it reads one file bills all rows", async () => {
   forge = await startForge({}, { own: ["server"] });
   // Any of several Temporal workers may finish the job, so watch the readers of all servers.
@@ -111,8 +111,8 @@ test("the bill and the manifest are made from one measurement", async () => {
   const isBilled = async () =>
     (await all(ctx.pool, "select from billing_records where job_id = $1", [id])).length > 0;
   await waitFor("the bill", isBilled);
-  // Replace the table by one of the same size with one row: a second measurement would find one
-  // row.
+  // Replace the table by one that has the same size but only one row. If Forge counted the rows
+  // again, it would find one instead of two.
   writeFileSync(join(folder, "scored.csv"), "q\nabc\n");
   rmdirSync(join(folder, MANIFEST_FILE));
   await expectRows(forge, id, 2);
@@ -174,7 +174,8 @@ slowTest(
     const counting = () => readersOf(server.pid).length > 0;
     await waitFor("counting to begin", counting, { everyMs: 5 });
     server.signal("SIGSTOP");
-    // Freeze the server for longer than the file may take.
+    // Freeze the server for longer than the reading of the file may take. Frozen time must not
+    // count.
     await sleep(1_000 + LARGE.length / 10_000 + 2_000);
     server.signal("SIGCONT");
     await expectRows(forge, id, ROWS);

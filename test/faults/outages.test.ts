@@ -81,8 +81,8 @@ async function untilMonitorLooks(): Promise<void> {
 }
 
 /**
- * Temporal's own error for a start that is too large. This client doesn't retry. Forge's client
- * would retry until its deadline, and report only the deadline.
+ * Returns Temporal's own error for a start that is too large. Uses a client without retries,
+ * because Forge's client would retry until its deadline, and report only the deadline.
  */
 async function answerToLargeStart(): Promise<string> {
   const { temporalAddress: address } = forge.stack;
@@ -132,9 +132,9 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
 
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // Keep `worker`, which all tests use, from getting the job: it polled recently, so it could be
-    // assigned a job. After it registers again, it must poll first. Its heartbeats continue, so it
-    // can take the job's second attempt.
+    // `worker`, which all tests use, must not get the first attempt. It polled recently, so it
+    // could be assigned the job. Register it again: it then gets a job only when it polls, which it
+    // does for the second attempt.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });

@@ -23,7 +23,10 @@ import { slowTest } from "../support/slow";
 
 let forge: Forge;
 
-/** In each round, Temporal needs some seconds to notice that the Temporal worker was killed. */
+/**
+ * The number of rounds. Few, because in each round Temporal needs seconds to notice that the
+ * Temporal worker was killed.
+ */
 const ROUNDS = 5;
 /** How many pipelines get concurrent resumes, cancels and approvals. */
 const AT_ONCE = 6;
@@ -42,8 +45,8 @@ beforeAll(async () => {
 });
 
 /**
- * Stops the test's deployments. Otherwise, once their worker is dead, they are placed again by a
- * job that takes a worker of the next test.
+ * Stops the test's deployments. Otherwise Forge would place them again when their worker is dead,
+ * with jobs that take workers of the next test.
  */
 afterEach(async () => {
   await stopAll(forge.user);
@@ -180,7 +183,8 @@ slowTest(
     await untilPipeline(forge.user, id, ["waiting_approval"]);
     await forge.stack.temporalWorker?.kill();
     await forge.user.post(`/api/pipelines/${id}/cancel`, {});
-    // Do the workflow's next write, as if its worker had been killed only after that write.
+    // Write the end of the run as the workflow would. This simulates a Temporal worker that was
+    // killed right after this write.
     const end = { status: "cancelled", error: null, errorCode: null } as const;
     await closeRun(forge.ctx.pool, id, end);
     await forge.user.post(`/api/pipelines/${id}/resume`, {});

@@ -15,8 +15,8 @@ import { type DispatchedJob, TestWorker } from "../support/test-worker";
 const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
 /**
- * The test runs up to this many rounds until a dispatch has overtaken a registration: in some
- * rounds, the server is frozen a moment too late for that.
+ * The maximum number of rounds until a dispatch overtakes a registration. In some rounds, none
+ * does, because the server is frozen a moment too late.
  */
 const MAX_ROUNDS = 15;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
@@ -112,7 +112,7 @@ async function race(n: number): Promise<string[]> {
   return ids;
 }
 
-/** How a job ends, while its worker registers once more. */
+/** The ways in which a job ends while its worker registers once more. */
 const ENDS = ["completed", "failed", "cancelled"] as const;
 
 async function end(worker: TestWorker, id: string, n: number, job?: DispatchedJob): Promise<void> {
@@ -149,7 +149,7 @@ test("a worker registers again while its job is dispatched: the job ends, and no
   for (let n = 0; n < ROUNDS || (n < MAX_ROUNDS && !(await isOvertaken())); n++) {
     ids.push(...(await race(n)));
   }
-  // This also waits until the bill lines of all ended jobs are written.
+  // Also waits until the bill lines of all ended jobs are written.
   await forge.proveInvariants();
   const rows = await all<Hours & Record<string, unknown>>(
     forge.ctx.pool,

@@ -77,10 +77,10 @@ test("a workflow terminated after the result, before Temporal knows of it, is re
 });
 
 /**
- * Terminates the workflow while its activity waits for a lock in the job's last write. The write
- * then ends the job, although its workflow is gone.
+ * Terminates a job's workflow while the job's last write waits for a lock. The write then ends the
+ * job without its workflow. Another run of the workflow must end with the job's status.
  *
- * @param untilWrites waits until the activity does this write.
+ * @param untilWrites waits until the workflow's activity does this write.
  */
 async function isTerminatedWhileItEnds(
   report: (dispatched: DispatchedJob) => Promise<unknown>,
@@ -135,8 +135,8 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
   await untilDelivered(forge, job_id);
   await withoutArtifacts(forge.stack.storeDir, "datasets", async () => {
     expect((await worker.complete(dispatched)).status).toBe(200);
-    // Cancel after the result and before the final writes. Without a result, it would be a normal
-    // cancel; after the writes, the job would have ended.
+    // Cancel between the result and the final writes. Before the result, this would be a normal
+    // cancel. After the writes, the job would have ended.
     await workflowOf(forge, job_id).cancel();
     const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be logged", () =>
@@ -178,8 +178,8 @@ test("a job that ends during the comparison keeps its only workflow run", async 
   await untilDelivered(forge, job_id);
   const real = workflowOf(forge, job_id);
   const { runId } = await real.describe();
-  // Between the reconciler's reads of the database and of Temporal, the job ends and its workflow
-  // closes.
+  // The reconciler calls this after it has read the database. The job ends and its workflow closes
+  // before the reconciler gets Temporal's response.
   const describe = async () => {
     await worker.complete(dispatched);
     await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
@@ -308,8 +308,8 @@ slowTest(
     const { job_id } = await forge.user.submit("audit", AUDIT);
     await untilAwaited(forge, job_id);
     const { runId } = await workflowOf(forge, job_id).describe();
-    // End the job while Temporal is down, and delete its outbox entry while the server is down, too:
-    // so no process tells the workflow of the job's end.
+    // End the job while Temporal is down. Delete its outbox entry while the server is also down, so
+    // that no process tells the workflow of the job's end.
     await forge.own("temporal").kill();
     await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
     await forge.stack.server?.kill();
@@ -406,7 +406,8 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
 test("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
-  // Once the reconciler has repaired a job, it has also looked at the foreign workflow.
+  // Terminate and wait for two workflows of this Forge. Once the reconciler has started them again,
+  // it has also seen the foreign workflow.
   for (let look = 0; look < 2; look++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();

@@ -5,13 +5,13 @@ import { refuse } from "../support/refusals";
 import type { TestWorker } from "../support/test-worker";
 
 /**
- * How long the process that writes an outbox entry leases it. Longer than any test here takes, so
- * no sweep delivers an entry.
+ * The lease of an outbox entry, in seconds. It is longer than any test here takes, so no sweep
+ * delivers an entry: only the process that wrote it does.
  */
 const LEASE_S = 60;
 /**
- * All workers together complete more jobs than the 20 calls to Temporal that a process makes at
- * once.
+ * The number of workers. Together they complete more jobs than the 20 calls to Temporal that a
+ * process makes at once.
  */
 const WORKERS = 4;
 const JOBS_EACH = 7;
@@ -48,7 +48,7 @@ test("outcomes beyond the limit of concurrent calls do not wait until their leas
     Array.from({ length: count }, () => forge.user.submit("audit", AUDIT)),
   );
   const temporal = forge.own("temporal");
-  // No call gets a response, so each result finds the calls of earlier results still open.
+  // Freeze Temporal: no call gets a response, so the calls for all results stay open.
   temporal.signal("SIGSTOP");
   try {
     await Promise.all(

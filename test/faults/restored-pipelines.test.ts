@@ -62,8 +62,8 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
   });
 
 /**
- * Ends step `a`, and then restores the database to before that. The workflow already runs step `b`,
- * but in the database step `a` has not ended.
+ * Ends step `a`, and then restores the database to its state before that end. The workflow already
+ * runs step `b`, but in the database step `a` has not ended.
  *
  * @returns the job of step `a`, which is dispatched again.
  */
@@ -171,7 +171,7 @@ const untilStep = (id: string, name: string, status: string): Promise<unknown> =
 
 const PASSES = { result: { quality: { clarity_mean: 0.9 } } };
 
-/** Approves and completes what is left of a pipeline. */
+/** Approves and completes the remaining steps of a pipeline. @returns the ended pipeline. */
 async function carryOut(id: string): Promise<Pipeline> {
   for (;;) {
     const pipeline = await readPipeline(forge.user, id);

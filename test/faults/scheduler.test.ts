@@ -9,9 +9,9 @@ import { countWaiting, untilServerWaits, withLock } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /**
- * A matcher is a process that runs a pass of the scheduler. If it freezes, Postgres ends the pass's
- * transaction before this time, because passes have a time-out of their own. Otherwise the 30 s of
- * the connection pool would apply.
+ * If a matcher (a process that runs a pass of the scheduler) freezes, Postgres ends the pass's
+ * transaction within this time. Passes have a time-out of their own, because the 30 s of the
+ * connection pool would be too long.
  */
 const ASSIGNED_WITHIN_S = 10;
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 /** The lock id of services/fleet/assignment-sql.ts. */
-const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
+const LOCK_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {
   const waiting = `select from pg_locks join pg_stat_activity using (pid)
@@ -40,20 +40,20 @@ const countMatchersWaiting = async (): Promise<number> => {
 };
 
 /**
- * A call that waited for the lock would fail: the lock is held until all calls are answered, and
- * the statement timeout is 4 s.
+ * The lock is held until all calls are answered. So a call that waits for the lock would fail after
+ * 4 s, the statement timeout.
  */
 test("while the matcher's lock is held only matching waits for it, once in each process", async () => {
   const worker = await forge.worker("busy");
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
-  const waiting = await withLock(forge, HOLD_MATCHER, [], async () => {
+  const waiting = await withLock(forge, LOCK_MATCHER, [], async () => {
     const submitted = await Promise.all(
       Array.from({ length: 10 }, () => forge.user.submit("audit", AUDIT)),
     );
     await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
     expect(await countMatchersWaiting()).toBeLessThanOrEqual(forge.servers().length);
-    // Poll again, as after a lost response.
+    // Poll again, like a worker that did not get the response.
     expect(await worker.take()).toMatchObject({ job_id: jobId, attempt: 1 });
     await worker.heartbeat({ job_id: jobId });
     expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
@@ -72,8 +72,8 @@ test("while the matcher's lock is held only matching waits for it, once in each 
 }, 90_000);
 
 /**
- * Far less than two seconds, the interval of the sweep, which would assign the jobs in any case.
- * The median of the rounds counts, because the machine may pause during any of them.
+ * Limit of the median wait; single rounds may take longer if the machine pauses. Far less than two
+ * seconds, the interval of the sweep, which would assign the jobs in any case.
  */
 const WITHIN_MS = 500;
 const ROUNDS = 6;
@@ -83,7 +83,8 @@ test("a job that is submitted while another process holds the lock is assigned a
   const url = await stack.startAnotherServer();
   const worker = new TestWorker(new ApiClient(url, stack.keys.workerKey), "prompt");
   await worker.register();
-  // A tenant's only queued job is assigned without a pass, and so without the lock.
+  // Queue a job that fits no worker. Without it, the next job would be the tenant's only queued
+  // one, and such a job is assigned without a pass and without the lock.
   const { job_id: fitsNone } = await forge.user.submit("audit", {
     ...AUDIT,
     resources: { gpu: 1 },
@@ -92,7 +93,7 @@ test("a job that is submitted while another process holds the lock is assigned a
   for (let round = 0; round < ROUNDS; round++) {
     const poll = worker.take();
     await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, worker.id));
-    await withLock(forge, HOLD_MATCHER, [], async () => {
+    await withLock(forge, LOCK_MATCHER, [], async () => {
       await forge.user.submit("audit", AUDIT);
       await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
     });
@@ -107,7 +108,7 @@ test("a job that is submitted while another process holds the lock is assigned a
   expect(quantile(waitedMs, 0.5)).toBeLessThan(WITHIN_MS);
 }, 60_000);
 
-/** The writes of another process that assigns a job. Run in a transaction that is still open. */
+/** SQL: assigns a job, like another process. The test runs it in a transaction that stays open. */
 const ASSIGN = `with job as (update jobs set status = 'assigned', worker_id = $2 where job_id = $1),
   attempt as (update attempts set state = 'assigned', worker_id = $2, assigned_at = now() where job_id = $1)
   update workers set status = 'busy' where worker_id = $2`;
@@ -150,7 +151,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   const there = new TestWorker(new ApiClient(url, stack.keys.workerKey), "there");
   await there.register();
   const first = await forge.user.submit("audit", AUDIT);
-  // Freeze the other processes, so that only this process assigns.
+  // Freeze the other processes, so that only `frozen` can assign jobs until it is frozen itself.
   const others = forge.servers().filter((server) => server !== frozen);
   for (const server of others) server.signal("SIGSTOP");
   let poll: Promise<unknown> = Promise.resolve();
@@ -159,7 +160,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
     await withLock(forge, row, [first.job_id], async () => {
       // Make the matcher wait for its lock. A matcher that had to wait takes the lock in an
       // explicit transaction, which stays open when its process is frozen.
-      await withLock(forge, HOLD_MATCHER, [], async () => {
+      await withLock(forge, LOCK_MATCHER, [], async () => {
         poll = there.next(40).catch(() => undefined);
         await waitFor("its matcher to wait", async () => (await countMatchersWaiting()) > 0);
       });
@@ -219,7 +220,7 @@ test("a frozen process that holds a queued job does not keep others from being a
 test("a frozen process that holds an idle worker does not keep a job from another one", async () => {
   const held = await forge.worker("a-held");
   const free = await forge.worker("b-free");
-  // The scheduler prefers the first worker.
+  // The scheduler prefers `a-held`, the first worker by id.
   const polls = [held.next(ASSIGNED_WITHIN_S), free.next(ASSIGNED_WITHIN_S)];
   for (const { id } of [held, free]) {
     await waitFor("the poll to wait", () => isOffered(forge.ctx.pool, id));

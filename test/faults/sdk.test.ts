@@ -49,8 +49,10 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * All combinations in `npm run test:slow`. Otherwise the two different clients make every request
- * and meet every fault, and each request meets two faults.
+ * Pairs of a client and a function that returns the fault for the client's request n. In `npm run
+ * test:slow`, every client meets every fault at every request. Otherwise, each of the two
+ * DIFFERENT_CLIENTS meets every fault, but only one at each request, and never the same as the
+ * other client.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
@@ -230,7 +232,8 @@ test("the server is killed while all clients wait and follow the log", async () 
     );
     const job = await worker.take();
     await append(worker, job, 0, 100);
-    // All clients are connected and have received the first lines.
+    // Wait until all clients are connected, so that they follow the job before the server is
+    // killed.
     await waitFor("all clients to listen", () => proxy.connections >= 2 * CLIENTS.length);
     await append(worker, job, 100, 200);
     await forge.stack.server?.kill();
@@ -249,7 +252,7 @@ test("the server is killed while all clients wait and follow the log", async () 
   }
 }, 120_000);
 
-/** Appends lines `first` to `end` to the log. */
+/** Appends the elements of LINES from index `first` to `end` - 1 to the job's log. */
 async function append(
   worker: TestWorker,
   job: DispatchedJob,

@@ -29,14 +29,16 @@ afterAll(async () => {
 });
 
 /**
- * All processes of Forge except the first. `killServer` freezes them until `finishesAfterRestart`.
+ * All processes of Forge except the server that a test kills. They are frozen from `killServer`
+ * until `finishesAfterRestart`, so that they don't do its work.
  */
 const others = () => forge.servers().slice(1);
 
 async function killServer(): Promise<void> {
   for (const other of others()) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
-  // Otherwise Postgres would still run the killed server's statements once our lock is released.
+  // End the killed server's connections. Otherwise Postgres would still run their statements once
+  // the test releases its lock.
   await all(
     forge.ctx.pool,
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -111,7 +113,7 @@ test("after the submission's commit, before the workflow's start", async () => {
 });
 
 slowTest("after the workflow's start, before it is recorded", async () => {
-  // A trigger on the deletion of outbox entries waits for our lock: the server can start the
+  // A trigger on the deletion of outbox entries waits for the test's lock: the server can start the
   // workflow, but can't record the delivery.
   await all(forge.ctx.pool, HOLD_DELETES);
   await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
@@ -170,7 +172,10 @@ slowTest("between measuring and billing", async () => {
   await finishesAfterRestart(jobId);
 });
 
-/** Kills the server while a directory with the file's name keeps it from writing the file. */
+/**
+ * Kills the server after the bill and before the file: a directory with the file's name makes each
+ * write of the file fail.
+ */
 async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   const file = join(forge.stack.storeDir, path);
   mkdirSync(file, { recursive: true });

@@ -55,7 +55,7 @@ test("while no request arrives, no worker is marked dead; a silent one is, once 
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const dispatched = await kept.take();
   for (const worker of [kept, gone]) worker.stopHeartbeats();
-  // Simulate a cut network: from here on, no request may come in, so the test reads the database
+  // Simulate a cut network: the test sends no requests from here on, and reads the database
   // directly.
   const silent = `select from workers where worker_id = any('{kept,gone}')
     and last_heartbeat_at < now() - make_interval(secs => $1)`;

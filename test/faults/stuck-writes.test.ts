@@ -91,7 +91,7 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  // The entry of the stuck write is removed only after the write's last try has returned.
+  // The list shows the stuck write until the write's last try has returned.
   await waitFor("nothing to be stuck", async () => {
     return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
   });
@@ -310,7 +310,8 @@ slowTest(
       const ended = end(jobId).finally(() => {
         isOver = true;
       });
-      // Count only the operator's command, because the server's next try may wait, too.
+      // Count only the statements of the operator's command, because the server's next try may also
+      // wait for a lock.
       await waitFor(
         "the operator's command to wait",
         async () => isOver || (await countWaiting(forge, OPERATOR)) > 0,

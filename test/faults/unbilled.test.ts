@@ -1,7 +1,8 @@
 /**
- * Failed jobs that their workflow has not billed. Either the workflow was terminated before it
- * billed. Or the database lost the job's completion, the job then ended as failed, and the
- * workflow, which still knew the completion, found the failed job.
+ * Failed jobs that their workflow has not billed, in two cases:
+ * - The workflow was terminated before it billed the job.
+ * - The database lost the job's completion, and the job then ended as failed. The workflow, which
+ *   still knows the completion, finds the failed job.
  */
 
 import { billJob, requireBillable } from "../../activities/billing/billing";
@@ -139,7 +140,8 @@ slowTestAlone(
     await forge.user.post(`/api/jobs/${id}/cancel`, {});
     expect((await worker.fail(job, { metrics: { gpu_hours: 2 } })).status).toBe(200);
     expect(await forge.user.job(id)).toMatchObject({ status: "failed", error_code: "cancelled" });
-    // A process that read the attempt before the database lost its result can't bill it as completed.
+    // A process that read the attempt before the database lost its result must not bill the attempt
+    // as completed.
     await expect(bills?.()).rejects.toThrow("has no billing record");
     await forge.stack.startTemporalWorker();
     await untilBilled(id);
@@ -191,14 +193,14 @@ slowTestAlone(
     const { finishJob } = createFinalActivities({ ...ctx, store: late.store });
     const input = { jobId: id, attempt: 1, requestId: "late" };
     const writing = asActivity("finishJob", () => finishJob(input));
-    await late.untilAsked();
+    await late.untilPaused();
     await restore();
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
     await forge.stack.startTemporalWorker();
     expect((await untilEnded(forge.user, id, 60_000)).status).toBe("completed");
-    late.goOn();
+    late.resume();
     expect(await writing).toEqual({ status: "completed" });
-    // Also compares the bill's file with the bill's row.
+    // proveInvariants() also compares the bill's file with the bill's row.
     await forge.proveInvariants();
   },
   120_000,

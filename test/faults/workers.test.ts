@@ -51,7 +51,7 @@ test("a frozen process that locks a worker's row blocks neither other workers' h
   const [refused, submitted] = await withLock(forge, row, [], async () => {
     const heartbeats = [stuck.heartbeat(), idle.heartbeat()] as const;
     const refusal = heartbeats[0].catch((error: unknown) => error);
-    // The second worker's heartbeat must not wait for the statement timeout of the first one's.
+    // The second worker's heartbeat must not wait until the first one's statement times out.
     expect((await heartbeats[1]).status).toBe("idle");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await poll;
@@ -71,7 +71,7 @@ test("a heartbeat whose worker's row is locked for a moment is recorded after th
   let heartbeat: Promise<{ status: string }> | undefined;
   await withLock(forge, row, [], async () => {
     heartbeat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
-    // A response to this heartbeat shows that the first one is already in a batch.
+    // Once this later heartbeat is answered, the first one is already in a batch.
     await other.heartbeat();
   });
   expect(await heartbeat).toMatchObject({ status: "idle" });
@@ -200,7 +200,7 @@ describe("cancel while Temporal is unavailable", () => {
     const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
     await worker.take();
     await forge.own("temporal").kill();
-    // A new boot of the worker does not know the job.
+    // The worker registers after a restart, and no longer knows its job.
     await worker.register({ name: "NVIDIA A100 80GB", memory_gb: 80 }, { boot_id: "another" });
     expect((await forge.user.job(job_id)).status).toBe("pending");
     await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
@@ -226,8 +226,8 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // Only a heartbeat with `job_id: null` reports that the worker runs nothing. One without `job_id`
-  // neither counts as such a report nor resets their count.
+  // A heartbeat with `job_id: null` reports that the worker runs nothing. A heartbeat without
+  // `job_id` reports nothing, so it does not count and does not reset the count.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

@@ -21,8 +21,8 @@ const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, linea
 const ROUNDS = 9;
 const MAX_RATIO = 2;
 /**
- * Three frames. An action that is at least this fast never counts as slower: measured times are
- * multiples of a frame, so the ratio of two such short times means nothing.
+ * The duration of three frames. A median up to this is never too slow: measured times are multiples
+ * of a frame, so the ratio of two such short times means nothing.
  */
 const UNNOTICED_MS = 50;
 
@@ -53,7 +53,7 @@ async function paintOf(page: Page, path: string): Promise<number> {
 const see = async (page: Page, text: string | RegExp): Promise<void> =>
   await page.locator("#main").getByText(text).first().waitFor();
 
-// By CSS: a search by roles reads the style of every element, and so takes longer in a long table.
+// Uses CSS: a search by role reads the style of every element, which takes longer in a long table.
 const firstLink = async (page: Page, table: string): Promise<void> =>
   await page.locator(`table[aria-label="${table}"] a`).first().waitFor();
 
@@ -134,11 +134,11 @@ const median = (values: number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
- * Runs all actions in order, for several rounds, alternating between both sides, so that other load
- * on the machine slows both.
+ * Runs all actions in order, for several rounds. Each action runs with little data and then with
+ * much data, so that other load on the machine slows both.
  *
- * @returns the actions whose median with much data is noticeable, and over MAX_RATIO times that
- *   with little data.
+ * @returns a line for each action that is too slow: with much data, its median is over
+ *   UNNOTICED_MS, and over MAX_RATIO times the median with little data.
  */
 async function slower(
   measures: Record<string, (side: Side) => Promise<number>>,

@@ -153,7 +153,8 @@ async function agentStatus(): Promise<string> {
 
   test("in the operator's directory it is installed in place, over root's files", async () => {
     upload(elsewhere);
-    // Copy the same commit, with all files closed to other users.
+    // Copy the installation of the previous test, so that the same commit is already installed.
+    // Close all files to other users.
     await holds(`cp -a ${INSTALLED}/venv ${inHome}/repository ${elsewhere}`);
     await holds(`chmod -R go= ${elsewhere}/..`);
     mkdirSync(join(elsewhere, "state", "w", "slot-0"), { recursive: true, mode: 0o700 });

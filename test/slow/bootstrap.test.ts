@@ -77,8 +77,8 @@ test("the server is killed in the middle of the longest step, and continues afte
   // Keep the agent from starting, so that the step `agent` fails once, too.
   machine.sshd.fake("setsid", "exit 1");
   await machine.bootstrapAgain();
-  // Everything is installed already, so pip ends after some seconds. Check often, to see it run.
-  // On a busy machine, the steps before it take half a minute.
+  // Everything is installed already, so pip runs for a few seconds only. Check often, to see it
+  // run. On a busy machine, the steps before pip take half a minute.
   const isAtWork = async (): Promise<boolean> => {
     const [, , , , requirements] = (await machine.detail()).bootstrap.steps;
     return requirements?.status === "running" && requirements.log.includes("Requirement already");

@@ -18,7 +18,10 @@ const NOTICED_MS = 3_000;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
-/** The test's workers, removed so that they don't get the next test's jobs. */
+/**
+ * The ids of a test's workers. They are removed after the test, so that they don't get the next
+ * test's jobs.
+ */
 const registered: string[] = [];
 
 beforeAll(async () => {
@@ -83,7 +86,10 @@ async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string
   return { worker, jobId };
 }
 
-/** Keeps the job's next transaction in flight for NOTICED_MS, during which the clock is set. */
+/**
+ * Keeps a transaction of the job in flight while `work` sets the clock. `work` gets a function that
+ * waits until the transaction is in flight.
+ */
 type Hold = (
   jobId: string,
   work: (untilInFlight: () => Promise<unknown>) => Promise<Taking>,
@@ -100,8 +106,8 @@ const holdRow: Hold = (jobId, work) =>
   );
 
 /**
- * Makes the assignment itself slow. A held row would not work, because a pass of the scheduler does
- * not wait for a lock that long.
+ * Delays the assignment itself, by a trigger that sleeps. A lock on the job's row would not delay
+ * it, because a pass of the scheduler does not wait for a lock that long.
  */
 const slowDown: Hold = async (_jobId, work) => {
   const { pool } = forge.ctx;

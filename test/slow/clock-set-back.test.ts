@@ -1,6 +1,6 @@
 /**
- * What a step of the database's clock does to times other than those of attempts and bills, which
- * other files test.
+ * Sets the database's clock, and checks the effects on stored times. Other files check the times of
+ * attempts and bills.
  */
 
 import { jobWorkflowId } from "../../core/workflow-ids";
@@ -10,7 +10,7 @@ import { deploy, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
-import { untilAllLook, useSettableClock } from "../support/settable-clock";
+import { untilAllCheckClock, useSettableClock } from "../support/settable-clock";
 
 const DAY_S = 86_400;
 const GRACE_S = 6;
@@ -61,7 +61,7 @@ const ofSteps = async (): Promise<number> =>
 async function setAndWait(byS: number): Promise<void> {
   await setClock(byS);
   await waitFor("the step to be recorded", async () => Math.abs((await ofSteps()) - byS) < 5);
-  await untilAllLook(forge);
+  await untilAllCheckClock(forge);
 }
 
 async function begin() {

@@ -1,6 +1,6 @@
 /**
- * Processes that compare the database's clock with their monotonic time. No server runs, because it
- * would record the steps, too.
+ * Processes detect that the database's clock was set (a step) by comparing it with their monotonic
+ * time. No server runs, because the server would record the steps, too.
  */
 
 import { uptime } from "node:os";
@@ -120,8 +120,8 @@ test("a process whose own time stopped records no step while another process kep
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // `stands` can't tell for how long it was stopped. So its check of the clock increases
-  // `revision`, as if the clock had been set.
+  // The monotonic time of `stands` was stopped, and `stands` can't tell for how long. So its next
+  // check of the clock increases `revision`, as if the clock had been set.
   expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 

@@ -41,8 +41,8 @@ test("a server of the last release under load gives no internal error while toda
     await stack.server?.stop();
     stack.release = today;
     await stack.startServer();
-    // The workers of the load have gone. Their last results count as polls for a while, so Forge
-    // would still assign jobs to them.
+    // The load's workers have stopped, but their last results count as polls for a while. Without
+    // this update, Forge would still assign jobs to them.
     await execute(pool, "update workers set available_until = null");
     expect(await runJob(stack, "of-today")).toBe("completed");
     const open = "select job_id, status from jobs where status not in ('completed', 'failed')";

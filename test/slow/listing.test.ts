@@ -38,7 +38,9 @@ async function sql(text: string, values: unknown[] = []): Promise<void> {
   await client.end();
 }
 
-/** Jobs as a tenant has after years, one per minute; a few have not ended. */
+/**
+ * Inserts the jobs that a tenant has after years: one per minute, of which a few have not ended.
+ */
 async function fill(userId: string, count: number): Promise<void> {
   await sql(
     `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
@@ -56,13 +58,14 @@ async function fill(userId: string, count: number): Promise<void> {
 
 async function planOf(userId: string | null, filter: object, after = false): Promise<string> {
   const cursor = { createdUs: Date.now() * 1000 - 3_600_000_000, id: "job_x" };
-  const { text, values, hasManyTexts } = listJobsStatement(userId, filter, {
+  const { text, values, hasManyVariants } = listJobsStatement(userId, filter, {
     limit: 50,
     after: after ? cursor : undefined,
   });
-  // A list whose filters can give only a few different statements is prepared: its plan is the same for all tenants.
+  // Only statements without filters are prepared (pages.ts). Prepared statements have one plan for
+  // all tenants: the generic one.
   const { pool } = forge.ctx;
-  const { rows } = hasManyTexts
+  const { rows } = hasManyVariants
     ? await pool.query<{ "QUERY PLAN": string }>(`explain ${text}`, values)
     : await pool.query<{ "QUERY PLAN": string }>(`explain (generic_plan) ${text}`);
   return rows.map((row) => row["QUERY PLAN"]).join("\n");
@@ -80,8 +83,8 @@ test.each([
   ],
 ] as const)("%s are read from an index in order", async (_what, userId, filter, after, index) => {
   const plan = await planOf(userId, filter, after);
-  // The limit must read from the index scan directly. A sort between them would read all rows. A
-  // sort above the limit is allowed, because it sorts only one page.
+  // The limit must read from the index scan directly. A sort below the limit would read all rows. A
+  // sort above it is allowed, because it sorts only one page.
   expect(plan).toMatch(new RegExp(`Limit .*\\n\\s*->\\s+Index Scan using ${index}`));
 });
 
@@ -93,7 +96,7 @@ test("a page out of a million jobs takes at most 1.2 times one out of a thousand
   };
   for (let n = 0; n < 50; n++) await Promise.all([time(small), time(large)]);
   const times: Record<"small" | "large", number[]> = { small: [], large: [] };
-  // Alternates between both, so that other load on the machine slows both.
+  // Measure both tenants in turn, so that other load on the machine slows both.
   for (let n = 0; n < ROUNDS; n++) {
     times.small.push(await time(small));
     times.large.push(await time(large));

@@ -1,6 +1,6 @@
 /**
- * `npm start` without settings sets up a machine over SSH as a worker. For that, it uses the keys
- * in its user's `~/.ssh`, and sends its own agent and handlers to the machine.
+ * `npm start` without settings sets up a machine over SSH as a worker. It signs in with the keys in
+ * `~/.ssh` of the user who runs it, and sends its own agent and handlers to the machine.
  */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { NpmStart } from "../support/npm-start";
 import { Sshd } from "../support/sshd";
 
 const directory = mkdtempSync(join(tmpdir(), "forge-ssh-"));
-/** The home of the user of `npm start`, and of the SSH user. */
+/** The home directory of two users: the one who runs `npm start`, and the SSH user. */
 const home = join(directory, "user");
 const stackHome = join(directory, "stack");
 const workers = join(home, ".forge-worker");

@@ -101,8 +101,8 @@ test("SIGTERM to the server answers waiting polls, and the server is restarted",
       body: JSON.stringify(body),
     });
   await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
-  // A worker's later poll ends its earlier one. So once one of them is answered, the other one
-  // waits.
+  // A worker has only one waiting poll: its second poll ends its first one. So once one of the two
+  // is answered, the other is waiting.
   const polls = [1, 2].map(async () => {
     const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
     return await answer.json();

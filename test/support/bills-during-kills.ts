@@ -33,9 +33,9 @@ const MAX_UNFINISHED = 300;
 
 /**
  * Tenants submit random jobs to a fleet of good and bad workers, which report random usage, while
- * every process of Forge is killed in turn. Ann is billed by the default rate card, Bob by the
- * metered one, and Cy by the default one for the first half of the jobs. Returns when every job has
- * ended and every deployment has stopped.
+ * every process of Forge is killed in turn. Ann is billed by the default rate card, and Bob by the
+ * metered one. Cy has the default card for the first half of the jobs, and then the metered one.
+ * Returns when every job has ended and every deployment has stopped.
  */
 export async function billDuringKills(
   forge: Forge,
@@ -145,8 +145,8 @@ async function submit({ user }: Tenant, n: number): Promise<void> {
 }
 
 /**
- * Leaves out the jobs with which Forge places a deployment again: Forge may add one at any time
- * while a deployment is active.
+ * Counts the test's jobs. Leaves out jobs with which Forge places a deployment again: Forge may add
+ * such a job at any time while a deployment is active.
  */
 const COUNT = `select count(*) filter (where status in ('completed', 'failed')) as ended,
                       count(*) filter (where status not in ('completed', 'failed')) as unfinished

@@ -16,7 +16,7 @@ export async function blocksRead(
   const options = { connectionString: databaseUrl, max: 1, timeoutMs: 20_000 };
   const pool = createPool(options, ctx.logger);
   const read = async (): Promise<number> => {
-    // A connection reports its reads to Postgres's statistics only now and then, so force it to.
+    // A connection reports its reads to Postgres's statistics with a delay, so force the report.
     await execute(pool, "select pg_stat_force_next_flush()");
     const row = await maybeOne<{ blocks: number }>(
       pool,

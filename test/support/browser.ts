@@ -63,7 +63,7 @@ const IS_TOO_LARGE = `(() => {
     (main !== null && main.scrollWidth > main.clientWidth);
 })()`;
 
-/** A new browser profile with one tab, which records every error in it. */
+/** Opens a new browser profile with one tab, and records every error in the tab. */
 export async function visit(
   browser: Browser,
   { dark = false, phone = false }: VisitOptions = {},
@@ -169,9 +169,10 @@ export async function checkPages(
 }
 
 /**
- * Whether the page is wider or taller than the window, so that the menu would scroll with it, or
- * the content of its main region is wider than that region. On a page without a main region, only
- * the width counts.
+ * True in one of these cases:
+ * - The page is wider than the window.
+ * - The page has a main region and is taller than the window, so its menu would scroll.
+ * - The content of the main region is wider than the region.
  */
 const isTooLarge = async (page: Page): Promise<boolean> =>
   await page.evaluate<boolean>(IS_TOO_LARGE);

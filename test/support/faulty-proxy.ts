@@ -4,9 +4,9 @@ import { addressOf, listen } from "./local-server";
 /**
  * What happens to a request in the proxy.
  * - `cut before`: the connection ends, and the server gets no request.
- * - `cut after`: the server handles the request, and its response is lost.
+ * - `cut after`: the server handles the request, and the connection ends without a response.
  * - `cut in body`: the connection ends after the first byte of the response's body.
- * - `reset`: like `cut after`, with a TCP reset.
+ * - `reset`: the server handles the request, and a TCP reset replaces the response.
  * - `slow`: the response arrives in pieces of a few bytes.
  * - `silent`: the server handles the request, and the connection stays open without a response.
  */
@@ -21,8 +21,8 @@ export const FAULTS = [
 export type Fault = (typeof FAULTS)[number];
 
 /**
- * A TCP proxy between a client and a server. It does not parse HTTP, but for `cut in body` it finds
- * the end of the head.
+ * A TCP proxy between a client and a server. It does not parse HTTP. Only for `cut in body`, it
+ * looks for the end of the response's head.
  */
 export class FaultyProxy {
   /** Upcoming faults, each for one request. */

@@ -34,20 +34,22 @@ export interface Forge {
    * frozen.
    */
   withoutServers(work: () => Promise<unknown>): Promise<void>;
-  /** Throws with every violated invariant. Compares every workflow with its job. */
+  /** Throws an error that lists every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
-   * Call after a test. Proves the invariants; of the workflows, checks only those closed since the
-   * last test. Then makes all workers unavailable, so that none of them gets the next test's jobs.
+   * Call after each test. First proves the invariants. Skips a job's workflow if an earlier call
+   * has checked it after its end. Then makes all workers unavailable, so that none of them gets a
+   * job of the next test.
    */
   endTest(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Outbox entries, and unfinished jobs whose last attempt has ended. Such a job may have no outbox
- * entry: a workflow that starts after the attempt's end receives the outcome with its start. A slow
- * Temporal may take seconds to run that workflow.
+ * Jobs for which work in Temporal is pending: jobs with an outbox entry, and unfinished jobs whose
+ * last attempt has ended. The latter may have no outbox entry: if a workflow starts after the
+ * attempt's end, it gets the outcome with its start. If Temporal is slow, this workflow may run
+ * only seconds later.
  */
 const UNDER_WAY = `
   select job_id from outbox
@@ -56,8 +58,8 @@ const UNDER_WAY = `
     select state from attempts a where a.job_id = j.job_id order by attempt desc limit 1)`;
 
 /**
- * Settings of each test's server. The leases of the outbox and the time-outs of Temporal are short,
- * so that other processes soon take over the work of a killed one.
+ * The default settings of the test's server. The leases of the outbox and the time-outs of Temporal
+ * are short, so that other processes soon take over the work of a killed process.
  */
 const DEFAULTS = {
   // Many workers of tests send no heartbeats. None of them may be marked dead while its test file
@@ -77,7 +79,9 @@ const DEFAULTS = {
 export interface ForgeOptions {
   /** Runs the Temporal worker as a separate process. */
   split?: boolean;
-  /** Servers that the file stops, kills or freezes, and so can't share. */
+  /**
+   * Servers that the test file stops, kills or freezes. It does not share them with other files.
+   */
   own?: Server[];
   /**
    * Runs the server in a process of its own, with the optimizing compiler, like production. For

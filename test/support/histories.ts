@@ -19,7 +19,7 @@ export const recordedHistories = (): string[] =>
     .sort();
 
 /** The names of this release's histories. */
-export const recordedWays = (): string[] =>
+export const recordedNames = (): string[] =>
   recordedHistories()
     .filter((file) => file.startsWith(`${THIS_RELEASE}/`))
     .map((file) => basename(file, ".json"))
@@ -68,7 +68,7 @@ export async function inspectHistory(name: string, handle: WorkflowHandle): Prom
   return decoded(json);
 }
 
-/** Drops what only identifies the recording machine. */
+/** Drops the fields that identify the recording machine. */
 function withoutMachine(key: string, value: unknown): unknown {
   return key === "stackTrace" || key === "identity" ? undefined : value;
 }

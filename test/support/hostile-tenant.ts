@@ -199,7 +199,7 @@ async function bodies(): Promise<void> {
 }
 
 const ATTACKS = { tables, uploads, reads, guesses, fleet, streams };
-/** Started after the other attacks, because floods would slow them down. */
+/** These attacks start only when the others have begun. Otherwise they would delay the others. */
 const FLOODS = { pipelines, bodies };
 
 /**

@@ -44,8 +44,8 @@ export interface KillOptions {
 
 /**
  * Kills the processes in turn at random moments, and restarts each after a moment. Stops when each
- * was killed at least once and `isOver`, or after `atMost` kills. @returns the names of the killed
- * processes, in order.
+ * was killed at least once and `isOver` returns true, or after `atMost` kills. @returns the names
+ * of the killed processes, in order.
  */
 export async function killInTurn(
   victims: Victim[],

@@ -10,7 +10,7 @@ export interface Amounts {
   jobs: number;
   workers: number;
   logBytes: number;
-  /** Artifacts made from one artifact. */
+  /** Number of artifacts that were made from one artifact. */
   lineage: number;
 }
 
@@ -21,7 +21,7 @@ export interface Seeded {
 }
 
 export const LAST_LINE = "the last line of all";
-/** The tag of one in a hundred jobs, and of at least one. */
+/** Every hundredth job has this tag, beginning with the newest one. */
 export const RARE_TAG = "rare";
 const seededId = (n: number): string => `job_${String(n).padStart(26, "0")}`;
 /** The newest job with the rare tag. */

@@ -16,15 +16,15 @@ function pausing() {
   const asked = new Promise<void>((resolve) => {
     ask = resolve;
   });
-  let goOn = (): void => undefined;
+  let resume = (): void => undefined;
   const released = new Promise<void>((resolve) => {
-    goOn = resolve;
+    resume = resolve;
   });
   const pause = (): Promise<void> => {
     ask();
     return released;
   };
-  return { pause, untilAsked: () => asked, goOn: () => goOn() };
+  return { pause, untilPaused: () => asked, resume: () => resume() };
 }
 
 /** A store whose calls of one kind wait until they are released. */

@@ -40,8 +40,9 @@ export function variablesOfPip(): Record<string, string> {
 }
 
 /**
- * A machine that becomes a worker over real SSH. Its setup script, git, venv, pip and agent are
- * real; the package manager is a stand-in. Also has the Forge that sets the machine up.
+ * A machine that Forge sets up as a worker over real SSH. The machine's setup script, git, venv,
+ * pip and agent are real; its package manager is a stand-in. Also starts the Forge that sets up the
+ * machine.
  */
 export class Machine {
   readonly id = "over-ssh";
@@ -88,7 +89,9 @@ export class Machine {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** The settings of pip, and a secret. */
+  /**
+   * The environment of the machine's agent: pip's settings, and a secret that no log may contain.
+   */
   private environment(): Record<string, string> {
     return {
       ...variablesOfPip(),

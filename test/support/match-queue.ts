@@ -2,13 +2,13 @@ import {
   compareAge,
   compareOwn,
   compareText,
+  countHeldWorkers,
   type FleetWorker,
-  type Holding,
+  type HeldWorker,
   mayRun,
   type QueuedJob,
   type RankedTenants,
   rankOf,
-  sharesHeld,
 } from "../../core/fleet/matching";
 
 /**
@@ -44,22 +44,23 @@ interface Assignment {
  * SQL.
  *
  * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
- * only GPU while a CPU worker is idle. Each tenant has one candidate: of its jobs that fit the
- * worker, the oldest one with the highest priority. The worker takes the best of the candidates.
- * The first of these criteria decides; if candidates are equal by it, the next one does:
+ * only GPU while a CPU worker is idle. Each tenant has one candidate: among its jobs that fit the
+ * worker, the oldest of those with the highest priority. The worker takes the best candidate. A
+ * criterion of this list decides only between candidates that are equal by all earlier ones:
  *
  * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
  * 2. on a shared worker, the tenant that holds the fewest shared workers that are at least as
- *    capable as this one;
+ *    capable as this worker;
  * 3. the greatest age.
  *
- * So small jobs of the same priority never starve a large job: of its tenant's jobs only older ones
- * go first, and other tenants go first only while they hold fewer workers of the required size.
+ * So small jobs of the same priority never starve a large job. Only older jobs of the same tenant
+ * go first. Jobs of another tenant go first only while that tenant holds fewer workers of the
+ * required size.
  */
 export function matchQueue(
   queue: QueuedJob[],
   idle: FleetWorker[],
-  held: Holding[] = [],
+  held: HeldWorker[] = [],
   ranked: RankedTenants = [],
 ): Assignment[] {
   const inOrder = [...idle].sort(
@@ -81,7 +82,8 @@ export function matchQueue(
     const [job] = [...first.values()].sort(
       (a, b) =>
         rankOf(b, ranked) - rankOf(a, ranked) ||
-        sharesHeld(a.userId, worker, holdings) - sharesHeld(b.userId, worker, holdings) ||
+        countHeldWorkers(a.userId, worker, holdings) -
+          countHeldWorkers(b.userId, worker, holdings) ||
         compareAge(a, b),
     );
     if (!job) continue;

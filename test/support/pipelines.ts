@@ -165,7 +165,7 @@ export class Crew {
     this.stopped = true;
     await Promise.all(this.working);
     for (const worker of this.workers) worker.stopHeartbeats();
-    // Otherwise the workers would be assigned the next test's jobs.
+    // Make the workers unavailable, so that they can't be assigned the next test's jobs.
     const ids = this.workers.map(({ id }) => id);
     const quiet = "update workers set available_until = null where worker_id = any($1)";
     await execute(this.forge.ctx.pool, quiet, [ids]);

@@ -9,7 +9,7 @@ interface Release {
   remove(): void;
 }
 
-/** A server with today's code and other workflows. */
+/** Makes a copy of today's server with the given workflows. */
 function releaseWith(workflows: string): Release {
   const folder = mkdtempSync(join(tmpdir(), "forge-previous-"));
   const dist = join(folder, "dist");

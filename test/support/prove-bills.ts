@@ -124,8 +124,9 @@ interface MeasuredAttempt {
 }
 
 /**
- * Checks each record, except deployments, against the specification's prices, the usage that the
- * simulated worker reported, and the time it had the job. Uses separate code from the product's.
+ * Checks each record, except those of deployments. Computes the expected cost from the prices of
+ * the specification, the usage that the simulated worker reported, and the time that it had the
+ * job. This code is separate from the product's.
  */
 export async function provePrices({ ctx }: Forge, records: BillingRecord[]): Promise<void> {
   const measured = await all<MeasuredAttempt & Record<string, unknown>>(

@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * The tag lets only reliable workers deploy: when a worker ends, Forge places its deployment again
- * with a job that the test did not submit.
+ * Because of the tag, only reliable workers deploy. If other workers deployed, they could end, and
+ * Forge would place their deployments again with jobs that the test did not submit.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",
@@ -43,8 +43,8 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * Only the first submissions deploy, so that few deployments are active: Forge places every active
- * deployment again whenever the server is away for long.
+ * Only the first submissions deploy, so that few deployments are active. Forge places every active
+ * deployment again whenever the server is down for long.
  */
 const LAST_DEPLOYMENT = 300;
 

@@ -11,7 +11,7 @@ import type { Scenario, Variables } from "./sdk-contract";
 /** A scenario as played by a client and a server of one release. */
 export interface Recording extends Scenario {
   variables: Variables;
-  /** By step. */
+  /** The recorded exchanges of each step. */
   recorded: Exchange[][];
 }
 
@@ -85,7 +85,9 @@ export async function play(
   return { url, stepUrl: `${url}/-/step`, close: () => close(server) };
 }
 
-/** Whether a server of the recording's release would treat `now` as the recorded request. */
+/**
+ * True if a server of the recording's release would treat the request `now` like the recorded one.
+ */
 const isOf = ({ request: then }: Exchange, now: Exchange["request"]): boolean =>
   isDeepStrictEqual(essenceOf(then), essenceOf(now));
 
@@ -98,7 +100,10 @@ const essenceOf = ({ method, path, query, headers, body }: Exchange["request"]):
   repeatable: "idempotency-key" in headers,
 });
 
-/** Lists each place where `now` lacks a field of `old`, or has another kind of value there. */
+/**
+ * Compares a response with a recorded one. Lists each place where `now` lacks a field of `old`, or
+ * has a value of another kind.
+ */
 export function lacking(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {

@@ -16,7 +16,7 @@ export interface Step {
   /** Variables for later steps: the name of each one, and the path of its value in the result. */
   keep?: Record<string, string>;
   exchanges?: { request: Expectation; answer: Expectation }[];
-  /** Instead of exchanges: the paths that the call polls. */
+  /** For a call that polls: the paths that it may request. Replaces `exchanges`. */
   polls?: string[];
   result?: Expectation;
   error?: Expectation;
@@ -28,7 +28,7 @@ export interface Scenario {
   steps: Step[];
 }
 
-/** What a runner reports for a step. */
+/** The result or the error that a runner reports for a step. */
 export interface Outcome {
   result?: unknown;
   error?: unknown;
@@ -49,9 +49,10 @@ export function readScenarios(): Scenario[] {
 }
 
 /**
- * Lists each difference between the scenario and what was sent, received or returned.
+ * Lists all differences from the scenario: in the recorded requests and responses, and in the
+ * results and errors that the client reported.
  *
- * @param recorded - by step; undefined if only the return values count.
+ * @param recorded the exchanges of each step; undefined: compare only results and errors.
  */
 export function compareScenario(
   scenario: Scenario,

@@ -7,7 +7,7 @@ import type { Forge } from "./forge";
 const PER_PIPELINE = 50;
 const BATCH = 100_000;
 
-/** The usage of the n-th job for each type, and its cost on the default card. */
+/** The usage of the n-th job for each type, and its cost by the default rate card. */
 const WORK = `(values
   ('audit',    'audit',      'rows_processed',    (n % 50000) + 1,       (n % 50000 + 1) / 1000.0 * 0.20),
   ('generate', 'generation', 'tokens_generated',  (n % 9999999) + 1,     (n % 9999999 + 1) / 1000000.0 * 0.30),
@@ -16,7 +16,7 @@ const WORK = `(values
   ('evaluate', 'eval',       'samples_evaluated', (n % 333) + 1,         (n % 333 + 1) / 100.0 * 0.10)
 ) work (type, line, field, used, usd)`;
 
-/** Three tags for each job: one that all jobs have, one of 7, and one of 401. */
+/** Each job has three tags: the tag `all`, one of 7 `team-` tags, and one of 401 `run-` tags. */
 const TAGS = "array['all', 'team-' || n % 7, 'run-' || n % 401]";
 
 /**

@@ -14,9 +14,9 @@ export interface Place {
 }
 
 /**
- * Creates a database and a task queue for one test file on the servers that `npm test` started
- * (dev/test/servers.ts). The file's stack starts the servers listed in `own`; or all of them, if
- * the file runs by itself without shared servers.
+ * Creates a database and a task queue for one test file on the servers that `npm test` has started
+ * (dev/test/servers.ts). Leaves out the servers in `own`: the file's stack starts these itself. If
+ * the file runs without shared servers, its stack starts all servers.
  */
 export async function createPlace(own: Server[]): Promise<Place> {
   const { TEST_POSTGRES_URL: postgres, TEST_TEMPORAL_ADDRESS: temporal } = process.env;

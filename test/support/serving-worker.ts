@@ -37,8 +37,8 @@ export class ServingWorker {
   }
 
   /**
-   * Stops sending heartbeats and polls. Its models stop too, unless it is only cut off from the
-   * network.
+   * Stops sending heartbeats and polls. Also stops the models, unless the worker is only cut off
+   * from the network.
    */
   async die(cutOff = false): Promise<void> {
     this.going.abort();

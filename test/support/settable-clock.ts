@@ -2,7 +2,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
-/** As Postgres's own, it is the same time during a whole transaction. */
+/** Like Postgres's own `now()`, returns the same time for the whole transaction. */
 const NOW = `
   create function test_clock.now() returns timestamptz language sql stable as $$
     select pg_catalog.now() + make_interval(secs => coalesce(
@@ -49,8 +49,8 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
   );
   // Close all connections, because the old ones still use Postgres's clock. A process with old and
-  // new connections would see a step whenever it changes from one to another. The statement closes
-  // its own connection last.
+  // new connections would see a step whenever it switches between them. The statement closes its
+  // own connection last.
   await execute(
     pool,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -66,10 +66,10 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
 
 /**
  * Waits until each server has checked the clock. Call this between two steps in opposite
- * directions: a server that checks the clock only before the first and after the second one may
- * record the second one again.
+ * directions. Otherwise the second step may be recorded twice: by a server that checked the clock
+ * between the steps, and by one that did not.
  */
-export async function untilAllLook({ ctx: { pool }, servers }: Forge): Promise<void> {
+export async function untilAllCheckClock({ ctx: { pool }, servers }: Forge): Promise<void> {
   await execute(pool, "delete from clock_looks");
   await waitFor("all servers to check the clock", async () => {
     return (await all(pool, "select from clock_looks")).length >= servers().length;

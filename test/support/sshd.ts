@@ -121,7 +121,7 @@ export class Sshd {
     return all.map(([name, value]) => `"${name}=${value}"`).join(" ");
   }
 
-  /** A forced command changes the folder in which a session begins, because SetEnv can't. */
+  /** Makes sessions begin in `home`, by a forced command: SetEnv can't change the folder. */
   private homeSettings(): string[] {
     const { home } = this.options;
     if (home === undefined) return [];

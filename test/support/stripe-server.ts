@@ -30,7 +30,7 @@ export class StripeServer {
   /** Identifiers that were refused as duplicates. */
   readonly repeated: string[] = [];
   readonly unknownCustomers = new Set<string>();
-  /** While set, accepted events are answered only after it resolves. */
+  /** While this promise is set and pending, accepted events get no response. */
   answering: Promise<void> | undefined;
   private readonly busy = new Set<string>();
   /** Responses by idempotency key, for the lifetime of the server. */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A stand-in for systemctl. Starts, stops and checks services. Of a unit, it reads only the settings
+# A stand-in for systemctl. Starts, stops and checks services. Reads only those settings of a unit
 # that define the program, its user and its environment. Keeps its files in its own folder.
 set -eu
 here=$(dirname "$0")

@@ -18,8 +18,8 @@ import { waitFor } from "../../dev/stack/wait";
 const PROGRAMS = ["unshare", "nsenter", "setpriv", "python3", "git"];
 
 /**
- * Accounts, units and installed files are written to overlays, which vanish with the last process
- * of the mount namespace.
+ * Mounts overlays, so that accounts, units and installed files are written only there. They vanish
+ * with the last process of the mount namespace.
  */
 const OVERLAYS = `
 mount -t tmpfs tmpfs /mnt
@@ -34,8 +34,8 @@ touch "$1"
 exec sleep infinity`;
 
 /**
- * This machine as if systemd ran it: in a mount namespace of the test, with a stand-in for
- * systemctl. Accounts and units created there don't exist outside.
+ * Simulates this machine with systemd: in a mount namespace of the test, with a stand-in for
+ * systemctl. Accounts and units that are created in the namespace don't exist outside.
  */
 export class SystemdMachine {
   static readonly isPossible =

@@ -10,19 +10,19 @@ export interface TestStack {
   stack: Stack;
   /** Settings for its forge-server. */
   env: Record<string, string>;
-  /** Stops it and removes all its data. */
+  /** Stops the stack and removes all its data. */
   end(): Promise<void>;
 }
 
 interface TestStackOptions extends Pick<StackOptions, "split" | "env" | "nodeOptions"> {
   /**
-   * Servers that the stack starts for itself. It uses the shared servers of `npm test` for all
-   * others, if there are any.
+   * Servers that the stack starts for itself. For all other servers, it uses the shared ones of
+   * `npm test`, if there are any.
    */
   own: Server[];
 }
 
-/** A stack in its own folder. `start` starts what is needed. */
+/** A stack in its own folder. `start` starts the servers that the test needs. */
 export async function startTestStack(
   { own, ...options }: TestStackOptions,
   start: (stack: Stack) => Promise<void>,

@@ -76,9 +76,10 @@ class Agent:
                 raise slot.failure
 
     def request_stop(self) -> None:
-        """Safe in a signal handler. After the first call, running jobs finish and no others start.
+        """Call it at each stop signal. Safe in a signal handler.
 
-        The second call stops running jobs.
+        After the first call, running jobs finish and no others start. The second call stops the
+        running jobs.
         """
         self._events.put("stop")
 
@@ -88,13 +89,13 @@ class Agent:
             logger.info("stopping after the running jobs; a second signal stops them now")
         else:
             for slot in self._slots:
-                slot.give_up("by a second signal")
+                slot.stop_job("by a second signal")
         self._leave()
 
     def _leave(self) -> None:
         self._stops = max(1, self._stops)
         for slot in self._slots:
-            slot.leave()
+            slot.drain()
 
     def _may_leave(self, slot: Slot) -> bool:
         """Whether this slot allows the process to exit.

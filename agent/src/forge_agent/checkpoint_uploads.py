@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .control_plane import ControlPlane, Refused
+from .file_transfer import TransferFailed, upload
 from .job_files import move_file, open_file
 from .job_listing import Entry, list_folder
 from .lease import JobStopped, Lease
-from .transfer import TransferFailed, upload
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ _INTERVAL_S = 1.0
 FOLDER = "checkpoints"
 """Name of the checkpoint folder in the handler's folder."""
 _MAX_ENTRIES = 10_000
-"""Limits the cost of listing the folder every second."""
+"""Maximum number of files in the checkpoint folder, which is listed every second."""
 
 
 def newest_checkpoint(root: Path) -> Entry | None:
@@ -48,7 +48,7 @@ def move_newest_checkpoint(root: Path, target: Path) -> Path | None:
 
 
 def _is_checkpoint(entry: Entry) -> bool:
-    # `isprintable` is false for a name that is not valid UTF-8, which can't be sent.
+    # `isprintable` is false for names that are not valid UTF-8. Such names can't be sent.
     return entry.is_regular and not entry.name.startswith(".") and entry.name.isprintable()
 
 
@@ -75,9 +75,10 @@ class CheckpointSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """Ends the thread, and aborts an upload that is running.
+        """Ends the thread and aborts its upload.
 
-        A completed job needs no checkpoint, and a local retry uses the file on this machine.
+        A completed job needs no checkpoint, and a retry on this machine uses the local file. For a
+        retry by another worker, call `upload_last` afterwards.
         """
         self._is_over.set()
         self._lease.stop("the handler has ended")
@@ -87,8 +88,8 @@ class CheckpointSender:
     def upload_last(self) -> None:
         """Uploads the newest checkpoint, unless the thread has uploaded it.
 
-        For an attempt that another worker may continue. Call it after `finish`. Returns when the
-        upload has ended; an error is only logged. Raises JobStopped if the attempt's lease stops.
+        Call it after `finish`, if another worker may continue the job. Returns when the upload has
+        ended. Errors are only logged, except that a stop of the attempt's lease raises JobStopped.
         """
         if self._is_enabled:
             self._upload_new(self._attempt_lease)
@@ -116,6 +117,6 @@ class CheckpointSender:
             return  # the handler replaced the checkpoint with a newer one
         except (Refused, TransferFailed, OSError) as error:
             message = f"checkpoint {found and found.name} not uploaded: {error}"
-            if message != self._last_warning:  # or a job could flood the agent's log
+            if message != self._last_warning:  # don't let a job flood the agent's log
                 logger.warning("%s", message)
             self._last_warning = message

@@ -10,17 +10,17 @@ from .job_files import UnsafeFile, open_below, open_folder
 def chown_tree(root: Path, uid: int, gid: int | None = None) -> None:
     """Changes the owner of a folder and its content. No process of a job may be writing there.
 
-    Does not follow links. Skips files with several hard links: such a file may also have a name
-    outside of the folder, and be another user's. The group id defaults to the user id.
+    Does not follow links. Skips files with several hard links: the job may have linked another
+    user's file into the folder. The group id defaults to the user id.
 
-    A job may nest folders to any depth, so neither the call depth nor the number of open
-    descriptors depends on it.
+    Uses no recursion and few open descriptors, because a job may nest folders to any depth.
     """
     group = uid if gid is None else gid
     with open_folder(root) as opened:
         folder = os.dup(opened)
     try:
-        # The folders from `root` down to the open one, each with its unprocessed subfolders.
+        # The folders from `root` down to the open one. Each entry has the folder's identity, and
+        # the names of its subfolders that are not processed yet.
         path = [(_identity(folder), _chown_one(folder, uid, group))]
         while path:
             _, remaining = path[-1]

@@ -17,14 +17,17 @@ def run_command(
     deployments: Deployments,
     drain: Callable[[], None],
 ) -> None:
-    """Returns immediately: stopping a deployment has its own thread. Ignores unknown commands."""
+    """Runs a command without blocking: a new thread stops a deployment.
+
+    Ignores unknown commands.
+    """
     kind = command.get("type")
     if kind == "drain":
         drain()
     elif kind == "stop_deployment":
         deployment_id = str(command.get("deployment_id"))
-        # While a deploy job for this id runs, ignore the command: it is about the earlier
-        # deployment with the same id, and the job itself stops that one.
+        # Ignore the command while a deploy job for the same id runs here. The command then means
+        # an earlier deployment with this id, which the deploy job itself stops.
         if not _is_deploying(lease, deployment_id):
             threading.Thread(target=deployments.stop, args=[deployment_id], daemon=True).start()
     elif kind in ("cancel_job", "job_lost"):

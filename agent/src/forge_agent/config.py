@@ -38,7 +38,8 @@ class HandlerConfig:
 class Teacher:
     """An OpenAI-compatible endpoint, from a table `[teachers.<name>]` of the settings.
 
-    Jobs refer to it by its name. The endpoint named `*` serves all names without a table.
+    Jobs refer to an endpoint by its name. The endpoint named `*` serves every name that has no
+    table of its own.
     """
 
     base_url: str
@@ -174,8 +175,8 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     env = given.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ConfigError(f"{where}.env must be a table of strings")
-    # Each job has its own working directory, so make paths of files next to the TOML file absolute.
-    # In a container, paths refer to the image.
+    # Relative paths of files next to the TOML file become absolute, because each job has its own
+    # working directory. A container's paths stay unchanged, because they refer to its image.
     is_local_file = [not given.get("image") and (base / word).is_file() for word in words]
     given["command"] = tuple(
         str(base / word) if is_local and not Path(word).is_absolute() else word

@@ -49,7 +49,7 @@ def container_name(worker_id: str, job_id: str, attempt: int) -> str:
 
 
 def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> None:
-    """Removes the worker's containers of a killed agent: they are not its child processes."""
+    """Removes containers that a killed agent of this worker left running."""
     runtime = find_runtime()
     if runtime is None or not any(handler.image for handler in handlers.values()):
         return
@@ -85,7 +85,7 @@ def container_command(
 ) -> tuple[str, ...]:
     """Returns the command line of the runtime's client.
 
-    The client forwards signals to the container, and ends with it.
+    The client forwards signals to the container, and exits when the container exits.
 
     Mounts keep their paths, so that the paths in the job file are valid inside the container.
     Variables are passed by name only, so that `ps` does not show their values.
@@ -123,10 +123,10 @@ def _user_flags(user: SlotUser | None) -> tuple[str, ...]:
 
 
 def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
-    """Returns the flags that select the GPUs, and the variables not to pass on.
+    """Returns the flags that select the GPUs, and the variables that the container must not get.
 
-    A container numbers its GPUs from 0. The host's CUDA_VISIBLE_DEVICES, such as 3, would name a
-    GPU that does not exist there, and the handler would find no GPU.
+    The container numbers its GPUs from 0. If it got the host's CUDA_VISIBLE_DEVICES, such as 3, its
+    handler would find no GPU.
     """
     devices = env.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
     if devices == "" or not _DRIVER.exists():
@@ -137,7 +137,10 @@ def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
 
 
 def _limit_flags(config: HandlerConfig) -> tuple[str, ...]:
-    """The defaults leave enough memory and CPU for the machine and the agent."""
+    """Returns the flags that limit a container's processes, memory and CPUs.
+
+    The default limits leave memory and a CPU for the agent and the rest of the machine.
+    """
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     memory = config.memory_gb * 1e9 if config.memory_gb else _MEMORY_SHARE * machine
     cpus = max(1, (os.cpu_count() or 1) - 1) if config.cpus is None else config.cpus
@@ -157,5 +160,5 @@ def _network_flags(config: HandlerConfig, publish: tuple[str, int] | None) -> tu
 
 
 def _mount(path: Path, *options: str) -> tuple[str, str]:
-    # Not --volume: it creates a folder if the path does not exist.
+    # Don't use --volume: it creates a folder if the path does not exist.
     return "--mount", ",".join(("type=bind", f"source={path}", f"target={path}", *options))

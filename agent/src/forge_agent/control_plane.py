@@ -9,12 +9,13 @@ from typing import Any
 import httpx2
 
 from . import __version__
-from .lease import Claim, Unavailable
+from .lease import LeaseProof, Unavailable
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
 _DELAYED_TIMEOUT_S = 30.0
-"""For requests that a busy control plane delays: registrations and results, which may be large."""
+"""Time-out of registrations and results. A busy control plane delays them, and results may be
+large."""
 TRANSFER_TIMEOUT_S = 60.0
 """How long a transfer may make no progress."""
 
@@ -102,17 +103,17 @@ class ControlPlane:
     def job_result(self, result: dict[str, Any]) -> None:
         self._post("/api/workers/job_result", result, timeout_s=_DELAYED_TIMEOUT_S)
 
-    def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
-        """Appends bytes at an offset. Returns the length that the control plane has.
+    def append_log(self, url: str, proof: LeaseProof, offset: int, data: bytes) -> LogLength:
+        """Sends the bytes of a log from an offset on. Returns the length of the stored log.
 
-        If this length is less than the offset, the control plane has lost bytes: send the log again
-        from this length on.
+        If the stored log is shorter than the offset, the control plane has lost bytes: send the log
+        again from that length on.
         """
         headers = {
             "Content-Type": "text/plain",
             "Content-Range": f"bytes {offset}-{offset + len(data) - 1}/*",
         }
-        response = self._send("PATCH", url, claim, headers, data)
+        response = self._send("PATCH", url, proof, headers, data)
         if response.status_code == 416:
             there = re.fullmatch(r"bytes=0-(\d+)", response.headers.get("range", ""))
             return LogLength(int(there[1]) + 1 if there else 0, cancelled=False)
@@ -122,14 +123,14 @@ class ControlPlane:
     def put(
         self,
         url: str,
-        claim: Claim,
+        proof: LeaseProof,
         headers: Mapping[str, str],
         body: bytes = b"",
         timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> dict[str, Any]:
         """Uploads a file or a part of one. Returns the response's body."""
         sent = {"Content-Type": "application/octet-stream", **headers}
-        return self._read(url, self._send("PUT", url, claim, sent, body, timeout_s))
+        return self._read(url, self._send("PUT", url, proof, sent, body, timeout_s))
 
     def put_elsewhere(
         self, url: str, headers: Mapping[str, str], body: Iterator[bytes], timeout_s: float
@@ -141,10 +142,10 @@ class ControlPlane:
             raise ControlPlaneUnavailable(f"{_without_query(url)}: HTTP {response.status_code}")
 
     @contextmanager
-    def get(self, url: str, claim: Claim, offset: int) -> Iterator[httpx2.Response]:
-        """Downloads from an offset on. An absolute URL (presigned) is requested without the key."""
+    def get(self, url: str, proof: LeaseProof, offset: int) -> Iterator[httpx2.Response]:
+        """Downloads from an offset on. Does not send the API key to an absolute (presigned) URL."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        options = self._addressed(url, claim, headers)
+        options = self._addressed(url, proof, headers)
         with (
             _connection_to(url),
             self._client.stream("GET", url, timeout=TRANSFER_TIMEOUT_S, **options) as response,
@@ -158,20 +159,20 @@ class ControlPlane:
         self,
         method: str,
         url: str,
-        claim: Claim,
+        proof: LeaseProof,
         headers: Mapping[str, str],
         body: bytes,
         timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> httpx2.Response:
         with _connection_to(url):
             return self._client.request(
-                method, url, content=body, timeout=timeout_s, **self._addressed(url, claim, headers)
+                method, url, content=body, timeout=timeout_s, **self._addressed(url, proof, headers)
             )
 
-    def _addressed(self, url: str, claim: Claim, headers: Mapping[str, str]) -> dict[str, Any]:
+    def _addressed(self, url: str, proof: LeaseProof, headers: Mapping[str, str]) -> dict[str, Any]:
         if "://" in url:  # presigned: the URL contains its credentials
             return {"headers": dict(headers)}
-        return {"headers": {**self._key, **claim.headers, **headers}, "params": claim.query}
+        return {"headers": {**self._key, **proof.headers, **headers}, "params": proof.query}
 
     def _post(
         self, path: str, body: dict[str, Any], timeout_s: float = _TIMEOUT_S

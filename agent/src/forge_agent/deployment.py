@@ -42,8 +42,8 @@ _LINE_BYTES = 64 * 1024
 class _PrivateLog(logging.handlers.RotatingFileHandler):
     """A log that only the agent's user can read.
 
-    All model servers of a slot run as the same user, which is not the agent's. If that user could
-    read this log, every server of the slot could.
+    The model servers of a slot share one user. If that user could read the log, each server could
+    read the logs of the slot's other servers.
     """
 
     def _open(self) -> TextIOWrapper:
@@ -111,7 +111,10 @@ class Deployment:
         return bool(self._spec.get("kept"))
 
     def prepare(self, host: str, port: int, token: str | None) -> None:
-        """`token`: authenticates requests to the server. Stored for restarts."""
+        """Stores the server's address and token, so that a restarted server has the same ones.
+
+        `token`: requests to the server must send it.
+        """
         self._write_spec({"host": host, "port": port, "token": token, "kept": False})
 
     def keep(self) -> None:
@@ -146,7 +149,10 @@ class Deployment:
         self._pump.start()
 
     def wait_until_healthy(self, lease: Lease | None = None) -> None:
-        """Raises HandlerFailed if the server ends or times out, JobStopped if the lease stops."""
+        """Waits until the server is healthy.
+
+        Raises HandlerFailed if the server ends or times out, JobStopped if the lease stops.
+        """
         process = self._require_process()
         deadline = time.monotonic() + self._config.deploy_start_timeout_s
         while not self.check_health():
@@ -178,7 +184,7 @@ class Deployment:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the server and its monitoring. Keeps the folder, from which it can be restored."""
+        """Ends the server and its monitoring. Keeps the folder, which a restore needs."""
         self._stopping.set()
         if self._process:
             self._process.stop(self._config.stop_grace_s)
@@ -215,7 +221,7 @@ class Deployment:
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
 
     def _watch_health(self) -> None:
-        """Returns when the server must be restarted, or the deployment is stopping."""
+        """Checks the server's health until it must be restarted, or the deployment is stopping."""
         process, failures = self._require_process(), 0
         while (
             process.is_alive
@@ -241,7 +247,7 @@ class Deployment:
         return self._process
 
     def _read_spec(self) -> dict[str, Any]:
-        """Empty for a new deployment."""
+        """Returns what the last `_write_spec` stored. Empty for a new deployment."""
         try:
             content: dict[str, Any] = json.loads(self._spec_file.read_text())
         except FileNotFoundError:

@@ -35,7 +35,7 @@ def agent_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def job_variables(folder: HandlerFolder) -> dict[str, str]:
-    """The paths of the job's files and folders."""
+    """The variables with the paths of the job's files and folders."""
     inputs: dict[str, str] = json.loads(folder.job_file.read_text())["inputs"]
     return {
         "TMPDIR": str(folder.temporary),

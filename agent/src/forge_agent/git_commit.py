@@ -14,11 +14,11 @@ _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 
 
 def commit_of(handler: HandlerConfig, of_reference: str | None) -> str | None:
-    """The commit of the git checkout that contains the handler's program.
+    """Returns the commit of the git checkout that contains the handler's program.
 
-    Ends with `-dirty` if a tracked file of the checkout was changed. Outside of a checkout, returns
-    `of_reference`, the configured commit, for the reference handlers, and None for other programs.
-    Returns None for a container.
+    Adds `-dirty` if a tracked file of the checkout was changed. For a reference handler outside of
+    a checkout, returns `of_reference` (the configured commit). Returns None for other programs
+    outside of a checkout, and for containers.
     """
     if handler.image:
         return None
@@ -40,7 +40,7 @@ def _programs(command: tuple[str, ...]) -> list[Path]:
 
 
 def _commit_of_file(path: Path) -> str | None:
-    # An untracked file in a checkout, such as a virtual environment's, is not part of its commit.
+    # An untracked file, such as one in a virtual environment, is not part of the commit.
     if _git(path.parent, "ls-files", "--error-unmatch", "--", path.name) is None:
         return None
     return _git(path.parent, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")

@@ -44,14 +44,14 @@ CPU = Gpus(name="cpu", memory_gb=0, indices=())
 class Nvml:
     """NVIDIA's management library (NVML).
 
-    Opened on first use, and again after an error, such as one caused by an upgrade of the driver.
+    Opened on first use, and reopened after an error, for example after an upgrade of the driver.
     """
 
     def __init__(self) -> None:
         self._is_open = False
 
     def find_gpus(self, visible: str | None = None) -> Gpus:
-        """The machine's GPUs, with the name and memory of the smallest one. `CPU` if there is none.
+        """Returns the GPUs, with name and memory of the smallest GPU. `CPU` if there is none.
 
         visible: restricts the GPUs, in the format of CUDA_VISIBLE_DEVICES.
         """

@@ -75,7 +75,10 @@ def start_handler(
 def read_outcome(
     folder: HandlerFolder, ending: Ending, last_line: str, reports: Reports
 ) -> Outcome:
-    """Reads an ended handler's result. Raises HandlerFailed, with the handler's message if any."""
+    """Reads an ended handler's result. Raises HandlerFailed if the handler failed.
+
+    The error has the handler's message, if there is one.
+    """
     if ending.code == 0 and ending.reason is None:
         return _read_result(folder, reports)
     message = _read_error(folder) or _describe(ending, last_line)

@@ -57,9 +57,9 @@ class HandlerFolder:
 
     @property
     def readable(self) -> list[Path]:
-        """The job file, the inputs and the checkpoint to resume from, if they exist.
+        """Existing paths outside of the folder that the handler may read.
 
-        They are outside of the folder, but the handler may read them.
+        These are the job file, the inputs and the checkpoint to resume from.
         """
         candidates = (self.job_file, self.path.with_name("inputs"), self.resume)
         return [path for path in candidates if path.exists()]
@@ -67,8 +67,8 @@ class HandlerFolder:
     def create(self, user: SlotUser | None = None) -> None:
         """Creates missing folders. Call it only while no process of a handler runs there.
 
-        The user becomes the owner of the folder, the inputs and the checkpoint to resume from. It
-        can read the job file, but not change it.
+        The user becomes the owner of the folder, the inputs and the checkpoint to resume from. The
+        user can read the job file, but not change it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.output, self.checkpoints, self.temporary):

@@ -15,7 +15,7 @@ from .lease import Lease
 logger = logging.getLogger(__name__)
 
 _MAX_METRICS = 32
-"""The control plane drops further metrics of a heartbeat."""
+"""Maximum number of metrics per heartbeat. The control plane drops any further ones."""
 
 
 class HeartbeatLoop:
@@ -74,9 +74,9 @@ class HeartbeatLoop:
             self._register()
             return
         if payload.get("status") == "error" and self._describe().get("status") != "error":
-            # The worker recovered during the request and registered. If the registration arrived
-            # before this heartbeat, the heartbeat has set the worker to `error` again. Registering
-            # once more ends that state.
+            # The worker recovered and registered while this heartbeat was sent. If the heartbeat
+            # arrived after the registration, it set the worker's state back to `error`. Register
+            # once more to end that state.
             self._register()
         for command in commands:
             self._on_command(command)
@@ -106,10 +106,11 @@ def describe_heartbeat(
 def describe_job(
     lease: Lease | None, unsent: dict[str, Any] | None, runner: JobRunner
 ) -> dict[str, Any]:
-    """Describes the current job, running or with an undelivered result."""
+    """The heartbeat's fields about the job that runs, or whose result is not delivered yet."""
     if lease is None:
-        # The explicit null says that no job runs here. If the control plane has dispatched one to
-        # this worker, the job did not arrive: after several such heartbeats, it counts as lost.
+        # The explicit null says that no job runs here. If the control plane has dispatched an
+        # attempt to this worker, it marks the attempt as lost after several such heartbeats in a
+        # row.
         return (
             {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {"job_id": None}
         )

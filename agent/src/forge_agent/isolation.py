@@ -1,4 +1,4 @@
-"""Decides whether handlers run as separate users on this machine, and if not, why."""
+"""Decides whether handlers run as separate users on this machine. If not, logs the reason."""
 
 import logging
 import os
@@ -69,8 +69,8 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
     user = SlotUser(base or config.slot_user_base, gpu_groups())
     if is_root and base:
-        # A process left by a killed agent's job could kill the test commands below. The agent would
-        # conclude that jobs can't run as separate users, and run them as root.
+        # End the processes that a killed agent's job left. They could kill the test commands
+        # below, and the agent would then run handlers as root.
         end_processes_of(base)
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
@@ -92,12 +92,13 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
         user.uid,
         why_not,
     )
-    # Containers can still run as these users, because the runtime mounts the folders as root.
+    # If there are separate users, containers still run as these users. They need no access to the
+    # agent's folders, because the runtime mounts the job's folders as root.
     return Isolation(None if no_users else user.uid, True, user.groups)
 
 
 def _try(user: SlotUser, folder: Path, commands: Iterable[tuple[str, ...]]) -> str | None:
-    """Runs the commands like handlers. Returns why one failed, or None if all succeeded."""
+    """Runs test commands as the user. Returns why one failed, or None if all succeeded."""
     try:
         with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as name:
             os.chown(name, user.uid, user.uid)

@@ -42,7 +42,10 @@ def open_folder(root: Path, name: str = "") -> Iterator[int]:
 
 
 def open_below(folder: int, name: str, shown: str = "") -> int:
-    """Opens a subfolder of an open folder. Raises UnsafeFile, with `shown` as path, for a link."""
+    """Opens a subfolder of an open folder. Raises UnsafeFile for a link.
+
+    `shown`: the path in the error message. Default: the name.
+    """
     return _open(name, _FOLDER, shown or name, folder)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from .job_files import UnsafeFile, open_below, open_folder
 
 _MAX_DEPTH = 64
-"""Each level keeps a descriptor open."""
+"""Maximum depth of folders. Each level keeps a descriptor open."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,19 @@ def list_files(root: Path, name: str = "", max_entries: int = sys.maxsize - 1) -
 
 
 def list_folder(root: Path, name: str, max_entries: int) -> list[Entry]:
-    """Like list_files, but not recursive and not sorted."""
+    """Lists the files, links and special files directly in a folder, unsorted.
+
+    Raises UnsafeFile if the folder is a link, or has more than `max_entries` files and folders.
+    """
     with open_folder(root, name) as folder:
         return list(_Listing(name, max_entries).walk(folder, "", 0, is_deep=False))
 
 
 class _Listing:
-    """Limits the entries: a job may create more files than fit into the agent's memory."""
+    """Walks a folder. Limits the number of entries.
+
+    A job may create more files than fit into the agent's memory.
+    """
 
     def __init__(self, name: str, max_entries: int) -> None:
         self._name = name

@@ -15,6 +15,7 @@ from .container import container_name, remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
 from .declared_types import DEPLOYMENT_TYPE
 from .deployments import Deployments
+from .file_transfer import TransferFailed
 from .git_commit import commit_of
 from .gpu import Gpus
 from .handler import Outcome, read_outcome, start_handler
@@ -31,7 +32,6 @@ from .sendable import sendable_text
 from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
 from .supervisor_client import Ending
-from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _SIGNALLED = 128
 """The exit code of a command that a signal ended is 128 plus the signal's number."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
 _DEADLINE_SLACK_S = 30.0
-"""If the control plane has not ended a job at its deadline, the agent ends it this much later."""
+"""The agent ends a job this long after its deadline if the control plane has not ended it."""
 
 
 class JobRunner:
@@ -66,7 +66,8 @@ class JobRunner:
         self._deployments = deployments
         self._mask = mask
         self._reports: Reports | None = None
-        # A killed agent's unfinished work can't be used.
+        # End the processes and remove the files that a killed agent left. Its unfinished work can't
+        # be continued.
         run_as.end_processes()
         remove_tree(work)
         self._run_as = run_as
@@ -79,7 +80,7 @@ class JobRunner:
         return reports.latest() if reports else Report()
 
     def run(self, lease: Lease) -> dict[str, Any] | None:
-        """Returns the report for the control plane. None if the worker has lost the job."""
+        """Runs a job. Returns the report for the control plane, or None if the job was lost."""
         folder = self._work / f"{lease.job_id}-{lease.attempt}"
         started = time.monotonic()
         self._reports = None
@@ -102,14 +103,17 @@ class JobRunner:
         metrics = {**self.report.metrics, **report.get("metrics", {})}
         metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
         hours = (time.monotonic() - started) / 3600 * self._gpus.count
-        # Rounded down, because the hours must not exceed what the control plane measures.
+        # Rounded down, because the hours must not exceed those that the control plane measures.
         metrics.setdefault("gpu_hours", math.floor(hours * 1e6) / 1e6)
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])
         return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
 
     def _clean_up(self, folder: Path) -> None:
-        """Only logs an error, which must not fail the job or end the slot."""
+        """Ends the job's processes and removes its folder.
+
+        Logs errors instead of raising them: they must not fail the job or end the slot.
+        """
         try:
             self._run_as.end_processes()
             remove_tree(folder)
@@ -217,7 +221,7 @@ class JobRunner:
     ) -> Outcome:
         lease.require()
         reports = self._reports = Reports(here.progress_file)
-        name = container_name(lease.claim.worker_id, lease.job_id, lease.attempt)
+        name = container_name(lease.proof.worker_id, lease.job_id, lease.attempt)
         supervised = start_handler(config, here, self._env, name, self._run_as.user_for(config))
         lease.on_stop(lambda: supervised.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S
@@ -252,7 +256,10 @@ class JobRunner:
         return read_outcome(here, ending, log.last_line, reports)
 
     def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
-        """Endpoints from the configuration, and the tenant's deployments that the job names."""
+        """The teachers for the job file, by name.
+
+        These are the configured endpoints, and the tenant's deployments that the job names.
+        """
         configured = {
             name: {key: value for key, value in asdict(teacher).items() if value is not None}
             for name, teacher in self._config.teachers.items()
@@ -267,7 +274,10 @@ class JobRunner:
         return {**configured, **own}
 
     def _is_allowed(self, lease: Lease) -> bool:
-        """Checks the allowed types and tenants, because an older control plane may not do so."""
+        """Whether the configuration allows the job's type and tenant.
+
+        An older control plane may dispatch a job that is not allowed.
+        """
         types, tenants = self._config.allow_job_types, self._config.allow_tenants
         tenant = lease.job.get("user_id")
         return (not types or lease.job_type in types) and (

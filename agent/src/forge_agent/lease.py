@@ -23,7 +23,7 @@ class JobStopped(Exception):
 
 
 @dataclass(frozen=True)
-class Claim:
+class LeaseProof:
     """Proof of the lease, sent with every request about an attempt's files and log."""
 
     worker_id: str
@@ -40,14 +40,14 @@ class Claim:
 
 
 class Lease:
-    """A job assigned to this worker. The job's threads ask the lease whether to continue."""
+    """A job assigned to this worker. The job's threads check the lease before they continue."""
 
-    def __init__(self, job: dict[str, Any], claim: Claim) -> None:
+    def __init__(self, job: dict[str, Any], proof: LeaseProof) -> None:
         self.job = job
         self.job_id = str(job["job_id"])
-        self.attempt = claim.attempt
+        self.attempt = proof.attempt
         self.job_type = str(job["job_type"])
-        self.claim = claim
+        self.proof = proof
         self.why_stopped: str | None = None
         self._stopped = threading.Event()
         self._on_stop: list[Callable[[], None]] = []
@@ -56,10 +56,10 @@ class Lease:
     @classmethod
     def of(cls, job: dict[str, Any], worker_id: str, token: str | None = None) -> "Lease":
         """`job`: the response of next_job. `token`: the lease token of that request."""
-        return cls(job, Claim(worker_id, int(job["attempt"]), token))
+        return cls(job, LeaseProof(worker_id, int(job["attempt"]), token))
 
     def stop(self, why: str) -> None:
-        """Stops the lease and runs all callbacks in this thread. Only the first call counts."""
+        """Stops the lease and runs all callbacks in this thread. Later calls have no effect."""
         with self._lock:
             if self.why_stopped is not None:
                 return
@@ -71,7 +71,7 @@ class Lease:
 
     def child(self) -> "Lease":
         """A lease for a part of the work. The child stops with this lease, or on its own."""
-        child = Lease(self.job, self.claim)
+        child = Lease(self.job, self.proof)
         self.on_stop(lambda: child.stop(self.why_stopped or ""))
         return child
 

@@ -1,4 +1,4 @@
-"""The address and the key of the control plane, which may be a local stack's."""
+"""Finds the address and the key of the control plane: the configured ones, or a local stack's."""
 
 import json
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ from .masking import Mask
 logger = logging.getLogger(__name__)
 
 _LINE_BYTES = 64 * 1024
-"""A longer line is split."""
+"""Maximum length of a line. A longer line is split."""
 _TAIL_BYTES = 64 * 1024
 """How much of the end is kept if a log exceeds its limit."""
 _READ_BYTES = 64 * 1024
@@ -44,7 +44,8 @@ class LogFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
-        # Not closed in `close`: a newly deployed server may still write a line.
+        # Close the descriptor together with this object, and not in `close`: a newly deployed
+        # server may still write a line after `close`.
         weakref.finalize(self, os.close, self._file)
 
     @property
@@ -64,8 +65,9 @@ class LogFile:
             for line in lines:
                 self._write_unless_report(line + b"\n", is_report)
             if len(held) > _LINE_BYTES:
-                # A secret may span the cut. Mask those that have arrived, and hold back the length
-                # of the longest one, whose rest may follow.
+                # The cut may fall into a secret. So first mask the complete secrets. Then hold
+                # back as many bytes as the longest secret has, because they may be the beginning of
+                # another secret.
                 held = self._mask.apply(held)
                 cut = max(0, len(held) - self._mask.longest)
                 self.write(held[:cut])

@@ -68,7 +68,7 @@ class LogSender:
         rewinds = 0
         while data := self._read(self._sent, _PART_BYTES):
             answer = self._control_plane.append_log(
-                str(self._url), self._lease.claim, self._sent, data
+                str(self._url), self._lease.proof, self._sent, data
             )
             rewinds = rewinds + 1 if answer.length <= self._sent else 0
             self._sent = min(answer.length, self._sent + len(data))

@@ -8,7 +8,7 @@ from .config import AgentConfig
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
-"""Shorter values are not masked, because they often occur in unrelated text."""
+"""Minimum length of a masked value. Shorter values often occur in unrelated text."""
 
 MASK = b"***"
 
@@ -16,7 +16,7 @@ MASK = b"***"
 class Mask:
     """Replaces secrets with `***`.
 
-    Secrets are the values of those variables in `env` whose names look secret, and `more`.
+    Secrets are `more`, and the values of the variables in `env` whose names match _SECRET_NAME.
     Each line of a multi-line value is replaced on its own.
     """
 
@@ -54,5 +54,5 @@ def mask_for(config: AgentConfig) -> Mask:
 
 
 def secrets_in(env: Mapping[str, str]) -> list[str]:
-    """Values of variables whose names look secret."""
+    """Values of the variables whose names match _SECRET_NAME."""
     return [value for name, value in env.items() if _SECRET_NAME.search(name)]

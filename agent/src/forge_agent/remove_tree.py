@@ -18,9 +18,9 @@ _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 def remove_tree(root: Path) -> bool:
     """Removes a folder with its content. Removes links, not their targets.
 
-    A job may nest folders to any depth. To keep the call depth, the number of descriptors and the
-    length of paths constant, nested folders are first moved up to `root`. Returns whether all was
-    removed. Logs what can't be removed and does not raise, so that the worker continues.
+    A job may nest folders to any depth. So nested folders are first moved up to `root`. This keeps
+    call depth, number of descriptors and length of paths constant. Returns whether everything was
+    removed. Logs errors instead of raising them, so that the worker continues.
     """
     try:
         top = _open(str(root))
@@ -50,14 +50,14 @@ class _Removal:
         self._moved = 0
         self._steps = 0
         """Number of entries removed or moved so far."""
-        self._kept: set[str] = set()
-        """Folders in the top folder that can't be removed."""
+        self._skipped: set[str] = set()
+        """Folders in the top folder that are being removed or can't be removed."""
 
     def run(self) -> None:
         self._empty(self._top, self._remove)
 
     def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
-        """Lists the folder and handles its entries, until a listing changes nothing.
+        """Lists the folder and handles its entries. Repeats this until a listing changes nothing.
 
         One listing is not enough: it may miss entries of a folder that changes at the same time.
         """
@@ -86,9 +86,9 @@ class _Removal:
 
     def _remove(self, name: str, _: int) -> None:
         """Removes a folder in the top folder. Moves its subfolders to the top folder first."""
-        if name in self._kept:
+        if name in self._skipped:
             return
-        self._kept.add(name)
+        self._skipped.add(name)
         folder = _open(name, self._top)
         try:
             self._empty(folder, self._move_up)
@@ -96,7 +96,7 @@ class _Removal:
             os.close(folder)
         os.rmdir(name, dir_fd=self._top)
         self._steps += 1
-        self._kept.remove(name)
+        self._skipped.remove(name)
 
     def _move_up(self, name: str, folder: int) -> None:
         _permit(name, folder)  # moving a folder needs write permission on it
@@ -116,8 +116,8 @@ def _permit(name: str, parent: int | None) -> None:
     folder = os.open(name, _NAME_ONLY, dir_fd=parent)
     try:
         if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            # By descriptor: the name may be a link by now. A failure is fine for root, which needs
-            # no permission.
+            # Use the descriptor, because the name may be a link by now. Ignore a failure: root
+            # needs no permission, and for other users the next operation on the folder fails.
             with contextlib.suppress(OSError):
                 Path(f"/proc/self/fd/{folder}").chmod(stat.S_IRWXU)
     finally:

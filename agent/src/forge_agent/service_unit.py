@@ -1,4 +1,4 @@
-"""The agent's systemd unit. Machines that Forge sets up over SSH use the same one."""
+"""The agent's systemd unit. Machines that Forge sets up over SSH use the same unit."""
 
 import grp
 import re
@@ -21,7 +21,8 @@ RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
 """
 
-# Root needs these to run jobs as separate users, read their files and end their processes.
+# An agent that runs as root needs these capabilities to run jobs as separate users, read the jobs'
+# files and end the jobs' processes.
 _ROOT_CAPABILITIES = (
     "CAP_SETUID CAP_SETGID CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE"
 )
@@ -92,7 +93,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """The unit's name. With `.service`, a service named `a.timer` does not become a timer."""
+        """The unit's name. Its suffix keeps a service named `a.timer` from becoming a timer."""
         return f"{self.name}.service"
 
     @property

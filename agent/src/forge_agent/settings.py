@@ -47,7 +47,7 @@ def _url(given: object) -> str:
 
 def _secret(given: object) -> str:
     if not isinstance(given, str) or not given.isprintable():
-        # Not a ValueError: parse_setting would add the value to the message.
+        # Don't raise ValueError: parse_setting would add the secret to its message.
         raise ConfigError("a key or secret must be a string of printable characters")
     return given
 

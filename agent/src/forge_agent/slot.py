@@ -20,7 +20,6 @@ from .control_plane import (
     NotRegistered,
     Refused,
 )
-from .delivery import deliver
 from .deployments import Deployments
 from .gpu import Gpus, Nvml
 from .heartbeat import HeartbeatLoop, describe_heartbeat, describe_job
@@ -29,6 +28,7 @@ from .job_types import job_types_of
 from .lease import Lease
 from .masking import mask_for
 from .preflight import find_fault
+from .result_delivery import deliver
 from .slot_user import RunAs
 from .spool import Spool
 
@@ -88,17 +88,17 @@ class Slot:
 
     @property
     def has_result(self) -> bool:
-        """Whether a result is not delivered yet. It is also on disk."""
+        """Whether a result is not delivered yet. A copy of it is on disk."""
         return self._unsent is not None
 
     def start(self) -> None:
         threading.Thread(target=self._run, name=self.worker_id, daemon=True).start()
 
-    def leave(self) -> None:
-        """Drains: finishes the current job and accepts no other. Does not wait."""
+    def drain(self) -> None:
+        """Finishes the current job and accepts no other. Does not wait."""
         self._leaving.set()
 
-    def give_up(self, why: str) -> None:
+    def stop_job(self, why: str) -> None:
         """Stops the current job, which is reported as failed. Does not wait."""
         lease = self._lease
         if lease:
@@ -148,7 +148,7 @@ class Slot:
                 logger.info("delivering the result that an earlier run left")
                 self._deliver(self._unsent)
             while not self._leaving.is_set():
-                if self._is_fit():
+                if self._passes_preflight():
                     self._poll_once()
         except Refused as error:
             self._fail(error)
@@ -171,7 +171,7 @@ class Slot:
         self._leaving.set()
         self._on_change()
 
-    def _is_fit(self) -> bool:
+    def _passes_preflight(self) -> bool:
         """Runs the preflight checks. If one fails, the worker's state is `error`, with a reason."""
         fault = find_fault(self._config, self._folder, self._nvml, self._gpus)
         fault = fault or self._jobs_as.end_processes()
@@ -283,7 +283,7 @@ class Slot:
             "worker_id": self.worker_id,
             "job_id": lease.job_id,
             "attempt": lease.attempt,
-            "lease_token": lease.claim.token,
+            "lease_token": lease.proof.token,
         }
         if result:
             self._spool.keep(result)

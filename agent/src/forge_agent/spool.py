@@ -20,7 +20,7 @@ class Spool:
     def keep(self, result: dict[str, Any]) -> None:
         """Writes the result and syncs it to disk.
 
-        Only logs an error, because the agent also has the result in memory.
+        Logs errors instead of raising them: the agent also has the result in memory.
         """
         partial = self._file.with_suffix(".part")
         try:

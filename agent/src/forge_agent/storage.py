@@ -13,10 +13,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 from .config import AgentConfig, S3Config
 from .control_plane import ControlPlane
+from .file_transfer import download, upload
 from .job_files import UnsafeFile, open_file
 from .job_listing import list_files
 from .lease import Lease, Unavailable
-from .transfer import download, upload
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -118,9 +118,9 @@ class MirroredStorage:
 def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
     """Chooses where the job's files are stored.
 
-    The worker's own bucket or directory if it has one, otherwise the control plane; both with
-    `artifacts_upload`. If the control plane accepts no files and the worker has no store of its
-    own: the local directory `artifacts/`.
+    A worker with its own bucket or directory stores them there, and also in the control plane if
+    `artifacts_upload` is true. Any other worker stores them in the control plane, or in the local
+    directory `artifacts/` if the control plane accepts no files.
     """
     own: Storage | None = None
     if config.s3:
@@ -207,10 +207,10 @@ class Inputs:
     def fetch(self, folder: Path) -> dict[str, Path]:
         """Returns the path of each input, by the name of its parameter.
 
-        A parameter with an artifact's id gets a folder. One with a URI gets the file, or a folder
-        if there are several files. Skips an id for which the control plane sends neither files nor
-        a URI, because the handler may know it. Raises NoSuchInput for an input that this worker
-        can't get.
+        A parameter with an artifact's id gets a folder. A parameter with a URI gets the file, or a
+        folder if there are several files. Skips an id for which the control plane sends neither
+        files nor a URI, because the handler may know that id. Raises NoSuchInput for an input that
+        this worker can't get.
         """
         found = {}
         for entry in self._lease.job["inputs"]:

@@ -4,12 +4,12 @@
 
 Starts the command in a new session. Standard input is a pipe from the agent: `term` and `kill` in
 it become signals to the whole process group. If the pipe closes, because the agent is gone, the
-group is killed. When the command ends, all its remaining processes are ended. Imports nothing of
+group is killed. When the command ends, all its remaining processes are ended. Imports no module of
 the agent: this process must be small, and work even if the agent does not.
 
-`<user>` is who the command runs as: `-` for the agent's user, else `uid:group,group…`, which
-requires root. The supervisor itself then stays root, so that it can signal the command, and the
-command can't signal it.
+`<user>` is the user to run the command as: `-` for the agent's user, else `uid:group,group…`, which
+requires root. The supervisor itself stays root: it can signal the command, but the command can't
+signal it.
 
 Writes lines of JSON to the status descriptor: first {"pid"}, then {"code", "signal", "reason"}.
 """
@@ -71,7 +71,8 @@ def _start(command: list[str], status_fd: int, user: str) -> int:
         if user != "-":
             _switch_user(user)
         if IS_LINUX:
-            # After the change of user, which clears this setting.
+            # Makes the kernel kill the command when the supervisor ends. Must follow the change of
+            # user, which clears this setting.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != ours:  # the supervisor ended before the call
                 os._exit(1)
@@ -82,7 +83,7 @@ def _start(command: list[str], status_fd: int, user: str) -> int:
 
 
 def _switch_user(user: str) -> None:
-    """Permanent: no program that the command runs, not even sudo, can regain privileges."""
+    """Switches permanently: no program of the command, not even sudo, can regain privileges."""
     uid, _, groups = user.partition(":")
     os.fchown(1, int(uid), int(uid))  # lets the command open /dev/stdout and /dev/stderr
     os.setgroups([int(group) for group in groups.split(",") if group])
@@ -158,7 +159,7 @@ def _end_remaining(child: int) -> None:
 def _descendants(of: int) -> list[int]:
     """All descendants of a process, from /proc; none without /proc.
 
-    Not recursive: a job may create a chain of processes of any length.
+    Uses a loop instead of recursion: a job may create a chain of processes of any length.
     """
     found: list[int] = []
     parents = [of]
@@ -173,10 +174,10 @@ def _descendants(of: int) -> list[int]:
 
 
 def _memory_of(pids: list[int], limit: int) -> int:
-    """Memory of all processes in bytes: exact, or an upper bound that is within the limit.
+    """Returns the memory of all processes in bytes, or an upper bound within the limit.
 
-    The upper bound counts memory that processes share once for each of them. The exact number takes
-    long to compute, and is only needed if the upper bound exceeds the limit.
+    The upper bound counts shared memory once for each process. The exact number takes long to
+    compute, so it is computed only if the upper bound exceeds the limit.
     """
     resident = sum(_resident(pid) for pid in pids)
     return resident if resident <= limit else sum(_proportional(pid) for pid in pids)

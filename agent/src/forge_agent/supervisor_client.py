@@ -136,9 +136,9 @@ class SupervisedProcess:
                     os.killpg(self.pid, signal.SIGKILL)
             end_marked(self._marker)
             if self._user:
-                # Also ends processes that have left the group and removed the marker. If the
-                # command is a model's server, the slot's other models run as the same user: their
-                # servers end too, and are restarted (deployment.py).
+                # Processes may have left the group and removed the marker, so end all processes of
+                # the user. If the command is a model's server, this ends the slot's other model
+                # servers too: they have the same user, and are restarted (deployment.py).
                 end_processes_of(self._user.uid)
 
 
@@ -158,7 +158,11 @@ def end_marked(marker: str | None) -> None:
 
 
 def _end_found(wanted: bytes) -> bool:
-    """Scans once. Returns whether it found a marked process, or one that may be marked."""
+    """Scans all processes once, and kills each process that has the marker.
+
+    Returns True if it found such a process, or a process that may have the marker but shows an
+    empty environment at the moment.
+    """
     found = False
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -167,7 +171,7 @@ def _end_found(wanted: bytes) -> bool:
                 os.kill(int(folder.name), signal.SIGKILL)
                 found = True
             elif not environment and (folder / "exe").readlink() and _is_ours(folder):
-                found = True  # may be marked: it has a program, unlike a kernel thread
+                found = True  # has a program, unlike a kernel thread: may have the marker
     return found
 
 

@@ -12,7 +12,7 @@ _ACCOUNT = re.compile(r"[\w.@+-]+\$?", re.ASCII)
 
 
 def word(value: str) -> str:
-    """One word of a list of words. Raises ConfigError if it can't be represented."""
+    """Quotes a word of a list of words. Raises ConfigError if it can't be represented."""
     if _PLAIN.fullmatch(value):
         return value
     text = _text(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -20,9 +20,9 @@ def word(value: str) -> str:
 
 
 def program(path: str) -> str:
-    """The first word of a command.
+    """Quotes the first word of a command.
 
-    Refuses `$`: systemd uses the word as the program's path and as its argv[0], and expands
+    Refuses `$`. systemd uses the word as the program's path and as its argv[0], but expands
     variables only in argv[0]. So neither `$` nor the escaped `$$` is right for both.
     """
     if "$" in path:
@@ -31,14 +31,15 @@ def program(path: str) -> str:
 
 
 def argument(value: str) -> str:
-    """A word of a command after the first. systemd expands variables in it, so `$` is escaped."""
+    """Quotes a further word of a command. Escapes `$`, because systemd expands variables in it."""
     return word(value).replace("$", "$$")
 
 
 def pattern(path: str) -> str:
-    """A glob pattern that matches one file. It is the whole value of its setting, without quotes.
+    """Converts a path to a glob pattern that matches only this file.
 
-    Backslashes are doubled: a single one at the end would join the line with the next one.
+    The pattern has no quotes, so it must be the whole value of a setting. Backslashes are doubled:
+    a single backslash at the end would join the setting's line and the next line.
     """
     text = _text(path)
     if text != text.strip():

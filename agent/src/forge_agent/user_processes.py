@@ -12,8 +12,8 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0
 _PAUSE_S = 0.02
-# The time-out counts only after this many rounds: the machine may have been suspended, or may be so
-# busy that a round takes seconds.
+# The time-out applies only after this many rounds: the machine may have been suspended, or may be
+# so busy that a round takes seconds.
 _MIN_ROUNDS = 20
 _HELPER_S = 1.0
 
@@ -48,11 +48,11 @@ def processes_of(uid: int) -> list[int]:
 def _end(uid: int, pids: list[int]) -> None:
     """Kills in two ways: a job can evade each of them, but not both."""
     for pid in pids:
-        # As root: the user's processes can't signal the agent, but they can fork in the meantime.
+        # As root: the user's processes can't signal the agent, but can fork between two kills.
         with contextlib.suppress(OSError):
             _kill(pid, uid)
-    # As the user: the kernel signals all processes at once, before they can fork. But the user may
-    # have reached its process limit, and its processes can signal this helper.
+    # As the user: the kernel signals all processes at once, before they can fork. But this helper
+    # can't start if the user has reached its process limit, and the processes can kill it first.
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
             ["/bin/sh", "-c", "kill -KILL -1"],
@@ -85,14 +85,15 @@ def _is_of(folder: Path, uid: int) -> bool:
 def _has_ended(folder: Path) -> bool:
     """Whether all threads have ended.
 
-    The process's own state is not enough: it is that of its first thread, which may end earlier.
+    The process's own state is not enough: it is the state of the first thread, which may end before
+    the others.
     """
     states = (_status(task).get("State", "X") for task in folder.glob("task/*"))
     return all(state.startswith(("Z", "X")) for state in states)
 
 
 def _status(folder: Path) -> dict[str, str]:
-    """Empty if the process or thread no longer exists."""
+    """The fields of a `status` file in /proc. Empty if the process or thread no longer exists."""
     try:
         lines = (folder / "status").read_text(errors="replace").splitlines()
     except OSError:

@@ -17,9 +17,9 @@ _held: list[int] = []
 def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int | None:
     """Reserves a range of `SIZE` ids for this agent. Returns its first id, or None if none is free.
 
-    Tries the range from `base` first. Agents must not share ids, because each ends all processes of
-    its users. Returns `base` also if the lock file can't be created: otherwise jobs would run as
-    root.
+    Tries the range from `base` first. Agents must not share ids, because each agent ends all
+    processes of its users. Also returns `base` if the lock file can't be created: with None, jobs
+    would run as root.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"

@@ -22,9 +22,9 @@ def is_exact(expected: str, given: str) -> bool:
 
 
 def is_correct(instruction: str, expected: str, given: str) -> bool:
-    """Whether the answer has the correct value.
+    """Whether the answer has the correct value, if checks.py can check the instruction.
 
-    If checks.py can't check the instruction: whether the answer equals the expected one.
+    Otherwise, whether the answer equals the expected one.
     """
     correct = contains_answer(instruction, given)
     return is_exact(expected, given) if correct is None else correct

@@ -65,13 +65,13 @@ class Tally:
 
     @property
     def compares(self) -> bool:
-        """Whether the next row needs a signature, to find near-duplicates."""
+        """Whether `add` still looks for near-duplicates, and needs the next row's signature."""
         return not self._whole_rows.is_full
 
     def add(self, row: Row, signature: MinHash | None) -> Finding:
         """Adds a row to the totals and returns its finding.
 
-        `signature`: of the whole row's text. May be None if `compares` is false.
+        `signature`: the MinHash of the whole row's text. May be None if `compares` is false.
         """
         scores = score(row.instruction, row.response)
         self._count_fields(row)
@@ -93,9 +93,10 @@ class Tally:
         return finding
 
     def add_split(self, split: str, signature: MinHash) -> None:
-        """Counts the row if its instruction is similar to an earlier one of another split.
+        """Counts the row if its instruction is similar to an earlier instruction of another split.
 
-        `split`: the row's value of the column `split`. `signature`: of the instruction alone.
+        `split`: the row's value of the column `split`. `signature`: the MinHash of the instruction
+        alone.
         """
         self.has_splits = True
         if not self._instructions.is_full:

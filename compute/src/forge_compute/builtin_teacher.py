@@ -19,9 +19,11 @@ def count_tokens(text: str) -> int:
 class BuiltinTeacher:
     """Answers instructions that checks.py can check, and no others.
 
-    The answer is a full sentence if `style` asks for steps, detail or an explanation, else the
-    bare value. With the name `builtin:mixed`, a `domain` or `task` that is another builtin name
-    (such as `dates`) selects that task. The rest of a brief has no effect.
+    If `style` asks for steps, detail or an explanation, an answer is a full sentence. Otherwise, it
+    is the bare value.
+
+    Only the teacher `builtin:mixed` reads the brief. If the brief's domain or task is the name of
+    another builtin task, such as `dates`, all instructions are of this task.
     """
 
     concurrency = 1

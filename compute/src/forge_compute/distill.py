@@ -85,13 +85,13 @@ def distill(job: Job) -> dict[str, Any]:
     """Writes one row for each selected row of the dataset, in the same order.
 
     Selects rows with a mean score of at least `min_score`. Of rows with the same instruction,
-    selects only the first. If the teacher can't answer this kind of instruction (builtin teachers
-    only), the row keeps its original response, and its `teacher` is null. Skips and counts rows for
-    which the teacher gave only unusable answers, and rows that are too long for `student_model`, if
-    given (a model name as for `train`).
+    selects only the first. If the teacher can't answer an instruction (builtin teachers only), the
+    row keeps its original response, and its `teacher` is null. Skips and counts rows for which the
+    teacher gave only unusable answers. If `student_model` is given (a model name as for `train`),
+    also skips and counts rows that are too long for this model.
 
-    Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
-    endpoints (endpoint_teacher.py).
+    Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and the params of
+    EndpointTeacher.
     """
     return asyncio.run(_distill(job))
 

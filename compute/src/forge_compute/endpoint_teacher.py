@@ -51,7 +51,7 @@ class EndpointTeacher:
         self.pairs_per_call = params.integer("pairs_per_call", 5, 1, 100)
         self._model = model
         self._takes_schema = True
-        # Sent only if set, because not every model accepts them.
+        # These options are sent only if they are set, because not every model accepts them.
         self._options: dict[str, Any] = {}
         if "temperature" in params:
             self._options["temperature"] = params.number("temperature", 1, 0, 2)
@@ -133,7 +133,10 @@ class EndpointTeacher:
         return completion
 
     def _tokens_of(self, completion: ChatCompletion) -> tuple[int, int]:
-        """Tokens of prompt and answer. Without usage data: 0, and an estimate from the text."""
+        """Returns the tokens of the prompt and of the answer.
+
+        If the endpoint sends no usage data: 0 for the prompt, and an estimate for the answer.
+        """
         if completion.usage is None:
             return 0, count_tokens(completion.choices[0].message.content or "")
         return completion.usage.prompt_tokens, completion.usage.completion_tokens

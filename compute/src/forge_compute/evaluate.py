@@ -31,7 +31,8 @@ def evaluate(job: Job) -> dict[str, Any]:
 
     overall      share of answers that equal the expected one (ignoring letter case, spacing and a
                  final full stop) and are not cut off
-    correctness  share with the correct value if checks.py can tell, else share of equal answers
+    correctness  share of answers that have the correct value and are not cut off; an answer that
+                 checks.py can't check must equal the expected one
     helpfulness  share of real answers: not empty, not cut off, not a refusal
     style        mean similarity to the expected answer's form, ignoring values
 

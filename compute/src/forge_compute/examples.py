@@ -25,7 +25,10 @@ class Split:
 
 
 def split(rows: Iterator[Row], share: float) -> Split:
-    """Holds out about `share` of the instructions: the same ones in each call."""
+    """Holds out the rows of about `share` of the instructions.
+
+    Every call with the same share holds out the same instructions.
+    """
     parts = Split([], [])
     for row in rows:
         (parts.held_out if _position(row.instruction) < share else parts.train).append(row)
@@ -50,7 +53,7 @@ def fitting(model: LanguageModel, rows: list[Row]) -> list[Example]:
 
 
 def _position(instruction: str) -> float:
-    """A hash of the instruction's words, in any order, from 0 to 1.
+    """A hash of the instruction's words, from 0 to 1. Ignores the order of the words.
 
     So 2 + 3 and 3 + 2 are on the same side of the split: training never sees a held-out sum with
     swapped terms.

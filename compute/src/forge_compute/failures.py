@@ -7,7 +7,7 @@ import sys
 
 EXIT_FATAL = 1
 EXIT_TRANSIENT = 75
-"""EX_TEMPFAIL: the agent retries."""
+"""The exit code (EX_TEMPFAIL) after which the agent retries."""
 
 
 class FatalError(Exception):
@@ -36,7 +36,7 @@ _TRANSIENT_ERRNOS = frozenset(
 )
 
 _TRANSIENT_NAMES = {
-    # APIConnectionError is also the base class of the time-out error.
+    # APIConnectionError includes time-outs: APITimeoutError is a subclass.
     "openai": ("APIConnectionError", "RateLimitError", "InternalServerError"),
     "torch": ("OutOfMemoryError",),
 }
@@ -81,9 +81,9 @@ def _is_gpu_failure(text: str) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """What failed. The other lines of PyTorch's messages are advice.
+    """Returns the line that says what failed, without the advice that PyTorch adds below it.
 
-    The advice mentions device-side assertions whatever has failed.
+    The advice is the same after every failure of CUDA: it always mentions device-side assertions.
     """
     return str(error).partition("\n")[0] or type(error).__name__
 

@@ -1,7 +1,8 @@
 """The generate handler: writes instruction/response pairs of a teacher to raw.parquet.
 
-The teacher writes both. With `params.prompts` (a dataset, or builtin:<name>), it only answers
-the given instructions, which a small model can also do.
+By default, the teacher writes both the instructions and the responses. If `params.prompts` is set
+(a dataset, or builtin:<name>), the teacher only answers the instructions from there. Even a small
+model can do this.
 """
 
 import asyncio
@@ -43,10 +44,10 @@ _AVOIDED_INSTRUCTIONS = 20
 def generate(job: Job) -> dict[str, Any]:
     """Writes exactly `size` rows.
 
-    An instruction may occur twice if it comes from `prompts` or a builtin teacher, but not if an
-    endpoint writes it.
+    Instructions that an endpoint writes are unique. Instructions from `prompts` or a builtin
+    teacher may repeat.
 
-    Params: prompts, seed, max_unusable, and those of the teacher (endpoint_teacher.py).
+    Params: prompts, seed, max_unusable, and the params of EndpointTeacher.
     """
     return asyncio.run(_generate(job))
 
@@ -98,7 +99,10 @@ async def _generate(job: Job) -> dict[str, Any]:
 async def _written(
     job: Job, teacher: Teacher, unusable_answers: UnusableAnswers
 ) -> AsyncGenerator[list[Pair], None]:
-    """Yields `size` pairs by the teacher. Instructions are unique except for builtin teachers."""
+    """Yields `size` pairs that the teacher writes.
+
+    Only a builtin teacher may repeat an instruction.
+    """
     payload = job.payload
     brief = Brief(payload["task"], payload.get("domain"), payload.get("style"))
     wanted = int(payload["size"])
@@ -161,7 +165,8 @@ async def _answered(
 def _prompts(job: Job) -> Iterator[str]:
     name = job.params.text("prompts") or ""
     if name.startswith(builtin_tasks.PREFIX):
-        # Twice the size is enough, even if some instructions have no usable answer.
+        # A builtin task never ends, so limit the instructions. Take more than `size`, because some
+        # may get no usable answer.
         seed = job.params.integer("seed", 0, 0, 2**63 - 1)
         return islice(builtin_tasks.instructions(name, seed), 2 * int(job.payload["size"]) + 20)
     return (

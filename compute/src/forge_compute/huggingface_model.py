@@ -112,9 +112,10 @@ def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
 
 
 def _unreadable(source: Path | str) -> str | None:
-    """Names a file of the model that this job's user can't read, which transformers calls missing.
+    """Says which file of the model this process can't read. None if it can read all files.
 
-    This user is often not the one that the agent runs as.
+    transformers would report an unreadable file as missing. Handlers often run as a separate user,
+    who may lack permissions that the agent's user has.
     """
     if isinstance(source, str):
         return None
@@ -125,7 +126,7 @@ def _unreadable(source: Path | str) -> str | None:
 
 
 def _is_network_error(error: BaseException) -> bool:
-    """Whether a network error is the cause. transformers raises OSError for this and much else."""
+    """Whether the cause is a network error. transformers raises OSError for other errors, too."""
     cause: BaseException | None = error
     while cause:
         if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):

@@ -57,7 +57,10 @@ class Job:
         )
 
     def input(self, *names: str) -> Path:
-        """The path of the first of these inputs that the job has. Raises FatalError if none."""
+        """Returns the path of an input: the first of `names` that the job has.
+
+        Raises FatalError if the job has none of these inputs.
+        """
         for name in names:
             if name in self.inputs:
                 return self.inputs[name]
@@ -68,7 +71,7 @@ class Job:
         raise FatalError(f"the job has no {' or '.join(names)}")
 
     def uri(self, name: str) -> str:
-        """The future URI of a file in output_dir."""
+        """The URI that a file in output_dir will have after its upload."""
         return f"{self.artifacts_uri}{name}"
 
 

@@ -22,7 +22,7 @@ class Verdicts:
 
 
 def judge(teacher: Teacher, rows: list[Row]) -> Verdicts:
-    """Raises FatalError if all answers are unusable."""
+    """Lets the teacher judge the rows. Raises FatalError if all its answers are unusable."""
     return asyncio.run(_judge(teacher, rows))
 
 

@@ -13,8 +13,9 @@ from .failures import FatalError, TransientError, first_line
 BUILTIN_PREFIX = "builtin:"
 
 _WORTH_SEVERAL_CORES = 1_000_000
-"""Number of parameters. A smaller model gains little from a second core. If another process uses
-that core, the threads wait for each other: a slowdown of 30 times was measured."""
+"""A model with fewer parameters uses one core: it would gain little from a second one. If another
+process used that core, the threads would wait for each other: a slowdown of 30 times was
+measured."""
 
 
 class LanguageModel(Protocol):
@@ -58,7 +59,7 @@ class LanguageModel(Protocol):
 def create_model(name: str, weights: bool = True) -> LanguageModel:
     """Creates a model for training: `builtin:<size>` from scratch, else a Hugging Face model.
 
-    Without `weights`, it can only tokenize and decode text.
+    Without `weights`, a Hugging Face model can only tokenize and decode text.
     """
     if name.startswith(BUILTIN_PREFIX):
         from .builtin_model import BuiltinModel
@@ -115,8 +116,8 @@ def parameter_count(model: LanguageModel) -> int:
 def to_device(model: LanguageModel) -> LanguageModel:
     """Moves the model to a GPU if there is one. Otherwise limits a small model to one core.
 
-    Raises TransientError if this worker's GPU can't be used. On its CPU the job would take many
-    times longer than on another worker's GPU.
+    Raises TransientError if the worker has a GPU, but PyTorch can't use it. The job would take many
+    times longer on this worker's CPU than on another worker's GPU.
     """
     if torch.cuda.is_available():
         model.module.to("cuda")
@@ -143,7 +144,10 @@ def find_gpu_failure(model: LanguageModel) -> str | None:
 
 
 def _should_have_gpu() -> bool:
-    """An empty CUDA_VISIBLE_DEVICES, in a handler's configuration, hides the GPUs on purpose."""
+    """Whether this worker has a GPU that its configuration does not hide from the handler.
+
+    An empty CUDA_VISIBLE_DEVICES in the handler's configuration hides the GPUs on purpose.
+    """
     is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
     return int(os.environ.get("FORGE_GPU_COUNT", "0")) > 0 and not is_hidden
 

@@ -52,5 +52,5 @@ def mean_loss(model: LanguageModel, examples: list[Example]) -> float | None:
 
 
 def perplexity(loss: float | None) -> float | None:
-    """None without a loss, or if the value exceeds the range of a float."""
+    """The perplexity at a mean loss. None without a loss, or if it exceeds a float's range."""
     return round(math.exp(loss), 4) if loss is not None and loss < 700 else None

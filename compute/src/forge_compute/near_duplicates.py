@@ -25,7 +25,7 @@ def signatures(texts: Sequence[str]) -> list[MinHash]:
 class NearDuplicates:
     """Finds earlier texts that are similar to a new one.
 
-    Keeps all texts in memory. The caller must add none once `is_full` is true.
+    Keeps all texts in memory. The caller must not add a text once `is_full` is true.
     """
 
     def __init__(self, limit: int) -> None:

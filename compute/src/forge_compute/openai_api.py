@@ -23,9 +23,9 @@ _LINGER_BYTES = 32 * 2**20
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Binds immediately, so that its port is known. Listens after `server_activate`.
+    """Binds to its port at once, so that the port is known. Listens only after `server_activate`.
 
-    With a token, requests without that bearer token get a 401, except for `/health`.
+    If `token` is given, requests without it as their bearer token get a 401, except for `/health`.
     """
 
     daemon_threads = True
@@ -46,7 +46,8 @@ class ApiServer(ThreadingHTTPServer):
     def _give_up(self, gpu_failure: str) -> None:
         """Ends `serve_forever`, because only a new process can use the GPU again.
 
-        The process ends after it, so first give the open requests time to receive their error.
+        The process ends when `serve_forever` returns. So first waits a moment, in which open
+        requests receive their error.
         """
         self.gpu_failure = gpu_failure
         time.sleep(_LAST_RESPONSES_S)
@@ -209,7 +210,7 @@ class _Connection(BaseHTTPRequestHandler):
         self._send(status, error_body(status, message, param, code), retry_after)
 
     def _not_found(self) -> None:
-        self._leave_unread()  # or a body would be read as the next request
+        self._leave_unread()  # an unread body must not be parsed as the next request
         self._refuse(404, f"unknown path: {self.command} {self.path}")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

@@ -69,7 +69,7 @@ class ModelQueue:
         length: int = QUEUE_LENGTH,
         on_gpu_failure: Callable[[str], None] = lambda error: None,
     ) -> None:
-        """`on_gpu_failure`: called with the error that all later requests would get, too."""
+        """`on_gpu_failure`: called once with the error. All later requests would fail, too."""
         self._model = model
         self._on_gpu_failure = on_gpu_failure
         self._has_ended = False
@@ -77,7 +77,7 @@ class ModelQueue:
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
     def submit(self, request: Request) -> None:
-        """Raises Busy, also after a failure of the GPU."""
+        """Queues a request. Raises Busy if the queue is full, or the GPU has failed."""
         if self._has_ended:
             raise Busy
         try:
@@ -138,10 +138,9 @@ def _first_stop(text: str, stops: list[str]) -> int | None:
 
 
 def _final_length(text: str, stops: list[str]) -> int:
-    """How many characters of the text can be sent now, because later tokens don't change them.
+    """Returns how many characters can be sent now: those that later tokens can't change.
 
-    At its end, the text may have an incomplete character, or the beginning of a stop text. Those
-    are not counted.
+    Leaves out an incomplete character, and the beginning of a stop text, at the end of the text.
     """
     end = len(text.rstrip("\ufffd"))
     for stop in stops:

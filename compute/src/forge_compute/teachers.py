@@ -3,7 +3,7 @@
 A teacher's name is resolved in this order:
 1. `builtin:<name>`: a rule-based teacher, which works offline.
 2. The entry with this name in the job's `teachers`: an endpoint.
-3. The entry `*` there: an endpoint with many models, which gets the teacher's name as the model.
+3. The entry `*` in `teachers`: an endpoint with many models. The teacher's name selects the model.
 """
 
 import os
@@ -79,13 +79,13 @@ class Teacher(Protocol):
         """Returns None if this teacher can't answer this kind of instruction. Raises Unusable."""
 
     async def judge(self, instruction: str, response: str) -> float | None:
-        """Rates the response from 0 to 1. None if this teacher can't tell. Raises Unusable."""
+        """Rates a response from 0 to 1. None if the teacher can't rate it. Raises Unusable."""
 
     async def close(self) -> None: ...
 
 
 def find_teacher(job: Job, name: str) -> Teacher:
-    """Raises FatalError, which lists the known teachers, for an unknown name."""
+    """Returns a teacher by its name. Raises FatalError, which lists all names, if it is unknown."""
     if name.startswith(builtin_tasks.PREFIX):
         from .builtin_teacher import BuiltinTeacher
 

@@ -20,7 +20,7 @@ _WEIGHT_DECAY = 0.1
 _CLIP = 1.0
 _WARMUP_STEPS = 50
 _MIN_LR_SHARE = 0.05
-"""Share of the maximum learning rate at the last step."""
+"""The learning rate at the last step, as a share of the maximum."""
 _CURVE_POINTS = 500
 _LOG_EVERY_S = 5.0
 _REPORT_EVERY_S = 0.5

@@ -31,7 +31,7 @@ class Transformer(nn.Module):
         self.positions = nn.Embedding(shape.context, shape.width)
         self.blocks = nn.ModuleList(Block(shape.width, shape.heads) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
-        # Depends on the width: the usual 0.02 slows down learning in narrow models.
+        # Depends on the width: the usual value of 0.02 slows down learning in narrow models.
         std = 0.5 / math.sqrt(shape.width)
         self.apply(lambda module: _initialise(module, std))
 
@@ -72,8 +72,8 @@ class Block(nn.Module):
                 cache[layer] = (key, value)
             else:
                 cache.append((key, value))
-        # After the first call with a cache, there is a single token, which needs no causal mask: it
-        # may attend to all previous positions.
+        # A call that continues a cache has a single token. It may attend to all previous positions,
+        # so it needs no causal mask.
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
         joined: Tensor = self.attention_out(mixed.transpose(1, 2).reshape(batch, length, width))
         return joined

@@ -5,14 +5,14 @@ import type { Countable } from "../../billing/usage";
 
 /**
  * Everything that Forge knows about one job type. The server, both SDKs, the `forge` command, the
- * agent and the dashboard read it; some of them from files that `npm run openapi -- --write`
- * generates.
+ * agent and the dashboard read it. Some of them read files that `npm run openapi -- --write`
+ * generates from it.
  *
  * To add a type, see docs/extending.md. To avoid import cycles, files in this folder import no file
  * that reads declarations.
  */
 export interface JobTypeDeclaration<Type extends string = string> {
-  /** Its name in paths, payloads, SDK methods and commands: one lower-case word. */
+  /** The name of the job type in paths, payloads, SDK methods and commands: one lower-case word. */
   type: Type;
   payload: PayloadDeclaration;
   /** Valid request bodies, by the names that the API reference shows. */
@@ -23,17 +23,20 @@ export interface JobTypeDeclaration<Type extends string = string> {
   artifact: ArtifactForm;
   /** Result fields that later pipeline steps may refer to. */
   results: Record<string, ReferenceKind>;
-  /** For types that evaluate or serve a checkpoint: manifests name its base model and dataset. */
+  /**
+   * True for types that evaluate or serve a checkpoint. Their manifests name the base model and the
+   * dataset of the checkpoint.
+   */
   describesCheckpoint?: boolean;
   /** What a job costs on a rate card that prices work; see price-formulas.ts. */
   price: PriceFormulaName;
   usage: UsageDeclaration;
-  /** Fields of its billing record that are not priced. */
+  /** The fields of a billing record of this type that are not priced. */
   details?: readonly DetailName[];
   pipeline: PipelineDeclaration;
   /**
-   * What a completed job leaves. `artifact`: files and a final bill. `deployment`: a server that is billed until it is
-   * stopped; only one job type may declare it.
+   * The result of a completed job. `artifact`: files and a final bill. `deployment`: a server that
+   * is billed until it is stopped; only one job type may declare `deployment`.
    */
   completion: "artifact" | "deployment";
   /** Facts about the reference handler in `compute/`. */
@@ -61,8 +64,8 @@ export interface PayloadDefaults {
 }
 
 /**
- * Payload fields and their kinds. In a pipeline, such a field may refer to an earlier step only if
- * that step's result is of the same kind.
+ * The kind of value that each of these payload fields accepts. In a pipeline, such a field may
+ * refer to an earlier step's result only if that result is of the same kind.
  */
 export const REFERENCE_FIELDS = {
   dataset_id: "dataset id",
@@ -79,15 +82,20 @@ export type ReferenceKind =
   | "deployment id";
 
 interface UsageDeclaration {
-  /** What its jobs use besides GPU hours. Estimates without history assume a default for each. */
+  /**
+   * What jobs of this type use besides GPU hours. If a tenant has no earlier jobs of the type, the
+   * estimate assumes a default amount of each.
+   */
   uses: readonly ("tokens" | "rows" | "samples")[];
-  /** Whether its bill or record depends on the rows of the dataset that it reads. */
+  /** True if a bill or billing record depends on the number of rows that the job reads. */
   readsRows: boolean;
-  /** Number of rows that a model writes. It limits the billed tokens; null: unknown. */
+  /**
+   * Number of rows that a model writes in a job; null: unknown. Limits the tokens that are billed.
+   */
   rowsWritten?(payload: Record<string, unknown>, rowsRead: number | null): number | null;
-  /** The number that the control plane counts itself if the worker reports none. */
+  /** The usage that the control plane counts itself if the worker does not report it. */
   counts?: Countable;
-  /** The numeric payload field that its usage is proportional to. */
+  /** The numeric payload field that a job's usage is proportional to. */
   growsWith?: string;
 }
 
@@ -103,8 +111,9 @@ interface PipelineDeclaration {
   /** The field that a template fills in from the nearest earlier step that has such a result. */
   takes?: ReferenceField;
   /**
-   * Its role in a template's sweep; each role has one type. `varied`: runs once for each set of
-   * fields. `judged`: measures each of these runs. `chosen`: continues with the best run.
+   * The role of this type in a template's sweep. Each role belongs to exactly one type. `varied`:
+   * runs once for each set of fields. `judged`: measures each of these runs. `chosen`: continues
+   * with the best run.
    */
   sweep?: "varied" | "judged" | "chosen";
 }
@@ -115,7 +124,7 @@ interface ClientDeclaration {
   summary: string;
   /** Payload fields as parameters of its Python method: positional, and keyword-only. */
   parameters: { byPlace: readonly string[]; byName: readonly string[] };
-  /** `forge jobs submit <type>`. */
+  /** The command `forge jobs submit <type>`. */
   command: {
     about: string;
     /** Each entry: the arguments of one command, without `forge jobs submit <type>`. */

@@ -3,7 +3,7 @@ import { artifactForm } from "../../artifacts/artifact-form";
 import { define } from "./declaration";
 import { DATASET_OPTION, dataset, datasetId, datasetUri, name, requireOneDataset } from "./fields";
 
-/** For jobs without `epochs` (spec.md, 8). */
+/** The value of `epochs` in jobs that don't set it (spec.md, 8). */
 const DEFAULT_EPOCHS = 3;
 
 const model = name.describe("the model that is trained, e.g. llama-3-8b");
@@ -35,7 +35,7 @@ export const train = define({
       params: { lr: 0.0002 },
     },
   },
-  // spec.md 4.7: all other types can also run on a CPU.
+  // Only this type requires a GPU. All others can also run on a CPU (spec.md 4.7).
   requirements: { gpu: 1 },
   artifact: artifactForm("checkpoint", "checkpoint", "checkpoint_id", "ckpt", "checkpoints"),
   results: { checkpoint_id: "checkpoint id" },

@@ -3,10 +3,10 @@ import { sentence } from "../ui/format";
 
 export interface Described {
   message: string;
-  /** The message without the field's name in the API, for display next to the field's label. */
+  /** The message without the field's name, for display next to the field's label. */
   atField: string;
   code?: string;
-  /** The invalid field. */
+  /** The name of the invalid field in the API. */
   param?: string;
   requestId?: string;
 }
@@ -53,11 +53,11 @@ function withoutField(message: string, param: string): string {
 /** Makes a sentence of an API message, which starts in lower case and has no full stop. */
 const apiSentence = (text: string): string => text.trim() && sentence(text.trim());
 
-/** The key is expired, revoked or unknown: the user must sign in with another key. */
+/** Whether the key is expired, revoked or unknown. The user must then sign in with another key. */
 export const isKeyRefused = (error: unknown): boolean =>
   error instanceof ForgeAPIError && (error.status === 401 || error.code === "invalid_api_key");
 
-/** No response, or an unusable one such as HTTP 503: the same call may work in a moment. */
+/** Whether there was no response, or an unusable one such as HTTP 503. A retry may succeed. */
 export const isTransient = (error: unknown): boolean => error instanceof ForgeHTTPError;
 
 export const isNotFound = (error: unknown): boolean =>

@@ -1,6 +1,6 @@
 import { createContext } from "react";
 
-/** The time of the last response: how current the data on the screen is. */
+/** Stores the time of the last successful response, to show how current the data is. */
 export class Freshness {
   private lastMs = Date.now();
   private readonly listeners = new Set<() => void>();

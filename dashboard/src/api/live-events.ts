@@ -10,7 +10,7 @@ import type { Session } from "./session";
  */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;
-/** Minimum wait from an event to the refetch: one refetch of a list then serves several events. */
+/** Minimum time to collect events before a refetch, so that one refetch serves several events. */
 const GATHER_MS = 250;
 /** Minimum time between two refetches, which limits the load of a busy tenant. */
 const PAUSE_MS = 1_500;
@@ -51,7 +51,7 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
     };
     navigator.locks
       .request(name, { signal }, () => untilAborted(read, signal))
-      // The request rejects if the signal is aborted while this tab waits for the lock.
+      // The lock request rejects if the signal is aborted while this tab waits for the lock.
       .catch(() => undefined);
     return () => {
       ended.abort();
@@ -62,8 +62,8 @@ export function useLiveEvents({ forge, session }: Signed, queries: QueryClient):
 }
 
 /**
- * Calls `read` again whenever it ends or fails, until the signal is aborted. Ignores its errors,
- * also a refused key: the pages' polls detect that and end the session.
+ * Calls `read` again whenever it ends or fails, until the signal is aborted. Ignores its errors. If
+ * the key is refused, the pages' polls detect this and end the session.
  */
 async function untilAborted(read: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -9,8 +9,8 @@ export interface Session {
   userId: string;
   scope: "user" | "admin";
   /**
-   * The key was created for this browser and expires after 12 hours. Signing out revokes it. False:
-   * it is the key that the user pasted, which signing out does not revoke.
+   * True: the key was created for this browser. It expires within 12 hours, and signing out revokes
+   * it. False: the user pasted the key, and signing out does not revoke it.
    */
   isExchangedKey: boolean;
 }
@@ -30,16 +30,19 @@ const SHARE_MS = 150;
 type Message =
   | { type: "ask" }
   | { type: "session"; session: Session }
-  /** The session of this key has ended. `notice` is set unless the user signed out. */
+  /**
+   * The session of this key has ended. The sign-in form shows `notice`, which is absent if the user
+   * signed out.
+   */
   | { type: "ended"; keyId: string; notice?: string };
 
 const EXPIRED = "Your key has expired or was revoked. Sign in again to continue where you were.";
 
 /**
  * The signed-in session. The key is kept in memory and in sessionStorage, which is deleted with the
- * tab. The key is never in localStorage, a cookie or an address. Open tabs of this origin share the
- * session by messages. They also share its end, so that a tab that sends no requests does not go on
- * showing the content of an ended session.
+ * tab. The key is never in localStorage, a cookie or a URL. Open tabs of this origin share the
+ * session by messages. When the session ends, a message tells the other tabs, so that an idle tab
+ * does not keep showing the session's content.
  */
 export class SessionStore {
   private state: SessionState;
@@ -47,11 +50,11 @@ export class SessionStore {
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
   /**
-   * Ids of keys whose sessions have ended. A tab that has not received the message of the end yet
-   * may offer such a session. This tab does not accept it.
+   * Ids of keys whose sessions have ended. This tab does not accept their sessions: another tab
+   * may still send such a session if it has not received the message of the end yet.
    */
   private readonly ended = new Set<string>();
-  /** Decides which sessions of other tabs to accept. */
+  /** Whether to accept a session that another tab sends. */
   private accepts: (session: Session) => boolean = () => true;
 
   constructor() {
@@ -113,8 +116,8 @@ export class SessionStore {
   }
 
   /**
-   * Ends the session of a refused key. Ignores a late refusal of an earlier key. Keeps the address,
-   * so that signing in returns to the same page.
+   * Ends the session of a refused key. Ignores a late refusal of an earlier key. Keeps the URL, so
+   * that signing in returns to the same page.
    */
   expire(keyId: string): void {
     if (this.state.status !== "signed-in" || this.state.session.keyId !== keyId) return;
@@ -131,7 +134,10 @@ export class SessionStore {
     this.ask(({ userId, scope }) => userId === session.userId && scope === session.scope, notice);
   }
 
-  /** Asks the other tabs for a session. If none has a suitable one, signs out with this notice. */
+  /**
+   * Asks the other tabs for a session. If no tab sends one that `accepts` allows, signs out with
+   * this notice.
+   */
   private ask(accepts: (session: Session) => boolean, notice?: string): void {
     this.accepts = accepts;
     this.set({ status: "starting" });

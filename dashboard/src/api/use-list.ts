@@ -6,7 +6,7 @@ import { POLL_MS } from "./queries";
 
 export const PAGE_SIZE = 50;
 
-/** Options of a query for pages that follow each other by cursor. */
+/** Options for a query that reads a list page by page, by cursor. */
 export const PAGING = {
   initialPageParam: undefined as string | undefined,
   getNextPageParam: ({ has_more, next_cursor }: Page<unknown>) =>
@@ -19,7 +19,7 @@ interface Options {
 }
 
 export interface PagedList<Row> {
-  /** Undefined while the first page is loaded. */
+  /** Undefined while the first page is loading. */
   rows: Row[] | undefined;
   error: unknown;
   retry: () => void;
@@ -29,8 +29,8 @@ export interface PagedList<Row> {
 }
 
 /**
- * A list from the API, page by page, in the API's order. Refetches all shown pages. @param key
- * names the list and its filters in the cache.
+ * Reads a list from the API page by page, in the API's order. A refetch reads all shown pages.
+ * @param key names the list and its filters in the cache.
  */
 export function useList<T>(
   key: readonly unknown[],

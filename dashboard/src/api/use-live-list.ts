@@ -4,7 +4,10 @@ import { useEffect, useMemo, useRef } from "react";
 import { POLL_MS } from "./queries";
 import { PAGING, type PagedList } from "./use-list";
 
-/** Shown rows that the first page no longer contains are polled one by one: at most this many. */
+/**
+ * The maximum number of rows to poll one by one. Only shown rows that are not on the first page are
+ * polled in this way.
+ */
 const MAX_SINGLE = 20;
 
 /** How to read a list and its single rows. Lists are sorted newest first. */
@@ -19,12 +22,12 @@ export interface ListSource<Row> {
   readOne: (id: string) => Promise<Row>;
   idOf: (row: Row) => string;
   createdAt: (row: Row) => string;
-  /** The row will not change any more. */
+  /** Whether the row is in a final state and will not change any more. */
   isFinal: (row: Row) => boolean;
 }
 
 export interface LiveList<Row> extends PagedList<Row> {
-  /** New rows that are not shown yet, so that rows don't move while the user reads. */
+  /** The number of new rows that are not shown yet. Showing them at once would move other rows. */
   newCount: number;
   showNew: () => void;
 }
@@ -41,7 +44,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     queryKey: listKey,
     queryFn: async ({ pageParam }) => {
       const page = await source.readPage(pageParam);
-      // Saves a request: otherwise, `head` (below) would fetch the same page again.
+      // Stores the page for `head` (below), which would otherwise request the same page again.
       if (pageParam === undefined) queries.setQueryData(headKey, page);
       return page;
     },
@@ -57,20 +60,21 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     enabled: list.isFetched,
   });
   const shown = useMemo(() => list.data?.pages.flatMap(({ items }) => items), [list.data]);
-  const fresh = head.data?.items;
+  const firstPageRows = head.data?.items;
   const singles = useQueries({
-    queries: unseen(source, shown, fresh).map((row) => ({
+    queries: rowsOutsideFirstPage(source, shown, firstPageRows).map((row) => ({
       queryKey: [source.thing, "one", source.idOf(row)],
       queryFn: () => source.readOne(source.idOf(row)),
       refetchInterval: POLL_MS,
     })),
   });
-  const latest = new Map(fresh?.map((row) => [source.idOf(row), row]));
+  const latest = new Map(firstPageRows?.map((row) => [source.idOf(row), row]));
   for (const { data } of singles) if (data) latest.set(source.idOf(data), data);
-  const added = addedRows(source, shown, fresh);
+  const added = addedRows(source, shown, firstPageRows);
   const showNew = (): void => {
-    // More new rows than one page: reload the list, or the rows in between would be missing.
-    if (head.data?.has_more && added.length === fresh?.length) {
+    // If all rows of the first page are new, the next page may have more new rows. In this case,
+    // reloads the list.
+    if (head.data?.has_more && added.length === firstPageRows?.length) {
       void queries.resetQueries({ queryKey: listKey, exact: true });
       return;
     }
@@ -111,21 +115,21 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
 function addedRows<Row>(
   { idOf, createdAt }: ListSource<Row>,
   shown: Row[] | undefined,
-  fresh: Row[] | undefined,
+  firstPageRows: Row[] | undefined,
 ): Row[] {
-  if (!shown || !fresh) return [];
+  if (!shown || !firstPageRows) return [];
   const known = new Set(shown.map(idOf));
   const last = shown.at(-1);
   const oldest = last === undefined ? "" : createdAt(last);
-  return fresh.filter((row) => !known.has(idOf(row)) && createdAt(row) >= oldest);
+  return firstPageRows.filter((row) => !known.has(idOf(row)) && createdAt(row) >= oldest);
 }
 
 /** The shown rows that may still change and that the first page does not contain. */
-function unseen<Row>(
+function rowsOutsideFirstPage<Row>(
   { idOf, isFinal }: ListSource<Row>,
   shown: Row[] | undefined,
-  fresh: Row[] | undefined,
+  firstPageRows: Row[] | undefined,
 ): Row[] {
-  const known = new Set(fresh?.map(idOf));
+  const known = new Set(firstPageRows?.map(idOf));
   return (shown ?? []).filter((row) => !known.has(idOf(row)) && !isFinal(row)).slice(0, MAX_SINGLE);
 }

@@ -12,7 +12,7 @@ import { Toasts } from "../ui/toasts";
 import { router } from "./router";
 import { SignIn } from "./sign-in";
 
-/** The pages for a signed-in user; otherwise the sign-in form, at the same address. */
+/** Shows the pages to a signed-in user, otherwise the sign-in form at the same URL. */
 export function App({ sessions }: { sessions: SessionStore }) {
   const state = useSyncExternalStore(sessions.subscribe, sessions.get);
   return (

@@ -18,14 +18,14 @@ export function CodeMissing() {
   useEffect(() => {
     const ended = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = async (): Promise<void> => {
+    const checkServer = async (): Promise<void> => {
       const isUp = await answers(ended.signal);
       if (ended.signal.aborted) return;
-      if (!isUp) timer = setTimeout(look, RETRY_MS);
+      if (!isUp) timer = setTimeout(checkServer, RETRY_MS);
       else if (mayReload()) location.reload();
       else setStuck(true);
     };
-    void look();
+    void checkServer();
     return () => {
       ended.abort();
       clearTimeout(timer);
@@ -60,8 +60,8 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
 };
 
 /**
- * Prevents a loop of reloads: false if the last one was less than a minute ago, or if the time of
- * this one can't be stored.
+ * Prevents a reload loop. Returns false if the last reload was less than a minute ago, or if the
+ * time of this reload can't be stored.
  */
 function mayReload(): boolean {
   const before = Number(readFromTab(RELOADED));

@@ -2,7 +2,7 @@ type Values = Record<string, string | string[]>;
 
 /** Reads the query as strings. A repeated name becomes a list. Each page validates its values. */
 export function parseSearch(query: string): Values {
-  // Without a prototype, a parameter may be named `constructor`.
+  // An object without a prototype, so that a parameter may have a name such as `constructor`.
   const values: Values = Object.create(null);
   for (const [name, value] of new URLSearchParams(query)) {
     const before = values[name];
@@ -11,7 +11,7 @@ export function parseSearch(query: string): Values {
   return values;
 }
 
-/** Short addresses that people can read: `?status=running&status=failed`. */
+/** Writes a short, readable query, e.g. `?status=running&status=failed`. */
 export function stringifySearch(search: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(search)) {
@@ -55,7 +55,7 @@ export const readSomeOf = <T extends string>(
   return known.filter((each) => given.includes(each));
 };
 
-/** Drops undefined values and empty lists, so that they are not in the address. */
+/** Drops undefined values and empty lists, so that they are not in the URL. */
 export function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(values).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

@@ -25,7 +25,7 @@ export function Shell() {
   const [overlay, setOverlay] = useState<"palette" | "help" | "nav">();
   const close = (): void => setOverlay(undefined);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // Back and forward close the overlay.
+  // A change of the page, such as by the browser's back button, closes the overlay.
   useEffect(() => {
     if (path) setOverlay(undefined);
   }, [path]);

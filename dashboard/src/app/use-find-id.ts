@@ -12,8 +12,9 @@ export interface Found {
 }
 
 /**
- * Matches a text to look up as an id: one with a digit, `_` or `-`. The names of pages have none of
- * these, so typing a page's name sends no requests. A worker named `alpha` is not found, though.
+ * Matches a text that may be an id: it has a digit, `_` or `-`. The names of pages have none of
+ * these characters, so typing a page's name sends no requests. As a result, a worker with the id
+ * `alpha` is not found.
  */
 const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
 
@@ -54,7 +55,7 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean; e
     queryKey: ["find", id],
     enabled: ID.test(id),
     queryFn: async () => {
-      const found = await Promise.all(kindsOf(id).map((kind) => look(forge, kind, id)));
+      const found = await Promise.all(kindsOf(id).map((kind) => findByKind(forge, kind, id)));
       return found.filter((each) => each !== undefined);
     },
     staleTime: 10_000,
@@ -75,8 +76,8 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean; e
   return { items, isLooking: isFetching, error };
 }
 
-/** Undefined if there is no such object. */
-async function look(forge: Forge, kind: Kind, id: string) {
+/** Returns the object's kind and a note about it; undefined if there is no such object. */
+async function findByKind(forge: Forge, kind: Kind, id: string) {
   try {
     return { kind, note: await KINDS[kind](forge, id) };
   } catch (error) {

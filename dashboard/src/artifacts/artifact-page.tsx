@@ -62,7 +62,7 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
-      // Otherwise the router scrolls the page to an earlier position.
+      // With `resetScroll`, the router would scroll the page to an earlier position.
       resetScroll: false,
     });
   const tables = tablesOf(artifact);

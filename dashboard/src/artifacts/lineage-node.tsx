@@ -16,7 +16,7 @@ type Entry = Lineage["nodes"][number];
 
 interface LineageNodeData extends Record<string, unknown> {
   node: Entry;
-  /** The artifact whose page this is. */
+  /** The node is the artifact whose page shows the graph. */
   isSubject: boolean;
   direction: "LR" | "TB";
 }
@@ -34,7 +34,7 @@ export const LineageNode = memo(({ data }: NodeProps<LineageNodeType>) => {
   );
 });
 
-/** A link if the node has a page. */
+/** Shows the node as a link if the dashboard has a page for it, otherwise as plain text. */
 function Target({ node, className }: { node: Entry; className: string }) {
   const content = (
     <>

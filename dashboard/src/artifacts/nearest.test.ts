@@ -19,7 +19,7 @@ test("a small lineage is shown whole", () => {
 
 test("of a large lineage, the nearest nodes and their edges are shown", () => {
   const shown = nearest(lineage, 13);
-  // `a` and `e` are two steps away.
+  // `a` and `e` are two edges away from `c`; all other nodes are nearer.
   expect(idsOf(shown)).toEqual(names.filter((name) => name !== "a" && name !== "e"));
   expect(shown.edges).toHaveLength(12);
 });

@@ -14,7 +14,7 @@ export function nearest(lineage: Lineage, limit: number): Lineage {
     link(to, from);
   }
   const near = new Set([lineage.artifact_id]);
-  // Iterating a set also visits elements that are added during the loop.
+  // The loop also visits the nodes that it adds to `near`.
   for (const id of near) {
     for (const other of neighbours.get(id) ?? []) if (near.size < limit) near.add(other);
     if (near.size >= limit) break;

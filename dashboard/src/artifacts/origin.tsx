@@ -6,7 +6,7 @@ import { ArtifactLink, JobLink, WorkerLink } from "../ui/links";
 import { Time } from "../ui/time";
 import styles from "./origin.module.css";
 
-/** Says in one sentence where an artifact came from, and whether that was verified. */
+/** Says where an artifact came from, and whether Forge has read its files. */
 export function Origin({ artifact }: { artifact: Artifact }) {
   const { manifest, source_artifacts: sources } = artifact;
   return (

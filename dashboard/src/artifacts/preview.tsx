@@ -108,7 +108,7 @@ function statisticsOf(column: ColumnStatistics): [string, string][] {
   return entries.filter((entry): entry is [string, string] => entry[1] !== null);
 }
 
-/** Cells are always shown as text. */
+/** A value of the table as text; objects and lists as JSON. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return ABSENT;
   return typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -68,7 +68,7 @@ function Evaluations({ checkpointId }: { checkpointId: string }) {
   );
 }
 
-/** The table shows at most this many scores, one per column. The evaluation's own page shows all. */
+/** The maximum number of scores in the table. The evaluation's own page shows all. */
 const MAX_SCORES = 4;
 
 function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {

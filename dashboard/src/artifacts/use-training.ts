@@ -4,7 +4,7 @@ import { useForge } from "../api/context";
 import { seriesOf } from "../jobs/metric-series";
 import type { Series } from "../ui/curves";
 
-/** The file that the reference training handler writes with its model. */
+/** The name of the metrics file that the reference training handler writes next to the model. */
 const METRICS_FILE = "metrics.json";
 const MAX_FILE_BYTES = 2_000_000;
 const MAX_EVALUATIONS = 20;
@@ -16,9 +16,9 @@ export interface TrainingCurves {
 }
 
 /**
- * The curves of a checkpoint's training. They come from its metrics.json, which is kept as long as
- * the checkpoint's files. Without that file, they come from the metrics that the job reported,
- * which Forge keeps for 30 days.
+ * Reads the curves of a checkpoint's training from its metrics.json, which is kept as long as the
+ * checkpoint's other files. Without this file, reads the metrics that the job reported, which Forge
+ * keeps for 30 days.
  */
 export function useTrainingCurves(artifact: Artifact) {
   const forge = useForge();
@@ -52,8 +52,8 @@ async function readStored(
 }
 
 /**
- * Reads each field `…_curve` that is a list of [step, value]. Ignores all other content: a tenant
- * can write anything into the file.
+ * Reads each field whose name ends with `_curve` and whose value is a list of [step, value].
+ * Ignores all other content: a tenant can write anything into the file.
  */
 function curvesOf(text: string): Series[] {
   let content: unknown;

@@ -49,8 +49,8 @@ export function BillingPage() {
           <MonthPicker
             period={period}
             current={current}
-            // The address omits the current month. So a saved link shows the month that is current
-            // when the link is opened.
+            // The URL omits the current month. So a saved link shows the month that is current when
+            // the link is opened.
             onChange={(next) => change({ period: next === current ? "" : next, record: "" })}
           />
           <Button

@@ -90,7 +90,7 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
   );
 }
 
-/** Links to the jobs behind the cost. */
+/** A link to the list of the jobs that have this type, tag or pipeline. */
 function JobsOf({ by, name }: { by: Breakdown; name: string }) {
   const filter = { type: "job_type", tag: "tag", pipeline: "pipeline_id" }[by];
   const value = by === "pipeline" ? name : [name];

@@ -24,14 +24,17 @@ export function BudgetDialog({ open, onClose, budget }: Props) {
 
 const DEFAULT_SHARE = 0.8;
 
-/** Undefined: no input. NaN: not an amount. */
+/** Parses an amount in USD. Undefined if the text is empty, NaN if it is not an amount. */
 function amountOf(text: string): number | undefined {
   const trimmed = text.trim().replace(/^\$/, "");
   if (trimmed === "") return undefined;
   return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
 }
 
-/** The request's `warning`. null: never warn. Absent: warn at the default share of the cap. */
+/**
+ * The field `warning` of the request. If it is null, Forge never warns. If it is absent, Forge
+ * warns at the default share of the cap.
+ */
 const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
   warns ? (from === undefined ? {} : { warning: from }) : { warning: null };
 

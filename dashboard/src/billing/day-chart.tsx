@@ -9,7 +9,7 @@ import { useWidth } from "./use-width";
 
 const HEIGHT = 200;
 const PAD = { top: 8, bottom: 22 };
-/** The approximate width of a digit on the axis. */
+/** The approximate width of a digit in the labels of the axis. */
 const DIGIT_PX = 6.4;
 const MAX_BAR = 28;
 

@@ -34,7 +34,7 @@ export function stackDays(daily: DailyBilling): Day[] {
   });
 }
 
-/** The types with a cost, in their usual order. */
+/** The types with a cost, in the order of JOB_TYPES. */
 export const typesIn = (days: readonly Day[]): JobType[] =>
   JOB_TYPES.filter((type) => days.some(({ parts }) => parts.some((part) => part.type === type)));
 

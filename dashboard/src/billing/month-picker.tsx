@@ -13,7 +13,7 @@ interface Props {
 
 const OFFERED = 24;
 
-/** Offers the last two years. The address accepts any month. */
+/** Offers the last two years. The URL accepts any month. */
 export function MonthPicker({ period, current, onChange }: Props) {
   const months = Array.from({ length: OFFERED }, (_, back) => shiftPeriod(current, -back));
   const offered = months.includes(period) ? months : [period, ...months];

@@ -6,7 +6,7 @@ import { Tag } from "../ui/tag";
 import { ageColumn } from "../ui/time";
 import styles from "./record-columns.module.css";
 
-/** The columns of the records' table. @param open shows the record of this job id. */
+/** The columns of the table of billing records. @param open shows the record of a job. */
 export const recordColumns = (open: (jobId: string) => void): readonly Column<BillingRecord>[] => [
   { id: "type", title: "Type", width: "88px", cell: ({ job_type }) => job_type },
   {

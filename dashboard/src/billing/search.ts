@@ -12,7 +12,7 @@ export interface BillingSearch {
   /** YYYY-MM in UTC; the current month if undefined. */
   period?: string;
   by?: Breakdown;
-  /** Filters the records. */
+  /** Lists only the records of jobs of these types. */
   job_type?: JobType[];
   sort?: RecordSort;
   /** The job whose record is open. */

@@ -38,11 +38,12 @@ export function useRates() {
 }
 
 /**
- * A month's records. Those of the current month are polled: new ones are added, and the cost of an
- * active deployment grows.
+ * A month's records. For the current month, the list is polled, because jobs add new records and
+ * the cost of an active deployment grows.
  */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
-  // Without this filter, an admin would see the records of all tenants next to the sums of one.
+  // Without the filter `user_id`, an admin would see the records of all tenants. The sums on the
+  // page cover only the admin's own tenant.
   const { userId } = useSigned().session;
   const filters = { period, job_type: search.job_type, sort: search.sort, user_id: userId };
   return useList(

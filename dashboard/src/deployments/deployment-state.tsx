@@ -1,10 +1,10 @@
 import type { Deployment } from "@forge/sdk";
 import { Money } from "../ui/money";
-import { type Look, type Mark, Status } from "../ui/status-mark";
+import { type Mark, type StateStyle, Status } from "../ui/status-mark";
 
 type State = "serving" | "degraded" | "starting" | "down" | "stopping" | "stopped";
 
-const STATES: Record<State, Look> = {
+const STATES: Record<State, StateStyle> = {
   serving: { mark: "completed", name: "Serving" },
   degraded: { mark: "assigned", name: "Degraded" },
   starting: { mark: "provisioning", name: "Starting" },

@@ -37,7 +37,7 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
   if (data.total.requests === 0) {
     return <Empty title="It got no requests in the last 24 h." />;
   }
-  const shown = endedOf(data);
+  const shown = completeBuckets(data);
   return (
     <Stack gap={20}>
       <Totals total={data.total} />
@@ -81,15 +81,15 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
   });
 
 /**
- * Drops the last bucket if it is incomplete, because curves would fall at their end. Keeps it if it
- * is the only one.
+ * Drops the last bucket if its time is not over: its low counts would make the curves fall at their
+ * end. Keeps the last bucket if it is the only one.
  */
-function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
+function completeBuckets({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
   return ended.length > 0 ? ended : buckets;
 }
 
-/** The counts as curves. A time without requests has no bucket: its counts are drawn as zeros. */
+/** The counts as curves. A period without requests has no bucket. Its counts are drawn as zeros. */
 function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];

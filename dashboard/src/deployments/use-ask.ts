@@ -6,8 +6,9 @@ export interface Answer {
   text: string;
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   error?: unknown;
-  /** Time from the request to the first piece of the answer, and to its end, in ms. */
+  /** Time from the request to the first piece of the answer. */
   firstMs?: number;
+  /** Time from the request to the end of the answer. */
   totalMs?: number;
 }
 

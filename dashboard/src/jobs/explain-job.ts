@@ -4,7 +4,7 @@ import { formatDuration, inOneDirection, plural, sentence } from "../ui/format";
 import type { JobData } from "./job-data";
 
 export interface JobExplanation extends Explanation {
-  /** Where the user can take the next step. */
+  /** The page or tab that the explanation's button opens, where the user can act. */
   goTo?: "log" | "artifacts" | "workers";
 }
 

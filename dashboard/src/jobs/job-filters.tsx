@@ -14,7 +14,7 @@ interface Props {
   onChange: (search: JobsSearch) => void;
 }
 
-/** The filters are kept in the address, so that a link reproduces the list. */
+/** The filters are kept in the URL, so that a link reproduces the list. */
 export function JobFilters({ search, onChange }: Props) {
   const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
   return (

@@ -54,7 +54,7 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       params: { jobId: job.job_id },
       search: { ...search, ...next },
       replace: true,
-      // Otherwise the router scrolls the page, and the log in it, to an earlier position.
+      // With `resetScroll`, the router would scroll the page and its log to an earlier position.
       resetScroll: false,
     });
   const explanation = explainJob(job, attempts);

@@ -1,7 +1,7 @@
-import { type Look, lookOf, type Mark, Status } from "../ui/status-mark";
+import { type Mark, type StateStyle, Status, styleOf } from "../ui/status-mark";
 import type { JobData } from "./job-data";
 
-const STATUSES: Record<string, Look> = {
+const STATUSES: Record<string, StateStyle> = {
   pending: { mark: "pending", name: "Pending" },
   provisioning_worker: { mark: "provisioning", name: "Provisioning" },
   assigned: { mark: "assigned", name: "Assigned" },
@@ -10,8 +10,8 @@ const STATUSES: Record<string, Look> = {
   failed: { mark: "failed", name: "Failed" },
 };
 
-export const statusName = (raw: string): string => lookOf(STATUSES, raw).name;
-export const statusMark = (raw: string): Mark => lookOf(STATUSES, raw).mark;
+export const statusName = (raw: string): string => styleOf(STATUSES, raw).name;
+export const statusMark = (raw: string): Mark => styleOf(STATUSES, raw).mark;
 
 type Stated = Pick<JobData, "raw_status" | "error_code" | "cancel_requested_at">;
 

@@ -6,8 +6,8 @@ import { formatDuration } from "../ui/format";
 const FIRST = ["loss", "progress"];
 
 /**
- * The reported series over the seconds since the first point. First come those of FIRST, then the
- * others by name, at the end the ones whose value never changes.
+ * The reported series; x is the time since the first point, in seconds. The order: the series in
+ * FIRST, then the others by name, then the series whose value never changes, by name.
  */
 export function seriesOf({ at, series }: Pick<JobMetrics, "at" | "series">): Series[] {
   const times = at.map((each) => Date.parse(each));

@@ -30,7 +30,7 @@ export interface JobsSearch {
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Whether the text is a valid calendar day. JavaScript's own parser reads 31 February as 3 March. */
+/** Whether the text is a valid day. JavaScript's own parser reads 31 February as 3 March. */
 const isDay = (text: string): boolean => {
   const ms = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);

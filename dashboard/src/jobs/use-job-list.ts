@@ -33,7 +33,7 @@ function apiFilters({ from, to, ended_after, ended_before, ...rest }: JobsSearch
   };
 }
 
-/** The start of the next day. Days have 23 to 25 hours, because of daylight saving time. */
+/** The start of the next day. This is not always 24 h later, because of daylight saving time. */
 function endOf(day: string): Date {
   const date = new Date(`${day}T00:00:00`);
   date.setDate(date.getDate() + 1);

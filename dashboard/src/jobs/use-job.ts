@@ -4,7 +4,7 @@ import { useForge } from "../api/context";
 import { toast } from "../ui/toasts";
 import { isFinished, plainJob } from "./job-data";
 
-/** Polls one job more often than a list. */
+/** Poll interval for one job. Lists are polled less often. */
 const JOB_POLL_MS = 2_000;
 
 export function useJob(jobId: string) {
@@ -19,7 +19,7 @@ export function useJob(jobId: string) {
 export function useAttempts(jobId: string, isLive: boolean) {
   const forge = useForge();
   return useQuery({
-    // `isLive` in the key: fetches once more when the job has ended.
+    // When the job ends, `isLive` changes the key. This causes one last fetch.
     queryKey: ["jobs", "attempts", jobId, isLive],
     queryFn: ({ signal }) => forge.jobs.attempts(jobId, { signal }),
     placeholderData: (before) => before,

@@ -11,7 +11,7 @@ import { stateOf } from "./key-state";
 interface Options {
   /** The ids of this sign-in's keys: the session's key and the key that the user pasted. */
   own: readonly string[];
-  /** A key's name by its id; undefined if it is not in the lists. */
+  /** Returns the name of the key with this id; undefined if the page lists no such key. */
   nameOf: (keyId: string) => string | undefined;
   onRevoke: (key: ApiKey) => void;
   isSessions: boolean;

@@ -35,8 +35,8 @@ export interface NewKey {
 }
 
 /**
- * Creates a key. Not retried if the response is lost: the key's text is returned only once, so a
- * retry would create a second key, and the first would stay valid although nobody knows it.
+ * Creates a key. Not retried if the response is lost: a retry would create a second key, and the
+ * lost key would stay valid.
  */
 export function useCreateKey(onDone: (key: NewApiKey) => void) {
   const forge = useForge();

@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<JobData>[] = [
   },
 ];
 
-/** The latest failures, and the number of each kind in the last day. */
+/** The latest failures, and the number of failures in the last day by error code. */
 export function Failures({ counts }: { counts: JobCounts | undefined }) {
   const forge = useForge();
   const navigate = useNavigate();

@@ -15,7 +15,7 @@ interface Props {
 
 const LOADING = <Skeleton width="56px" height={22} />;
 const WAITING = ["pending", "provisioning_worker", "assigned"] as const;
-/** Keeps the figure's height when there is no text. */
+/** Shown in place of an absent note, so that the figure keeps its height. */
 const BLANK = "\u00a0";
 
 export function KeyFigures({ counts, month, workers }: Props) {
@@ -87,7 +87,10 @@ function typesOf(counts: JobCounts | undefined, status: "running" | "completed")
   return Object.fromEntries(types.map(([type, by]) => [type, by[status]]));
 }
 
-/** The largest part and its count, e.g. "generate 12, others 3". If there are two parts, both. */
+/**
+ * The largest part and the sum of the others, e.g. "generate 12, others 3". If there are only two
+ * parts, names both.
+ */
 function largest(parts: Record<string, number> | undefined, name: (key: string) => string): string {
   const [first, second, ...rest] = Object.entries(parts ?? {})
     .filter(([, count]) => count > 0)

@@ -14,9 +14,9 @@ export interface StepSpan {
 const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
 
 /**
- * Spans of all steps that ran, run, or will run. The end of a running step and both times of a
- * later step are estimates from recent durations of the job type. @param steps in topological
- * order.
+ * Spans of all steps that ran, run, or will run. The end of a running step, and both times of a
+ * step that has not started, are estimates from recent durations of the job type. @param steps in
+ * topological order.
  */
 export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
   const spans = new Map<string, StepSpan>();
@@ -49,7 +49,7 @@ function spanOf(
   return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
 }
 
-/** The chain of steps that decides when the pipeline ends. Making other steps faster has no effect. */
+/** The steps that decide when the pipeline ends. Making other steps faster has no effect. */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   const byName = new Map(spans.map((span) => [span.step.name, span]));
   const path = new Set<string>();
@@ -61,7 +61,7 @@ export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   return path;
 }
 
-/** The span that ends last. On a tie the later one in the list, which may depend on the others. */
+/** The span that ends last. On a tie, the later span in the list: it may depend on the others. */
 const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
   spans.reduce<StepSpan | undefined>(
     (last, span) => (last && last.endMs > span.endMs ? last : span),

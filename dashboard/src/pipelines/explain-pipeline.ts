@@ -152,7 +152,10 @@ function failed(pipeline: Pipeline): PipelineExplanation {
   }
 }
 
-/** The step that made the pipeline fail: preferably one that is not optional. */
+/**
+ * The step to name as the cause of the failure: the first failed step that is not optional, or if
+ * there is none, the first failed step.
+ */
 function failedStep({ steps }: Pipeline): PipelineStep | undefined {
   const failedSteps = steps.filter(({ status }) => status === "failed");
   return failedSteps.find(({ optional }) => !optional) ?? failedSteps[0];
@@ -165,7 +168,7 @@ function gateSentence({ name }: PipelineStep, gate: NonNullable<PipelineStep["ga
   return `The gate of ${name} did not hold: ${[...numbers, `it needs ${gate.condition}`].join(", ")}.`;
 }
 
-/** A gate's number, rounded to a readable length. */
+/** A value that a gate has checked, as text. Numbers are rounded to six digits. */
 export const shownValue = (value: unknown): string =>
   typeof value === "number" ? String(Number(value.toPrecision(6))) : String(JSON.stringify(value));
 

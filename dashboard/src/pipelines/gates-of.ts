@@ -7,12 +7,15 @@ export interface GivenGate {
   hasFailed: boolean;
 }
 
-/** The name by which the API addresses the one gate for all evaluations of a sweep. */
+/**
+ * The step name that the API uses in a sweep for the one gate on all evaluations. The evaluation
+ * steps themselves have numbers in their names, e.g. `evaluate-1`.
+ */
 const SWEPT: string = SWEEP.judged;
 
 /**
- * The gates that a resume may replace. A sweep also has one gate for all its candidates: the
- * condition `where` of the step that chooses the best one.
+ * The gates that a resume may replace: the gate of each step and, in a sweep, one gate for all
+ * evaluations. That gate is the condition `where` of the step that chooses the best result.
  */
 export function gatesOf({ template, steps, definition }: Pipeline): GivenGate[] {
   const gates = steps.flatMap(({ name, gate }) =>

@@ -74,7 +74,7 @@ export const PIPELINE_COLUMNS: readonly Column<Pipeline>[] = [
   ageColumn("Submitted", { hideBelow: "phone" }),
 ];
 
-/** Shows why the pipeline failed, otherwise its tags, otherwise its template. */
+/** Shows the pipeline's error, otherwise its tags, otherwise its template and run. */
 function About({ pipeline }: { pipeline: Pipeline }) {
   if (pipeline.error !== null) return <span title={pipeline.error}>{pipeline.error}</span>;
   if (pipeline.tags.length > 0) return <Tags tags={pipeline.tags} />;

@@ -12,7 +12,7 @@ interface Props {
   onChange: (search: PipelinesSearch) => void;
 }
 
-/** The filters are kept in the address, so that a link reproduces the list. */
+/** The filters are kept in the URL, so that a link reproduces the list. */
 export function PipelineFilters({ search, onChange }: Props) {
   const set = (change: Partial<PipelinesSearch>): void => onChange({ ...search, ...change });
   return (

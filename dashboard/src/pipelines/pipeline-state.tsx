@@ -1,8 +1,8 @@
 import type { Pipeline, PipelineStep } from "@forge/sdk";
 import { statusMark, statusName } from "../jobs/job-state";
-import { type Look, lookOf, type Mark, Status } from "../ui/status-mark";
+import { type Mark, type StateStyle, Status, styleOf } from "../ui/status-mark";
 
-const STATUSES: Record<string, Look> = {
+const STATUSES: Record<string, StateStyle> = {
   pending: { mark: "pending", name: "Pending" },
   running: { mark: "running", name: "Running" },
   waiting_approval: { mark: "waiting", name: "Needs approval" },
@@ -12,8 +12,8 @@ const STATUSES: Record<string, Look> = {
   cancelled: { mark: "cancelled", name: "Cancelled" },
 };
 
-export const pipelineStatusName = (status: string): string => lookOf(STATUSES, status).name;
-export const pipelineStatusMark = (status: string): Mark => lookOf(STATUSES, status).mark;
+export const pipelineStatusName = (status: string): string => styleOf(STATUSES, status).name;
+export const pipelineStatusMark = (status: string): Mark => styleOf(STATUSES, status).mark;
 
 export const isOver = ({ status }: Pick<Pipeline, "status">): boolean =>
   status !== "running" && status !== "waiting_approval";

@@ -10,7 +10,7 @@ import { PIPELINE_STATUSES, TEMPLATE_STEPS } from "../jobs/declared-types";
 
 type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
 
-/** The filters of the list, as kept in its address. */
+/** The filters of the pipeline list, as in its URL. */
 export interface PipelinesSearch {
   status?: PipelineStatus[];
   tag?: string[];

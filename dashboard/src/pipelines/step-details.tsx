@@ -19,7 +19,7 @@ import { StepCost } from "./steps-table";
 /** Error codes that are not shown, because the gate or the approval below explains them. */
 const SHOWN_BELOW = ["gate_failed", "approval_rejected"];
 
-/** The details of one step. The job's page has the rest. */
+/** The details of one step. The page of its job has more. */
 export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: PipelineStep }) {
   const submitted = pipeline.definition?.steps.find(({ name }) => name === step.name);
   return (

@@ -8,7 +8,7 @@ const MAX_MARKS = 8;
 const hasEnded = ({ status }: PipelineStep): boolean =>
   status !== "pending" && status !== "running" && status !== "waiting_approval";
 
-/** A mark for each step in order. For many steps, the number of ended steps. */
+/** One mark for each step, in order. Shows only the number of ended steps if there are many. */
 export function StepMarks({ steps }: { steps: readonly PipelineStep[] }) {
   if (steps.length > MAX_MARKS) {
     const ended = steps.filter(hasEnded).length;

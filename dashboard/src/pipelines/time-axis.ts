@@ -1,7 +1,7 @@
-/** The width of an idle stretch that is shortened, as a share of the busy time. */
+/** The width of a shortened idle period, as a share of the busy time. */
 const BREAK_SHARE = 0.05;
 /**
- * An idle stretch is shortened only if it is longer than MIN_BREAK_MS and also longer than
+ * An idle period is shortened only if it is longer than MIN_BREAK_MS and also longer than
  * MIN_BREAK_SHARE times the busy time.
  */
 const MIN_BREAK_MS = 20_000;
@@ -16,13 +16,13 @@ interface Interval {
 export interface TimeAxis {
   /** The position of a moment: 0 is the start, 1 the end. */
   shareOf: (ms: number) => number;
-  /** Idle stretches that are drawn shorter than they are. */
+  /** Idle periods that are drawn shorter than they are. */
   breaks: Interval[];
   /** Moments to mark, in ms since the start. */
   ticks: number[];
 }
 
-/** Lays out spans from the first start to the last end, with long idle stretches shortened. */
+/** Lays out spans from the first start to the last end, with long idle periods shortened. */
 export function timeAxis(spans: readonly Interval[]): TimeAxis {
   const busy = union(spans);
   const busyMs = Math.max(1, sum(busy.map(lengthOf)));
@@ -45,7 +45,7 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // No ticks after the first break: after a gap, the time since the start says little.
+    // No ticks after the first break: the axis no longer shows the full time since the start.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

@@ -11,7 +11,7 @@ import { plainJob } from "../jobs/job-data";
 import { toast } from "../ui/toasts";
 import { isOver } from "./pipeline-state";
 
-/** Polls a running pipeline more often than a list. */
+/** Poll interval for one running pipeline. Lists are polled less often. */
 const RUNNING_POLL_MS = 2_000;
 /**
  * The number of jobs to read, newest first. A pipeline has at most this many steps, so all jobs of
@@ -42,7 +42,7 @@ export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);
   return useQuery({
-    // `isLive` in the key: fetches once more when the pipeline has ended.
+    // When the pipeline ends, `isLive` changes the key. This causes one last fetch.
     queryKey: ["pipelines", "jobs", pipeline.pipeline_id, pipeline.run, isLive],
     queryFn: async () => {
       const filters = { pipeline_id: pipeline.pipeline_id, limit: MAX_JOBS, pageSize: 200 };

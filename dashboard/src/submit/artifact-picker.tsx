@@ -13,22 +13,22 @@ interface Props {
   input: FieldInput;
   value: string;
   onChange: (value: string) => void;
-  /** Called when the user picks an offer. */
+  /** Called in addition to `onChange` when the user picks an artifact from the list. */
   onChoose?: (value: string) => void;
 }
 
 const MOST = 12;
 /**
- * How many artifacts to read at once. More for URIs, because an artifact whose files Forge can't
- * read has no URI to offer.
+ * The number of artifacts per request, for a field that takes an id or a URI. It is larger for
+ * URIs, because an artifact without tables adds no URI to the list.
  */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
 /**
- * Offers the tenant's artifacts. Accepts any other value too: a worker may know ids that Forge
- * doesn't. This is not Base UI's combobox, because that one hides the rest of the page from screen
- * readers while its list is open.
+ * An input with a list of the tenant's artifacts. The user may also type a value that is not in the
+ * list, because a worker may know ids that Forge doesn't. Base UI's combobox is not used: while its
+ * list is open, it hides the rest of the page from screen readers.
  */
 export function ArtifactPicker({ source, input, value, onChange, onChoose }: Props) {
   const listId = useId();
@@ -126,13 +126,16 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
   return `No ${type} of yours matches. What you typed is passed to the worker unchanged.`;
 }
 
-/** The newest artifacts, or those whose id starts with the typed text or whose name contains it. */
+/**
+ * The newest artifacts. After the user has typed a text: the artifacts whose id starts with this
+ * text, or whose name contains it.
+ */
 function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
   const forge = useForge();
-  const [chosen, setChosen] = useState<readonly string[]>([]);
-  // A value that the list has offered, or a URI, is not searched for: the list then shows the
-  // newest artifacts.
-  const typed = chosen.includes(value) || value.includes("://") ? "" : value.trim();
+  const [offeredValues, setOfferedValues] = useState<readonly string[]>([]);
+  // A URI, or a value that was in the list, is not a text to search for: the list shows the newest
+  // artifacts instead.
+  const typed = offeredValues.includes(value) || value.includes("://") ? "" : value.trim();
   const q = useDebounced(typed, TYPING_MS);
   const { data = [], isPending } = useQuery({
     queryKey: ["artifacts", "offers", source, q],
@@ -145,7 +148,9 @@ function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
       };
       const page = await forge.artifacts.list(filters).page();
       const offers = page.items.flatMap((artifact) => offersOf(artifact, source)).slice(0, MOST);
-      setChosen((before) => [...new Set([...before, ...offers.map((offer) => offer.value)])]);
+      setOfferedValues((before) => [
+        ...new Set([...before, ...offers.map((offer) => offer.value)]),
+      ]);
       return offers;
     },
   });

@@ -4,14 +4,14 @@ import { formatBytes } from "../ui/format";
 
 /** Which artifacts a field accepts, and whether it takes their id or a URI. */
 export interface ArtifactSource {
-  /** "artifact": any type. */
+  /** "artifact" accepts any type. */
   type: "dataset" | "checkpoint" | "artifact";
   takes: "id" | "uri";
 }
 
 /**
- * What a field takes. Undefined if it takes no artifact. `model_id` takes one only where it is an
- * alias of `checkpoint_id`.
+ * The artifacts that a field accepts; undefined if the field accepts none. `model_id` accepts
+ * checkpoints in job types where it is an alias of `checkpoint_id`, and no artifacts in others.
  */
 export function sourceOf(type: JobType, field: string): ArtifactSource | undefined {
   switch (JOB_TYPE_FACTS[type].aliases[field] ?? field) {
@@ -27,8 +27,9 @@ export function sourceOf(type: JobType, field: string): ArtifactSource | undefin
   }
 }
 
+/** An entry in the list of an ArtifactPicker. */
 export interface Offer {
-  /** The value for the field. */
+  /** The value that the field gets if the user picks the entry. */
   value: string;
   title: string;
   note: string;
@@ -38,7 +39,8 @@ export interface Offer {
 const TABLE = /\.(jsonl|csv|parquet)$/;
 
 /**
- * One offer if the field takes an id. If it takes a URI, one offer for each table of the artifact.
+ * The artifact's entries in the list. If the field takes an id, there is one entry. If the field
+ * takes a URI, there is one entry for each table of the artifact.
  */
 export function offersOf(artifact: Artifact, { takes }: ArtifactSource): Offer[] {
   const { artifact_id, name, kind, size_bytes, created_at } = artifact;

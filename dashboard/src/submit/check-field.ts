@@ -37,9 +37,8 @@ function checkText(
 ): Checked {
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
-  // Checks the pattern of URIs only: for names, the server's error says which characters are
-  // invalid. Skips file:// URIs, which do not match the pattern: only the server knows the allowed
-  // folders.
+  // Checks the pattern only for URIs. For names, the server's error is clearer: it says which
+  // characters are invalid. Skips file:// URIs: only the server knows which folders are allowed.
   if (
     pattern &&
     name.endsWith("_uri") &&

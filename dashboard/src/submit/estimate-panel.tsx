@@ -77,7 +77,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** Leaves out the details of an invalid field, which are shown at the field. */
+/** The reason to show. For an invalid field, without details: the field itself shows them. */
 function reasonOf(error: unknown): string {
   const { param, message } = describeError(error);
   return param ? "Forge would refuse one of the fields." : message;

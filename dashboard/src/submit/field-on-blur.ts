@@ -1,9 +1,9 @@
 import type { FocusEvent } from "react";
 
 /**
- * The field that the focus has left. Its problem may now be shown. Undefined if the focus moved to
- * a button of the same field, or to the submit button: a new message would move the submit button
- * away from the pointer, and submitting checks all fields anyway.
+ * The field that the focus has left, so that its problem may be shown. Undefined if the focus moved
+ * within the field, or to the submit button. A new message would move that button away from the
+ * pointer, and submitting checks all fields anyway.
  */
 export function fieldOnBlur({ target, relatedTarget }: FocusEvent): HTMLElement | undefined {
   const field = target.closest<HTMLElement>("[data-field]");

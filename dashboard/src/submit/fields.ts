@@ -8,7 +8,7 @@ import type { JobType } from "../jobs/declared-types";
 import { capitalised, uncapitalised } from "../ui/format";
 
 export interface FormFieldSchema extends FieldSchema {
-  /** Its name in the API and in the `param` of a refusal: `epochs`, `resources.gpu`. */
+  /** The field's name in the API and in an error's `param`, e.g. `epochs`, `resources.gpu`. */
   name: string;
   required: boolean;
 }
@@ -25,7 +25,7 @@ export function payloadFields(form: FormSchema): FormFieldSchema[] {
 
 export const formsOf = (type: JobType): FormSchema[] => SUBMISSIONS[type] ?? [];
 
-/** The form with this number; the first form if the number does not exist. */
+/** The form at this index, or the first form if the index does not exist. */
 export function formOf(type: JobType, index: number): FormSchema {
   const forms = formsOf(type);
   return forms[index] ?? forms[0] ?? { required: [], fields: {} };
@@ -59,7 +59,7 @@ const LABELS: Record<string, string> = {
   params: "Parameters for the worker",
 };
 
-/** `dataset_uri` as "Dataset URI". */
+/** The label of a field, e.g. "Dataset URI" for `dataset_uri`. */
 export function labelOf(name: string): string {
   const known = LABELS[name];
   if (known) return known;
@@ -67,7 +67,7 @@ export function labelOf(name: string): string {
   return capitalised(words);
 }
 
-/** The schema's description with a capital first letter. A URL scheme keeps its lower case. */
+/** The schema's description with a capital first letter, unless it starts with a URL scheme. */
 export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
   const isAddress = description !== undefined && /^\w+:\/\//.test(description);
   const text = description && !isAddress ? capitalised(description) : description;

@@ -68,7 +68,7 @@ interface UploadProps {
   children: ReactElement;
 }
 
-/** The upload button of a field that takes a dataset. */
+/** Adds an upload button to a field that takes a dataset. */
 function WithUpload({ source, onChange, children }: UploadProps) {
   const [isOpen, setOpen] = useState(false);
   if (source.type !== "dataset") return children;

@@ -4,7 +4,7 @@ import type { JobData } from "../jobs/job-data";
 import { checkField } from "./check-field";
 import { type FormFieldSchema, fieldsOf, formOf, formsOf } from "./fields";
 
-/** Texts by field name. All job types share them, so they stay when the type changes. */
+/** Typed texts by field name. All job types share the texts, so a change of type keeps them. */
 export type Values = Readonly<Record<string, string>>;
 
 export type Body = Record<string, unknown>;
@@ -12,7 +12,7 @@ export type Body = Record<string, unknown>;
 export interface Reading {
   /** The request body, without invalid fields. */
   body: Body;
-  /** By field name. */
+  /** Error messages by field name. */
   problems: Record<string, string>;
 }
 
@@ -33,7 +33,7 @@ function put(body: Body, name: string, value: unknown): void {
     second === undefined ? value : { ...(body[first] as Body | undefined), [second]: value };
 }
 
-/** Fields with two names (docs/api.md). Jobs are stored with the first. */
+/** Fields with two names (docs/api.md). A stored job has the first name. */
 const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["size", "num_samples"],
   ["teacher", "teacher_model"],
@@ -42,15 +42,15 @@ const SAME_FIELD: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * The name that this form uses for a stored field, which may have two names. Undefined if the form
- * doesn't have the field.
+ * The form's name for a field of a stored job. The form may use the field's second name. Undefined
+ * if the form doesn't have the field.
  */
 export const nameIn = (form: FormSchema, name: string): string | undefined =>
   name in form.fields
     ? name
     : SAME_FIELD.find(([stored, other]) => stored === name && other in form.fields)?.[1];
 
-/** The index of the form that has all fields of the payload, otherwise 0; and the fields' texts. */
+/** Fills a form from a job. `form` is the index of the form that fits, or 0 if none fits. */
 export function valuesOf(job: JobData): { form: number; values: Values } {
   const type = job.job_type as JobType;
   const stored = Object.keys(job.payload);

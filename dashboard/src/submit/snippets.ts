@@ -54,7 +54,7 @@ export function pythonValue(value: unknown): string {
   return `{${entries.map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`).join(", ")}}`;
 }
 
-/** Options of `forge jobs submit` for all types, by API field. Other fields use --set. */
+/** Options of `forge jobs submit` that all job types share, by API field. */
 const FLAGS: Record<string, string> = {
   "resources.gpu": "--gpu",
   "resources.gpu_type": "--gpu-type",

@@ -19,8 +19,8 @@ import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
 
 /**
- * Options in the order in which users decide on them. All options that are not listed here form a
- * last group, in OPTION_GROUPS.
+ * Options in the order in which users decide on them. OPTION_GROUPS adds a last group with all
+ * options that are not listed here.
  */
 const GROUPS: readonly { title: string; names: readonly string[] }[] = [
   {

@@ -29,8 +29,8 @@ export function SubmitPage() {
       {from && !source.data ? (
         <Waiting error={source.error} onRetry={source.refetch} />
       ) : (
-        // The key resets the form when another job is to fill it. A change of the job type keeps
-        // the typed text.
+        // The key resets the form when `from` changes. A change of the job type keeps the typed
+        // text.
         <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
       )}
     </Page>
@@ -39,7 +39,7 @@ export function SubmitPage() {
 
 const startOf = (job: JobData | undefined) => (job ? valuesOf(job) : BLANK);
 
-/** The job that fills the form. Read only once, so that no response overwrites typed text. */
+/** The job that fills the form. Not polled: the form uses the job only when it opens. */
 function useSource(from: string | undefined) {
   const forge = useForge();
   return useQuery({

@@ -9,7 +9,7 @@ const TYPING_MS = 350;
 /** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
   const forge = useForge();
-  // A string, so that equal contents compare as equal.
+  // JSON text, because each render makes a new object, which would restart the wait.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["billing", "estimate", type, content],

@@ -19,8 +19,8 @@ type Submit = (body: Body, options: { idempotencyKey: string }) => Promise<Job>;
 const submit = (forge: Forge, type: JobType): Submit => (forge[type] as Submit).bind(forge);
 
 /**
- * Submits a job and opens its page. The Idempotency-Key stays the same until the content changes:
- * a second click, or a retry after a lost response, leads to the same job.
+ * Submits a job and opens its page. The Idempotency-Key stays the same until the content changes.
+ * So a second click, or a retry after a lost response, does not create a second job.
  */
 export function useSubmission() {
   const forge = useForge();
@@ -50,7 +50,7 @@ export function useIdempotencyKey(): (content: string) => string {
   };
 }
 
-/** Also works on pages over plain HTTP, which have no crypto.randomUUID. */
+/** A random key. Does not use crypto.randomUUID, which pages over plain HTTP do not have. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `ui-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;

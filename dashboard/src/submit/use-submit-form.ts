@@ -33,8 +33,8 @@ export function useSubmitForm(type: JobType, start: Start) {
     Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
-  // The server checks the body of an estimate like that of a submission, so the form shows the
-  // errors of both. An error is shown until the user changes the field that it names.
+  // The server validates an estimate's body like a submission's body, so the form shows errors of
+  // both requests. An error is shown until the user changes the field that the error names.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
@@ -75,13 +75,13 @@ export function useSubmitForm(type: JobType, start: Start) {
     body,
     submit,
     isPending: submission.isPending,
-    /** A refusal that is not about a field. */
+    /** A submission error that names no field of the form. */
     failure: submission.error && !sent ? submission.error : undefined,
     estimate,
   };
 }
 
-/** The field that a refusal is about. `param` may be an alias of the field, or a path within it. */
+/** The field that an error names. `param` may be the field's alias, or a path within the field. */
 function fieldOf(error: unknown, form: FormSchema): { name: string; message: string } | undefined {
   const { param, atField: message } = describeError(error);
   const path = param?.replace(/^payload\./, "");

@@ -28,7 +28,7 @@ export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
   );
 }
 
-/** A share of a whole, e.g. of memory. @param share 0 to 1. */
+/** A small bar that shows a share, e.g. of memory in use. @param share 0 to 1. */
 export function Meter({ share, label }: { share: number | null; label: string }) {
   const percent = Math.round(Math.min(1, Math.max(0, share ?? 0)) * 100);
   return (

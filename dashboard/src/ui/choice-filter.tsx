@@ -9,11 +9,11 @@ interface Props<T extends string> {
   chosen: readonly T[];
   options: readonly T[];
   onChange: (chosen: T[]) => void;
-  /** By default the option itself. */
+  /** How to show an option. Default: as its own text. */
   show?: (option: T) => ReactNode;
 }
 
-/** A filter with any number of chosen values. None means all. */
+/** A filter with any number of chosen values. Without a chosen value, it matches all rows. */
 export function ChoiceFilter<T extends string>({
   title,
   chosen,

@@ -13,7 +13,7 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "visually-hidden";
-  // Inside the open dialog, because a dialog takes the focus back from any element outside it.
+  // Added to the dialog if one is open: a dialog takes the focus back from elements outside it.
   (before?.closest("[role=dialog]") ?? document.body).append(area);
   area.select();
   try {

@@ -9,7 +9,10 @@ export interface Code {
   code: string;
 }
 
-/** One tab for each code; the first is open. @param copy the start of the labels, e.g. "Copy as". */
+/**
+ * One tab for each `Code`; the first tab is open initially. @param copy the start of the copy
+ * buttons' labels, e.g. "Copy as".
+ */
 export function CodeTabs({ codes, copy }: { codes: readonly Code[]; copy: string }) {
   const [shown, setShown] = useState(codes[0]?.id ?? "");
   return (

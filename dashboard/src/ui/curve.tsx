@@ -16,7 +16,7 @@ interface Props {
 
 const WIDTH = 320;
 const HEIGHT = 96;
-/** About the maximum number of points to draw. A longer series is thinned. */
+/** The maximum number of points to draw, besides the last point. A longer series is thinned. */
 const MAX_DRAWN = 2 * WIDTH;
 
 /** One series over time or steps. Shows the value at the pointer, otherwise the last one. */
@@ -65,7 +65,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
               .map((each) => `${xOf(each).toFixed(1)},${yOf(each).toFixed(1)}`)
               .join(" ")}
           />
-          {/* A line of length 0 with round ends: it stays round if the drawing is stretched. */}
+          {/* The dot is a line of length 0 with round ends. It stays round in a stretched SVG. */}
           {(pointed !== undefined || points.length === 1) && (
             <path
               d={`M${xOf(shown).toFixed(1)} ${yOf(shown).toFixed(1)}h0`}
@@ -82,7 +82,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
   );
 }
 
-/** The lowest and the highest value. A loop, as Math.min can't take an argument for each point. */
+/** The lowest and the highest value. Uses a loop: Math.min(...values) fails for long series. */
 function rangeOf(points: readonly CurvePoint[]): [low: number, high: number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { y } of points) {

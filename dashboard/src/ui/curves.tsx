@@ -13,7 +13,7 @@ export interface Series {
 
 const MAX_SHOWN = 12;
 
-/** One chart per series, as scales differ. Draws the first few: a worker may report hundreds. */
+/** One chart per series, because scales differ. At first, shows a few: there may be hundreds. */
 export function Curves({
   series,
   formatX,

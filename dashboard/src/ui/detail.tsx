@@ -35,7 +35,7 @@ export function DetailHeading({
 
 export interface Explanation {
   tone: Tone;
-  /** Why something is in its state. */
+  /** Why the object is in its state. */
   why: string;
   /** What to do, or what happens without action. */
   next: string;
@@ -62,7 +62,7 @@ export function Verdict({
   );
 }
 
-/** Shown on a detail page while the object loads, if loading failed, or if there is no such object. */
+/** Shown on a detail page while the object loads, if loading failed, or if it does not exist. */
 export function NotLoaded({
   thing,
   missing = `There is no ${thing} with this id, or it is another tenant's.`,

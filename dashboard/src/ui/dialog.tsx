@@ -9,9 +9,9 @@ interface Props {
   open: boolean;
   onClose: () => void;
   title: string;
-  /** For forms with two columns, and for code. */
+  /** Makes the dialog wider, for forms with two columns and for code. */
   wide?: boolean;
-  /** Esc or a click outside does not close the dialog. For content that is shown only once. */
+  /** Esc and clicks outside do not close the dialog. For content that is shown only once. */
   stays?: boolean;
   children: ReactNode;
 }
@@ -125,7 +125,7 @@ interface ConfirmProps {
   /** What will happen. */
   children: ReactNode;
   action: string;
-  /** The state of the mutation that `onConfirm` runs. If it fails, the dialog stays open and shows the error. */
+  /** The mutation that `onConfirm` runs. If it fails, the dialog stays open and shows why. */
   change: { isPending: boolean; error: unknown; reset: () => void };
   /** The title of the error, e.g. "The job was not cancelled". */
   refused: string;

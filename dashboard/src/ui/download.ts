@@ -2,7 +2,7 @@
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   saveLink(url, name);
-  // Revoke the URL later, because the browser may still read the blob until then.
+  // Revokes the URL later, because the browser may still read the blob after the click.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 

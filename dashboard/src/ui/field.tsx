@@ -5,7 +5,7 @@ import styles from "./field.module.css";
 interface FieldProps {
   label: string;
   hint?: ReactNode;
-  /** Shown below the input, and announced with it. */
+  /** Shown below the input. Screen readers announce it. */
   error?: string | undefined;
   required?: boolean | undefined;
   className?: string | undefined;

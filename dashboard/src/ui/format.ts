@@ -15,13 +15,16 @@ export function formatNumber(value: number | null | undefined, digits = 0): stri
   return numberFormat({ maximumFractionDigits: digits }).format(value);
 }
 
-/** A reported number, rounded. Small ones, such as learning rates, keep their digits. */
+/**
+ * A reported number, with at most six decimals. A very small number, such as a learning rate, gets
+ * six significant digits instead.
+ */
 export function formatMeasured(value: number | null | undefined): string {
   const isSmall = value != null && value !== 0 && Math.abs(value) < 1e-4;
   return isSmall ? String(Number(value.toPrecision(6))) : formatNumber(value, 6);
 }
 
-/** USD with two or six decimals. An amount below one cent is not shown as zero. */
+/** USD with two or six decimals. With two, a positive amount below one cent is "< $0.01". */
 export function formatUsd(value: number | null | undefined, digits: 2 | 6 = 2): string {
   if (value == null || !Number.isFinite(value)) return ABSENT;
   if (digits === 2 && value > 0 && value < 0.01) return "< $0.01";

@@ -60,8 +60,8 @@ function onKeyDown(event: KeyboardEvent): void {
 }
 
 /**
- * If nothing has the focus, focuses the button with this shortcut. If the key opens a dialog, the
- * focus then returns to the button when the dialog closes.
+ * If no control has the focus, focuses the button with this shortcut. So if the shortcut opens a
+ * dialog, the focus returns to the button when the dialog closes.
  */
 function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
@@ -83,7 +83,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type));
 
-/** Whether a dialog or a menu is open. One that fades out does not count as open. */
+/** Whether a dialog or a menu is open. A dialog or menu that is fading out is not open. */
 const isDialogOpen = (): boolean =>
   document.querySelector(
     '[role="dialog"]:not([data-closed]), [role="alertdialog"]:not([data-closed]), [role="menu"]:not([data-closed])',

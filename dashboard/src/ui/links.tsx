@@ -4,7 +4,7 @@ import { IdText } from "./copy";
 
 interface Props {
   id: string;
-  /** The id if omitted. */
+  /** The link's content. Default: the id. */
   children?: ReactNode;
 }
 

@@ -42,9 +42,7 @@ export function ListTable<Row>({ list, more, ...table }: Props<Row>) {
   );
 }
 
-/**
- * A button that loads the next page. @param what the name of the rows to load, e.g. "older jobs".
- */
+/** A button that loads the next page. @param what names the rows to load, e.g. "older jobs". */
 export function LoadMore({ list, what }: { list: PagedList<unknown>; what: string }) {
   if (!list.hasMore) return null;
   return (

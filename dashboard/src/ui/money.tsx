@@ -2,9 +2,9 @@ import { formatUsd } from "./format";
 
 interface Props {
   usd: number | null | undefined;
-  /** Two in lists, six in records. */
+  /** The number of decimals: two in lists, six in records. */
   digits?: 2 | 6;
-  /** False if the column's header has the unit. */
+  /** Whether to show the dollar sign. False if the column's header has it. */
   unit?: boolean;
 }
 

@@ -6,14 +6,14 @@ import { Scope, type Shown } from "./scope";
 
 interface Props {
   title: string;
-  /** Replaces the title's text, for marks and ids. */
+  /** Shown as the heading instead of `title`, for example with a status mark and an id. */
   heading?: ReactNode;
-  /** Above the title: a link to the parent page. */
+  /** A link to the parent page, shown above the heading. */
   above?: ReactNode;
   actions?: ReactNode;
   /** Whose data the page shows. Only admins see this label. */
   shows?: Shown;
-  /** Forms are easier to read when narrow. */
+  /** Limits the width of the page, because narrow forms are easier to read. */
   narrow?: boolean;
   children: ReactNode;
 }

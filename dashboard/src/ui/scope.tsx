@@ -1,7 +1,7 @@
 import { useSigned } from "../api/context";
 import styles from "./scope.module.css";
 
-/** Whose data an admin sees: all tenants', or only the admin's own tenant's. */
+/** The data that an admin sees: of all tenants, or only of the admin's own tenant. */
 export type Shown = "all" | "own";
 
 /** Tells an admin whose data is shown. Other users see only their own tenant's data. */

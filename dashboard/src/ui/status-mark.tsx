@@ -1,7 +1,7 @@
 import { cx } from "./cx";
 import styles from "./status-mark.module.css";
 
-/** The shape and colour of a state. Shapes differ too, so colour is never the only signal. */
+/** The mark of a state. Each mark has its own shape, so that colour is never the only signal. */
 export type Mark =
   | "pending"
   | "provisioning"
@@ -14,13 +14,13 @@ export type Mark =
   | "skipped";
 
 /** How a state is shown. */
-export interface Look {
+export interface StateStyle {
   mark: Mark;
   name: string;
 }
 
-/** How to show a state. One that this version does not know is shown by its name in the API. */
-export const lookOf = (looks: Record<string, Look>, state: string): Look =>
+/** How to show a state. An unknown state is shown by its name in the API. */
+export const styleOf = (looks: Record<string, StateStyle>, state: string): StateStyle =>
   looks[state] ?? { mark: "pending", name: state };
 
 const RING = { cx: 7, cy: 7, r: 5.25, fill: "none", stroke: "currentColor", strokeWidth: 1.5 };
@@ -43,7 +43,7 @@ const SHAPES: Record<Mark, React.ReactElement> = {
   completed: disc("m4.300 7.200 1.900 1.900 3.500-3.800"),
   failed: disc("m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100"),
   cancelled: disc("M4.200 7h5.600"),
-  // Waiting for a person.
+  // Waits for the approval of a person.
   waiting: (
     <>
       <circle {...RING} />

@@ -115,7 +115,7 @@ export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: Table
   );
 }
 
-/** Takes the space of the rows that are not rendered. */
+/** An empty row, as high as the rows that are not rendered. */
 function Spacer({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (

@@ -12,7 +12,7 @@ interface Tab<T extends string> {
 
 interface Props<T extends string> {
   tabs: readonly (Tab<T> | false)[];
-  /** Kept in the URL, so that a link opens the same tab. */
+  /** The chosen tab. Pages keep it in the URL, so that a link opens the same tab. */
   value: T;
   onChange: (tab: T) => void;
 }
@@ -21,7 +21,7 @@ interface Props<T extends string> {
 export function Tabs<T extends string>({ tabs: all, value, onChange }: Props<T>) {
   const tabs = all.filter((tab) => tab !== false);
   const list = useRef<HTMLDivElement>(null);
-  // Not scrollIntoView, which would scroll the page as well.
+  // Scrolls only the list of tabs. scrollIntoView would also scroll the page.
   useLayoutEffect(() => {
     const chosen = list.current?.querySelector<HTMLElement>(`[data-tab="${value}"]`);
     if (!list.current || !chosen) return;

@@ -9,14 +9,14 @@ interface Props {
   onChange: (text: string) => void;
 }
 
-/** Wait after the last key, so that a typed word causes one request. */
+/** The wait after the last key press, so that typing a word causes only one request. */
 const PAUSE_MS = 200;
 
 /** Filters a list while the user types. `/` focuses the field, Esc leaves it. */
 export function TextFilter({ label, value, onChange }: Props) {
   const [text, setText] = useState(value);
   const reported = useRef(value);
-  // Back and forward change the value from outside.
+  // The browser's back and forward buttons change the value from outside.
   useEffect(() => {
     if (value !== reported.current) setText(value);
     reported.current = value;
@@ -40,7 +40,7 @@ export function TextFilter({ label, value, onChange }: Props) {
       onChange={({ target }) => setText(target.value)}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
-        // Otherwise the browser clears the text.
+        // Prevents the browser from clearing the text.
         event.preventDefault();
         event.currentTarget.blur();
       }}

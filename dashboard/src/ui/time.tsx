@@ -25,7 +25,7 @@ function formatAge(atMs: number, nowMs: number): string {
   return seconds < 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
 }
 
-/** "4 min ago" within a day, then `21 Nov 14:03`. */
+/** For example "4 min ago"; after a day "21 Nov 14:03"; in another year "21 Nov 2025". */
 function formatMoment(atMs: number, nowMs: number): string {
   if (Math.abs(nowMs - atMs) < DAY_MS) return formatAge(atMs, nowMs);
   const date = new Date(atMs);

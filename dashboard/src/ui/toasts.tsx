@@ -11,7 +11,7 @@ interface Toast {
   error?: unknown;
 }
 
-/** Long enough to read. An error stays until the user closes it. */
+/** How long a message is shown. An error stays until the user closes it. */
 const SHOWN_MS = 5_000;
 
 let toasts: readonly Toast[] = [];
@@ -35,7 +35,7 @@ function show(toast: Omit<Toast, "id">): void {
 /** Reports that an action succeeded, or why it failed. */
 export const toast = {
   ok: (text: string): void => show({ text }),
-  /** @param what failed, e.g. "The job was not retried". */
+  /** Shows an error. @param what says what failed, e.g. "The job was not retried". */
   refused: (what: string, error: unknown): void => show({ text: what, error }),
 };
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./toolbar.module.css";
 
-/** Filters at the left and the other controls at the right of a list. */
+/** A row above a list: filters at the left, other controls at the right. */
 export const Toolbar = ({ children, end }: { children: ReactNode; end?: ReactNode }) => (
   <div className={styles.toolbar}>
     <div className={styles.start}>{children}</div>

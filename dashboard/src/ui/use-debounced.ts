@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The latest value that stayed unchanged for `ms`. Until there is one, the initial value. */
+/** The latest value that stayed unchanged for `ms` milliseconds. At first, the initial value. */
 export function useDebounced<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

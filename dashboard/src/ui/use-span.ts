@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
-/** The two ends of the selected columns, in either order. */
+/** The columns where the selection began and where it ends. `end` may be the smaller index. */
 type Span = readonly [anchor: number, end: number];
 
 /**

@@ -19,7 +19,7 @@ export function AddWorkerPage() {
   const navigate = useNavigate();
   const [values, setValues] = useState<FormValues>(START);
   const [plan, setPlan] = useState<BootstrapPlan>();
-  const look = useMutation({
+  const planQuery = useMutation({
     mutationFn: () => forge.workers.plan(values.ssh_host, values.ssh_user, machineOf(values)),
     onSuccess: setPlan,
     onError: () => setPlan(undefined),
@@ -32,15 +32,15 @@ export function AddWorkerPage() {
       await navigate({ to: "/workers/$workerId", params: { workerId: worker_id } });
     },
   });
-  const failed = register.error ?? look.error;
+  const failed = register.error ?? planQuery.error;
   const refusal = failed ? describeError(failed) : undefined;
-  // For lists, the API names the entry, e.g. `tags.0`.
+  // For an invalid entry of a list, `param` names the entry, e.g. `tags.0`.
   const place = refusal?.param?.split(".")[0];
   const known = FIELDS.some(({ name }) => name === place);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     register.reset();
-    look.mutate();
+    planQuery.mutate();
   };
   return (
     <Page title="Add a machine by SSH" narrow above={<Link to="/workers">Workers</Link>}>
@@ -65,8 +65,8 @@ export function AddWorkerPage() {
           />
         ))}
         <div className={styles.actions}>
-          <Button type="submit" kind={plan ? "secondary" : "primary"} busy={look.isPending}>
-            {look.isPending ? "Asking for the plan …" : "Show the plan"}
+          <Button type="submit" kind={plan ? "secondary" : "primary"} busy={planQuery.isPending}>
+            {planQuery.isPending ? "Asking for the plan …" : "Show the plan"}
           </Button>
           {plan && (
             <Button kind="primary" busy={register.isPending} onClick={() => register.mutate()}>

@@ -3,10 +3,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
 
-/** More workers than a fleet usually has. With more, the page says that it does not show all. */
+/** The maximum number of workers to load. At this number, the workers page shows a notice. */
 export const MAX_WORKERS = 2_000;
 
-/** The whole fleet, to sort problems first. While loading, the workers loaded so far. */
+/**
+ * Loads all workers, because the pages show problems first. During the first load, returns the
+ * workers loaded so far.
+ */
 export function useWorkers() {
   const forge = useForge();
   return useQuery({

@@ -10,7 +10,7 @@ import { toast } from "../ui/toasts";
 interface Act {
   run: () => Promise<unknown>;
   done: string;
-  /** The title of an error; undefined if a dialog shows it. */
+  /** The title of the error message if `run` fails. Undefined if a dialog shows the error. */
   failed?: string;
 }
 

@@ -7,8 +7,8 @@ const QUEUE = "audit";
 
 /**
  * pg-boss jobs, fetched and completed by 16 loops. pg-boss's own workers poll twice a second. These
- * loops fetch at once when there is a job, and don't poll otherwise, so that they don't load the
- * machine for the other peers.
+ * loops fetch a job at once when there is one. Without jobs they don't poll, because that would
+ * take CPU time from the other peers.
  */
 async function main(): Promise<void> {
   const boss = new PgBoss({ connectionString: process.argv[2] ?? "", max: POOL });

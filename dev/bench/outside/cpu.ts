@@ -15,7 +15,7 @@ export class CostNotes {
 
   /**
    * Runs one round and records its CPU time per job or workflow.
-   * @param what name of the unit of work; `run` runs `perRound` of them.
+   * @param what name of a unit of work. `run` does `perRound` units.
    */
   async note<T>(what: string, run: () => Promise<T>): Promise<T> {
     const before = cpuOf(this.stage, this.forge);

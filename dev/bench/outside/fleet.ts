@@ -7,7 +7,7 @@ export interface FleetOptions {
   url: string;
   workerKey: string;
   workers: number;
-  /** The workers are in the database already (seeded-rows.ts). */
+  /** Whether the workers are in the database already (seeded-rows.ts). */
   isRegistered?: boolean;
   /** Called when a worker has received a job. */
   onJob?: (jobId: string, at: number) => void;
@@ -50,7 +50,7 @@ export class Fleet {
     }
     const heartbeat = this.call("heartbeat", { worker_id: id });
     const beat = (): void => void second.send(heartbeat).catch(() => undefined);
-    // Spread over the interval, as in a fleet whose workers started at different times.
+    // Spread the heartbeats over the interval, as if the workers had started at different times.
     const startBeating = (): void => void this.timers.push(setInterval(beat, HEARTBEAT_MS));
     this.timers.push(setTimeout(startBeating, (n / this.options.workers) * HEARTBEAT_MS));
     const loop = this.work(id, main).catch((error: unknown) => {

@@ -25,7 +25,7 @@ export class Generator {
     const ended = once(this.child, "exit", { signal }).then(() => {
       throw new Error("the load generator ended");
     });
-    // After the race, both promises reject with the abort. Ignore that.
+    // The abort below makes the promise that loses the race reject. Ignore that.
     for (const one of [replied, ended]) one.catch(() => undefined);
     this.child.send({ name, options });
     const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [
@@ -36,7 +36,7 @@ export class Generator {
     return reply.result as Awaited<ReturnType<Loads[Name]>>;
   }
 
-  /** The largest share of a core that a load has used since the last call. */
+  /** Returns the largest share of a core that a load has used since the last call. */
   takeShare(): number {
     const { share } = this;
     this.share = 0;

@@ -17,7 +17,7 @@ beforeAll(async () => {
       response.writeHead(url === "/refused" ? 409 : 200, {
         "content-length": Buffer.byteLength(body),
       });
-      // In two chunks; the first one ends within a character.
+      // Sends the body in two chunks. The first one ends in the middle of a character.
       response.write(Buffer.from(body).subarray(0, -3));
       setTimeout(() => response.end(Buffer.from(body).subarray(-3)), 5);
     });

@@ -10,9 +10,9 @@ import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
 /**
- * How long the idle server is watched, to learn the statements of its background loops. A loop with
- * a longer interval may not run in this time. It runs during only a few of the jobs, so it hardly
- * affects the result, which is the cost of the cheapest job.
+ * How long to watch the idle server, to learn the statements of its background loops. A loop with a
+ * longer interval may be missed. But such a loop runs during few of the jobs, and hardly ever
+ * during the cheapest job, whose cost is the result.
  */
 const IDLE_MS = 2_500;
 
@@ -119,8 +119,10 @@ const labelOf = (statements: string[]): string =>
 /**
  * Counts the transactions or calls of the cheapest job, by label. The cheapest job is used because
  * load on the machine only adds transactions and calls: for example, a cached key expires and is
- * looked up again. Labels in `idle` also come from background loops. For such a label, the result
- * is its minimum over all jobs, because the loops may have caused the rest.
+ * looked up again.
+ *
+ * Background loops also cause transactions and calls, with the labels in `idle`. For such a label,
+ * the result is the lowest count of any job, because the loops may have raised the other counts.
  *
  * @param jobs the labels of each job, one for each transaction or call.
  */

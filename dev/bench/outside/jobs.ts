@@ -16,12 +16,12 @@ export interface JobsOptions {
   userKey: string;
   workerKey: string;
   workers: number;
-  /** The workers are in the database already (seeded-rows.ts). */
+  /** Whether the workers are in the database already (seeded-rows.ts). */
   isRegistered?: boolean;
   jobs: number;
 }
 
-/** Longest wait for a job. */
+/** How long to wait for jobs that have been submitted. */
 const JOB_TIMEOUT_MS = 120_000;
 
 /**
@@ -102,7 +102,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   const late = sleep(ms, undefined, { signal: timeout.signal }).then(() => {
     throw new Error(`a job did not end within ${ms / 1000} s`);
   });
-  // After the race, this promise rejects with the abort. Ignore that.
+  // If `work` ends first, the abort below makes this promise reject. Ignore that.
   late.catch(() => undefined);
   await Promise.race([work, late]);
   timeout.abort();

@@ -8,14 +8,14 @@ import type { Stage } from "./stage";
 
 const PER_SECOND = 20;
 /**
- * Long enough that no worker is marked dead: not all workers send heartbeats all the time, and
- * those of P7 send none.
+ * A heartbeat time-out that is longer than the measurements, so that no worker is marked dead. The
+ * workers of P7 send no heartbeats, and those of P6 do not send them all the time.
  */
 const NEVER_SILENT = { FORGE_HEARTBEAT_TIMEOUT_S: "600" };
 
 /**
- * P6: a fleet of waiting workers. The time until a job is assigned to one of them, and what the
- * fleet costs while it waits.
+ * P6: a fleet of waiting workers. Measures the time until a job is assigned to one of them, and the
+ * CPU time of an API server while the fleet waits.
  */
 export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
@@ -95,7 +95,7 @@ async function compareCpu(
   );
 }
 
-/** P7: what a waiting poll costs. Heartbeats cost extra, and P3 measures them. */
+/** P7: memory and CPU time of waiting polls, without heartbeats, which P3 measures. */
 export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
   const { waitingPolls: workers, fleetRounds: rounds, cpuSeconds: seconds } = scale;
@@ -106,8 +106,8 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
     try {
       await insertWorkers(forge.databaseUrl, workers);
       const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
-      // A warm-up compiles the code and fills the caches. Otherwise their memory would count as
-      // memory of the polls.
+      // Warm up first. Otherwise the memory of compiled code and caches would count as memory of
+      // the polls.
       await generator.run("holdPolls", { ...options, workers: Math.ceil(workers / 10) });
       const { kibPerPoll, addedCpuShare } = await generator.run("holdPolls", options);
       kib.push(kibPerPoll);

@@ -5,7 +5,10 @@ import type { Scale } from "./scale";
 import { insertQueuedJobs, type QueuedJobs } from "./seeded-rows";
 import type { Forge, Stage } from "./stage";
 
-/** The reconciler would start the workflows of the queued rows during the measurement. */
+/**
+ * Delays the reconciler by a day. Otherwise, it would start workflows for the queued jobs during
+ * the measurement.
+ */
 const NO_RECONCILER = { FORGE_RECONCILE_AFTER_S: "86400" };
 
 const PARTS = ["forge-server", "Postgres", "Temporal"];
@@ -13,8 +16,9 @@ const PARTS = ["forge-server", "Postgres", "Temporal"];
 const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
 
 /**
- * P11: CPU time of a job in Forge, Postgres and Temporal together, while many jobs of other tenants
- * are queued. No worker fits these jobs. The peer is Forge with only 100 of them.
+ * P11: the CPU time that Forge, Postgres and Temporal together use for one job, while many other
+ * jobs are queued. The queued jobs belong to other tenants, and no worker fits them. The peer is a
+ * Forge with only 100 queued jobs.
  */
 export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;

@@ -9,8 +9,8 @@ import type { Stage } from "./stage";
 const PER_SECOND = 10;
 
 /**
- * P2: time from submission until a waiting worker has the job; peer: from a bare workflow's start
- * to its activity.
+ * P2: the time from a job's submission until a waiting worker has the job. For the peer, it is the
+ * time from the start of a bare workflow to the start of its activity.
  */
 export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, temporalAddress: address } = stage;
@@ -45,7 +45,7 @@ export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]
   }
 }
 
-/** P5: one call at a time, on an idle server. */
+/** P5: the latency of single calls, made one after the other on an idle server. */
 export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, peerDatabaseUrl: databaseUrl } = stage;
   const { calls: count, rounds } = scale;

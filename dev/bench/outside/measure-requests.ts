@@ -29,8 +29,8 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
           unit: "/s",
           goal: { of: "ratio", atLeast: 3 },
         },
-        // One connection per worker, as in a real fleet: Forge answers heartbeats in batches, every
-        // 100 ms.
+        // One connection per worker, as in a real fleet. Forge answers heartbeats in batches, every
+        // 100 ms, so fewer connections would limit the rate.
         connections: scale.fleet,
         forge: { url: forge.url, key: forge.workerKey, calls: heartbeats("/worker/heartbeat") },
         peer: {

@@ -6,8 +6,8 @@ import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Job queues get this many times more jobs: they are faster, and a round must take at least a
- * second.
+ * The number of jobs for a job queue, as a multiple of the number for Forge. A queue is faster, and
+ * a round must take at least a second.
  */
 const QUEUE_FACTOR = 8;
 
@@ -104,5 +104,5 @@ export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
   ];
 }
 
-/** Submissions before the burst: the first ones compile code and open connections. */
+/** Number of submissions before the burst, to compile code and open connections. */
 const WARM_UP = 200;

@@ -1,7 +1,6 @@
 /**
- * Parses a stream of messages of Postgres's wire protocol, in chunks of any size. A message starts
- * with one byte, its type. Four bytes with a length follow, and then the content. The length counts
- * these four bytes and the content.
+ * Parses a stream of messages of Postgres's wire protocol, in chunks of any size. A message has a
+ * type (one byte), a length (four bytes) and a content. The length includes its own four bytes.
  *
  * @param hasStartup whether the first message is a client's startup message, which has no type.
  */

@@ -45,7 +45,7 @@ export class CountingPostgresProxy {
     return `postgres://${username}:${password}@127.0.0.1:${port}${pathname}`;
   }
 
-  /** Transactions since the last call, without BEGIN and COMMIT. */
+  /** Returns the transactions since the last call, each without its BEGIN and COMMIT. */
   take(): string[][] {
     const { transactions } = this;
     this.transactions = [];

@@ -3,18 +3,18 @@ import { bodyOf, encode, type HttpCall, HttpConnection } from "./http-connection
 export interface RequestsOptions {
   url: string;
   key: string;
-  /** Sent in turn, starting again after the last one. */
+  /** The calls to send, in this order. After the last call, the first one follows again. */
   calls: HttpCall[];
-  /** Each connection has one open request at any time. */
+  /** Number of connections. Each has one open request at any time. */
   connections: number;
-  /** Ends after this many requests or seconds. */
+  /** The load ends after `count` requests, or after `seconds`. */
   count?: number;
   seconds?: number;
 }
 
 export interface RequestsResult {
   perSecond: number;
-  /** Per request, in milliseconds. */
+  /** The latency of each request, in milliseconds. */
   latencies: number[];
 }
 

@@ -1,11 +1,11 @@
 /** The size of each measurement. docs/performance.md lists the measurements P1 to P11. */
 export interface Scale {
   rounds: number;
-  /** P1: jobs per round, and as many bare workflows, which take half as long. */
+  /** P1: jobs per round, and also bare workflows per round. */
   jobs: number;
   inFlight: number;
   workers: number;
-  /** P1: whether to compare with job queues too. */
+  /** P1: whether the peers include job queues. */
   queues: boolean;
   /** P2: jobs per round, ten per second. */
   pacedJobs: number;
@@ -61,8 +61,8 @@ export const FULL: Scale = {
 };
 
 /**
- * Takes about a minute. Shows differences of 50 %, not of 10 %. Rates are too low, because code is
- * not compiled yet.
+ * Takes about a minute. Shows differences of 50 %, but not of 10 %. The measured rates are too low,
+ * because code is not compiled yet.
  */
 export const QUICK: Scale = {
   ...FULL,

@@ -2,17 +2,17 @@ import pg from "pg";
 import { LOCAL_USER } from "../../stack/secrets";
 
 /**
- * Runs a statement on a connection of its own: with this many rows, it takes longer than the
- * statement time-out of a server.
+ * Runs a statement on a separate connection, which has no statement time-out. Inserting this many
+ * rows takes longer than a server's time-out.
  */
 async function seed(databaseUrl: string, statement: string, values: unknown[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    // Without triggers: these rows cause no events.
+    // Disables triggers, so that these rows cause no events.
     await client.query("set session_replication_role = replica");
     await client.query(statement, values);
-    // Now, so that autovacuum doesn't do it during the measurement.
+    // Vacuums now, so that autovacuum doesn't run during the measurement.
     await client.query("vacuum analyze workers, jobs, attempts");
   } finally {
     await client.end();

@@ -13,7 +13,7 @@ import { Generator } from "./generator";
 import { CountingPostgresProxy } from "./postgres-proxy";
 import { CountingTemporalProxy } from "./temporal-proxy";
 
-/** The load generator sends more requests than the rate limit allows. */
+/** Raises the rate limit: the load generator sends more requests than the default allows. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
 
 const QUEUES = [
@@ -53,7 +53,7 @@ export class Stage {
   isStopping = false;
   expressUrl = "";
   bareWorkerPid = 0;
-  /** Holds polls and answers heartbeats, without storage. */
+  /** The baseline for polls and heartbeats (dev/bench/bare-server.ts), which stores nothing. */
   bareServer = { url: "", pid: 0 };
 
   async start(): Promise<void> {
@@ -158,7 +158,7 @@ export class Stage {
     };
   }
 
-  /** Starts the job queues and workflow engines, which only P1 compares with. */
+  /** Starts the job queues and workflow engines. Only P1 compares Forge with them. */
   async startQueues(): Promise<{ name: string; url: string; stop(): void }[]> {
     return await Promise.all(
       QUEUES.map(async ({ name, script }) => {

@@ -15,7 +15,10 @@ export interface HoldOptions {
 
 /** How long to wait until the load of opening connections is over. */
 const SETTLE_MS = 6_000;
-/** Longer than the measured periods, so that no poll is answered meanwhile. */
+/**
+ * How long a poll waits for a job. Longer than the measured periods, so that no poll is answered
+ * meanwhile.
+ */
 const WAIT_S = 50;
 
 /**
@@ -39,7 +42,7 @@ export interface PollCost {
   addedCpuShare: number;
 }
 
-/** Holds one waiting poll per worker and nothing else, and measures what the polls cost. */
+/** Opens one waiting poll per worker, and measures what the polls cost. Sends no heartbeats. */
 export async function holdPolls(options: HoldOptions): Promise<PollCost> {
   const { url, workerKey, workers, pid } = options;
   const idleShare = await cpuShare(options);

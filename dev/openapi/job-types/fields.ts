@@ -21,8 +21,8 @@ export function fieldOf({ type, payload }: JobTypeDeclaration, name: string): Fi
   if (!declared) throw new Error(`${type} declares a parameter "${name}", and no such field`);
   const { properties = {}, required = [] } = schemaOf(payload.fields);
   const schema = properties[first] ?? {};
-  // If a type has several sets of fields, no field counts as required: each set may use other
-  // names.
+  // If submissions of a type may use one of several sets of fields, no field is required: another
+  // set may not have it.
   const isRequired = payload.forms === undefined && required.includes(first);
   return { name, schema, isRequired };
 }
@@ -40,7 +40,10 @@ export const parametersOf = (declaration: JobTypeDeclaration): string[] => {
 export const takesUriOnly = ({ payload: { fields } }: JobTypeDeclaration): boolean =>
   "dataset_uri" in fields && !("dataset_id" in fields);
 
-/** Whether SDKs and the command accept a URI for this field, which they send as `dataset_uri`. */
+/**
+ * Whether the SDKs and the command `forge` accept a URI in place of the id in this field. They send
+ * a URI as `dataset_uri`.
+ */
 export const mayBeUri = ({ payload }: JobTypeDeclaration, field: string): boolean =>
   field === "dataset_id" && "dataset_uri" in payload.fields;
 
@@ -57,8 +60,9 @@ export const indent = (text: string, by: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(by));
 
 /**
- * The text in one line if it fits, else in several lines. @param others columns of the line that
- * other text takes.
+ * The text in one line if it fits, else in several lines.
+ *
+ * @param others number of columns that other text in the line takes.
  */
 export const oneLineOr = (oneLine: string, lines: string, others: number): string =>
   others + oneLine.length <= MAX_COLUMNS ? oneLine : lines;

@@ -19,7 +19,7 @@ import {
 } from "./fields";
 
 /**
- * The output is formatted as `ruff format` does: a list with a trailing comma has one element a
+ * The output has the format of `ruff format`: a list with a trailing comma has one element per
  * line.
  */
 

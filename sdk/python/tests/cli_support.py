@@ -37,7 +37,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command without an address and a key."""
+    """Returns a function that runs the command, in an environment without address and key."""
 
     def run(*arguments: str, stdin: str | io.StringIO = "") -> Ended:
         monkeypatch.setattr(sys, "argv", ["forge", *arguments])
@@ -60,7 +60,7 @@ def run(bare: Run, server: FakeForge, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def answering(answers: dict[str, Any]) -> Callable[[Request], Answer | None]:
-    """Scripts answers by path. The longest key that the request's path begins with applies."""
+    """Scripts responses by the beginning of the path. If several match, the longest applies."""
 
     def script(request: Request) -> Answer | None:
         fitting = [path for path in answers if request.path.startswith(path)]

@@ -34,7 +34,7 @@ async def run_scenario(scenario: Json, folder: Path, *, by_awaiting: bool) -> li
             kind = AsyncForge if by_awaiting else Forge
             limits = scenario.get("limits", {})
             clients[who] = kind(scenario["keys"][who], scenario["base_url"], **limits)
-        # Tells the test that a step begins: it assigns the requests that follow to this step.
+        # Tells the test that a step begins. The test assigns the next requests to this step.
         urllib.request.urlopen(scenario["step_url"], data=b"").close()
         try:
             result = await run_step(clients[who], step, variables, folder)

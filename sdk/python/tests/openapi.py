@@ -35,12 +35,12 @@ def operations() -> dict[str, tuple[str, str, Json]]:
 
 
 _OLDER_PATHS = {"/api/audit": "/api/audit-log"}
-"""Older paths that the client uses, to support servers of the previous release, and the documented
-paths that replaced them."""
+"""Paths that the client still uses, to support servers of the previous release, each with the
+documented path that replaced it."""
 
 
 def operation_of(method: str, path: str) -> tuple[str, Json] | None:
-    """The operation of a request. Prefers the template with the fewest parameters."""
+    """Finds a request's operation. If several match, takes the one with the fewest parameters."""
     path = _OLDER_PATHS.get(path, path)
     fits = [
         (template.count("{"), name, operation)
@@ -54,7 +54,7 @@ def operation_of(method: str, path: str) -> tuple[str, Json] | None:
 
 
 def _pattern(template: str) -> str:
-    # {path} matches the rest, including slashes.
+    # The parameter {path} may contain slashes. Other parameters may not.
     parts = re.split(r"(\{[a-z_]+\})", template)
     return "".join(
         (".+" if part == "{path}" else "[^/]+") if part.startswith("{") else re.escape(part)
@@ -63,7 +63,7 @@ def _pattern(template: str) -> str:
 
 
 def sample(schema: Json, *, full: bool) -> Any:  # noqa: ANN401 - JSON
-    """A sample for a schema. Without `full`: only required fields, and null where possible."""
+    """A sample value. Without `full`, it has only required fields, and null where possible."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]
         return sample(document()["components"]["schemas"][name], full=full)

@@ -47,7 +47,7 @@ class Server(ThreadingHTTPServer):
 
 
 class FakeForge:
-    """Serves one artifact, `ds_1`; a script may answer first."""
+    """Serves one artifact, `ds_1`. A test can replace any response by a `script`."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -210,7 +210,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture(autouse=True)
 def no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hides the machine's variables and local stack."""
+    """Hides this machine's environment variables and local stack from the test."""
     for name in ("SERVICE_API_KEY", "SERVICE_BASE_URL", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FORGE_HOME", str(tmp_path / "no-stack"))

@@ -18,7 +18,7 @@ class LoggingWorker:
             "register",
             gpu={"name": "cpu", "memory_gb": 0},
             tags=[tag],
-            job_types=["evaluate"],  # else it would get the other jobs, which require no tag
+            job_types=["evaluate"],  # excludes the test's other jobs, which require no tag
             version="1.0",
         )
         self._thread = threading.Thread(target=self._work, daemon=True)

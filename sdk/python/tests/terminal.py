@@ -58,7 +58,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The visible text, without blank lines."""
+        """The visible text, without trailing spaces and trailing blank lines."""
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
     def until(self, wanted: str | Callable[[str], bool], timeout_s: float = 20.0) -> str:

@@ -1,4 +1,4 @@
-"""Checks that all commands in docs/cli.md exist. `npm run test:slow` runs them."""
+"""Checks that all commands in docs/cli.md exist. `npm run test:slow` runs the commands."""
 
 import re
 import shlex

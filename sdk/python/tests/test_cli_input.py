@@ -1,4 +1,4 @@
-"""Invalid and interrupted input: a clear message, and never the exit code of a failed job."""
+"""Invalid or interrupted input has a clear message, and never exit code 1 (a failed job)."""
 
 import io
 import json

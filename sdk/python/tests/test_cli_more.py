@@ -1,4 +1,4 @@
-"""The rest of the command: help, completion, tables, pipelines, bills, workers, keys."""
+"""The command's help, completion, tables, pipelines, bills, workers and keys."""
 
 import json
 import os

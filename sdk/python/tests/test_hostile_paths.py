@@ -1,4 +1,4 @@
-"""Thousands of file names that could lead out of the directory. None is written outside."""
+"""File names and links that could lead out of the directory: nothing is written outside."""
 
 import os
 import random

@@ -12,7 +12,8 @@ from forge.models import Lineage
 def lineage(root: str, nodes: list[dict[str, Any]], edges: str, **more: object) -> Lineage:
     """Builds a lineage. `edges`: like "a>job_1 b>job_1 job_1>c".
 
-    The prefix of an edge's source gives its relation: `pipe_` step, `job_` output, others input.
+    The relation of an edge is `step` if its source begins with `pipe_`, `output` if its source
+    begins with `job_`, and `input` otherwise.
     """
     pairs = [edge.split(">") for edge in edges.split()]
     relations = {"pipe": "step", "job": "output"}

@@ -142,11 +142,11 @@ NOT_FOR_USERS = {
     "uploadCheckpoint",
     "downloadJobInput",
 }
-"""Operations for workers (the agent calls them), for Prometheus, and for links in a browser."""
+"""Operations that the SDK leaves out: for workers, Prometheus, and links in a browser."""
 
 
 def _examples_of_job_types() -> dict[str, Call]:
-    """Calls for job types that are not in CALLS, from their first example in the API's document."""
+    """Returns a call for each job type not in CALLS: submits its first example in the document."""
     calls: dict[str, Call] = {}
     for name, (_, path, operation) in openapi.operations().items():
         if name not in CALLS and path == f"/api/jobs/{name}":
@@ -255,7 +255,7 @@ def test_operation(
             with Forge(KEY, server.url) as client:
                 take(CALLS[name](client))
     except ForgeHTTPError as error:
-        # Only `getFile` may fail: it verifies the server's files with a generated manifest.
+        # Only `getFile` may fail, because the sample file does not match the sample manifest.
         assert name == "getFile", error
     asked = [
         openapi.operation_of(request.method, urlsplit(request.path).path)

@@ -19,7 +19,7 @@ def names_in(folder: Path) -> list[str]:
 def breaking(server: FakeForge, *lengths: int) -> Callable[[Request], Answer | None]:
     """Cuts off downloads: the n-th response that contains a file ends after `lengths[n]` bytes.
 
-    0: no response at all. After the last length, responses are complete.
+    A length of 0: no response at all. After the last length, responses are complete.
     """
     left = list(lengths)
 

@@ -12,7 +12,7 @@ JOB = {"job_id": "j1", "job_type": "generate"}
 
 
 def cancelled_by(error_code: str | None) -> Any:  # noqa: ANN401 - a script
-    """Scripts a server that loses the response to a cancel. The job has ended with `error_code`."""
+    """Loses the response to the first cancel. Then, the job has ended with `error_code`."""
     paths: list[str] = []
 
     def script(request: Request) -> Answer:

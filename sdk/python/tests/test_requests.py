@@ -26,7 +26,7 @@ def keys_of(server: FakeForge) -> set[str | None]:
 
 
 def failing(*faults: Answer | None) -> Any:  # noqa: ANN401 - a script
-    """Scripts the first responses (None: the connection breaks), then returns a job."""
+    """Scripts the first responses. None: the connection breaks. Later responses are a job."""
     left = list(faults)
 
     def script(_: Request) -> Answer:

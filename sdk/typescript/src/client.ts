@@ -19,12 +19,12 @@ import { Transport } from "./transport.ts";
 /**
  * The client of one tenant.
  *
- * Missing options are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else, in Node, from the
- * local stack's stack.json in `FORGE_HOME` (default `.forge`). Throws ForgeError if no key or no
- * address is found.
+ * In Node, missing options default to the environment variables `SERVICE_API_KEY` and
+ * `SERVICE_BASE_URL`. If these are not set, the local stack's stack.json in `FORGE_HOME` (default
+ * `.forge`) is used. Throws ForgeError if no key or no address is found.
  *
- * Submissions accept either of the API's sets of field names, e.g. `model` or `model_id`. The API's
- * defaults apply to missing fields.
+ * The API has two sets of field names for some job types, e.g. with `model` or with `model_id`. Use
+ * either set. The API's defaults apply to missing fields.
  */
 export class Forge extends JobTypeMethods {
   readonly jobs: Jobs;
@@ -69,7 +69,11 @@ export class Forge extends JobTypeMethods {
     return await this.jobs.wait(job, options);
   }
 
-  /** The artifacts of a job: metadata and URIs. `client.artifacts` has their files. */
+  /**
+   * Lists the artifacts of a job: metadata and URIs.
+   *
+   * To read the files of an artifact, use `client.artifacts`.
+   */
   async getArtifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
     return await this.jobs.artifacts(job, options);
   }

@@ -3,8 +3,8 @@ import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
 /**
- * A poll has at least this time, so that one right before the deadline can still succeed. If the
- * time-out of the whole wait is shorter, the poll has that time.
+ * Minimum time limit of a poll, so that a poll right before the deadline can still succeed. If the
+ * time-out of the whole wait is shorter, that time-out is the minimum.
  */
 const MIN_POLL_MS = 1_000;
 
@@ -31,7 +31,7 @@ export class Deadline {
     if (this.#leftMs() <= 0) throw this.#error();
   }
 
-  /** How long to pause if `spentMs` of the poll interval have passed. */
+  /** Returns the pause before the next poll. `spentMs`: time since the last poll. */
   pauseMs(spentMs = 0): number {
     return Math.max(0, Math.min(this.#pollMs - spentMs, this.#leftMs()));
   }
@@ -74,7 +74,10 @@ export class Deadline {
     return this.#endMs - performance.now();
   }
 
-  /** A signal that aborts after `ms`, or together with the outer signal and for the same reason. */
+  /**
+   * Returns a signal that aborts after `ms`. If the outer signal aborts first, the returned signal
+   * aborts with the same reason.
+   */
   #limit(outer: AbortSignal | undefined, ms: number): { signal: AbortSignal; end(): void } {
     outer?.throwIfAborted();
     const controller = new AbortController();

@@ -1,9 +1,7 @@
 import { ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
-import { get } from "./request.ts";
+import { get, RANGE_NOT_SATISFIABLE } from "./request.ts";
 import type { Transport } from "./transport.ts";
-
-const BEYOND = 416;
 
 /** Yields the bytes of an immutable file. Resumes after a lost connection. */
 export async function* download(
@@ -17,7 +15,7 @@ export async function* download(
     try {
       for await (const chunk of rest(transport, path, given, options)) {
         given += chunk.length;
-        retryPolicy.renew();
+        retryPolicy.reset();
         yield chunk;
       }
       return;
@@ -27,7 +25,7 @@ export async function* download(
   }
 }
 
-/** The bytes from an offset, over one connection. May reject with TransientFailure. */
+/** Yields the bytes from an offset, over one connection. May reject with TransientFailure. */
 async function* rest(
   transport: Transport,
   path: string,
@@ -40,16 +38,18 @@ async function* rest(
   const request = {
     ...get(path),
     headers: { ...headers, ...range },
-    ...(range && { alsoStatus: BEYOND }),
+    ...(range && { otherStatus: RANGE_NOT_SATISFIABLE }),
   };
   const { response, chunks, close } = await transport.open(request, options);
   try {
-    if (response.status === BEYOND) return; // all bytes had arrived when the connection was lost
+    // All bytes had arrived when the connection was lost.
+    if (response.status === RANGE_NOT_SATISFIABLE) return;
     const start = startOf(response, path);
     if (start > offset) {
       throw new ForgeHTTPError(`${path}: the response starts after the given offset`);
     }
-    // A server without support for Range starts at the beginning: skip what was yielded before.
+    // A server without Range support starts at the beginning. Skip the bytes that were already
+    // yielded.
     let skip = offset - start;
     for await (const chunk of chunks) {
       const fresh = chunk.subarray(skip);
@@ -61,7 +61,7 @@ async function* rest(
   }
 }
 
-/** The offset of the first byte of a partial response. */
+/** Returns the offset of the response's first byte: 0 if the response is not partial. */
 function startOf(response: Response, path: string): number {
   if (response.status !== 206) return 0;
   const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];

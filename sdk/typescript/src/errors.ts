@@ -61,7 +61,7 @@ export class ForgeAPIError extends ForgeError {
     this.reason = refusal.message;
   }
 
-  /** Creates an error of the class for its status. */
+  /** Creates an error. Its class depends on `status`. */
   static of(status: number, refusal: Refusal): ForgeAPIError {
     const Kind = BY_STATUS[status] ?? ForgeAPIError;
     return new Kind(status, refusal);

@@ -59,7 +59,10 @@ export class Exchange {
     if (!this.#isRead) this.#controller.abort();
   }
 
-  /** Runs the time-out only while `work` waits for the server: the caller may read slowly. */
+  /**
+   * Awaits `work`, with the time-out. After `work` has ended, no time-out runs, because the caller
+   * may process chunks slowly.
+   */
   async #listen<T>(work: Promise<T>): Promise<T> {
     this.alive();
     try {
@@ -82,8 +85,8 @@ class Silence extends Error {
 }
 
 /**
- * The reason of a failure. Node's fetch reports every failure as "fetch failed"; the error's cause
- * has the details.
+ * Returns the reason of a failure. Node's fetch reports every failure as "fetch failed". The
+ * error's `cause` has the details.
  */
 function describe(error: unknown): string {
   // Not instanceof: fetch may come from another realm with its own globals.

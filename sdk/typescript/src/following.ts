@@ -5,7 +5,7 @@ import { type RetryPolicy, TransientFailure } from "./retries.ts";
 import { EventDecoder, type ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
-/** Interval at which the server sends something, even without events. */
+/** The server sends data at least this often, even if there are no events. */
 export const KEEP_ALIVE_MS = 15_000;
 /** After this time without data, the connection counts as lost. */
 const SILENCE_MS = 2 * KEEP_ALIVE_MS + 5_000;
@@ -15,7 +15,7 @@ const LIVED_MS = 5_000;
 
 /** Represents the server's response that the stream has ended. */
 export const GONE: ServerSentEvent = { event: "gone", data: "{}" };
-/** Stands for a received chunk, with or without an event: the connection is alive. */
+/** Represents a received chunk, with or without an event: the connection is alive. */
 export const ALIVE = Symbol("received chunk");
 
 /** The state of an event stream, kept across connections. */
@@ -33,7 +33,7 @@ export class Following {
     this.#query = query;
   }
 
-  /** The request for a new connection. Resets the state of the previous one. */
+  /** Returns the request for a new connection, and resets the state of the previous one. */
   request(): Request {
     this.#decoder = new EventDecoder();
     this.#openedMs = performance.now();
@@ -43,7 +43,11 @@ export class Following {
     return { ...get(this.path, this.#query), headers };
   }
 
-  /** Whether the server says that the stream has ended. Throws if it sends no stream. */
+  /**
+   * Whether the server says that the stream has ended.
+   *
+   * Throws ForgeHTTPError if the response is something other than an event stream.
+   */
   isOver(response: Response): boolean {
     if (response.status === 204) return true;
     const kind = response.headers.get("content-type") ?? "nothing";
@@ -55,23 +59,27 @@ export class Following {
     this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // Set only when the caller asks for the next event. If the caller stops at this event
-      // instead, the server sends this event again over the next connection.
+      // This line runs when the caller asks for the next event. If the caller does not ask, the
+      // server sends this event again over the next connection.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }
 
   /**
-   * The failure for a connection that ended before the stream's end. A connection that has lasted
-   * longer than LIVED_MS counts as a success: the policy counts its failures from zero again.
+   * Returns the failure for a connection that ended before the stream's end.
+   *
+   * A connection that lasted longer than LIVED_MS counts as a success: resets the retry policy.
    */
-  cut(retryPolicy: RetryPolicy): TransientFailure {
-    if (performance.now() - this.#openedMs > LIVED_MS) retryPolicy.renew();
+  interrupted(retryPolicy: RetryPolicy): TransientFailure {
+    if (performance.now() - this.#openedMs > LIVED_MS) retryPolicy.reset();
     return new TransientFailure(new ForgeHTTPError(`${this.path}: the stream was interrupted`));
   }
 }
 
-/** Yields the events of one connection, and `ALIVE` per chunk. May reject with TransientFailure. */
+/**
+ * Yields the events of one connection, and `ALIVE` for each received chunk of bytes. Yields `GONE`
+ * if the stream has ended. May reject with TransientFailure.
+ */
 export async function* connect(
   transport: Transport,
   following: Following,
@@ -109,10 +117,10 @@ export async function* follow(
       for await (const event of connect(transport, following, options)) {
         if (event === GONE) return;
         if (event === ALIVE) continue;
-        retryPolicy.renew();
+        retryPolicy.reset();
         yield event;
       }
-      throw following.cut(retryPolicy);
+      throw following.interrupted(retryPolicy);
     } catch (error) {
       await transport.pause(error, retryPolicy, options.signal);
     }

@@ -3,7 +3,11 @@ import type { Job } from "./schema.ts";
 /** A job's status, simplified. `raw_status` has the API's status. */
 export type JobStatus = "pending" | "running" | "completed" | "failed";
 
-/** Maps the API's status. An unknown status of an ended job counts as failed. */
+/**
+ * Maps the API's status.
+ *
+ * An unknown status counts as failed if the job has ended, else as pending.
+ */
 export function jobStatus(raw: string, hasEnded = false): JobStatus {
   if (raw === "running" || raw === "completed" || raw === "failed") return raw;
   return hasEnded && raw !== "pending" ? "failed" : "pending";

@@ -24,11 +24,11 @@ export interface WaitOptions extends RequestOptions {
 }
 
 export interface LogOptions extends RequestOptions {
-  /** Yields lines as they arrive, also of later attempts, until the log is complete. */
+  /** Yields lines as they arrive, until the log is complete. Continues with later attempts. */
   follow?: boolean | undefined;
   /** Default: the latest attempt. */
   attempt?: number | undefined;
-  /** Reads only the end of the log. Not with `follow`. */
+  /** Reads only this many bytes, from the end of the log. Ignored with `follow`. */
   tailBytes?: number | undefined;
 }
 
@@ -82,7 +82,7 @@ export class Job {
     return this.#jobs.events(this.job_id, options);
   }
 
-  /** The log as a string. With `follow`, its lines as they arrive. */
+  /** Returns the log as a string. With `follow`, yields the log's lines as they arrive. */
   logs(options: LogOptions & { follow: true }): AsyncGenerator<string, void, undefined>;
   logs(options?: LogOptions & { follow?: false }): Promise<string>;
   logs(options?: LogOptions): Promise<string> | AsyncGenerator<string, void, undefined>;

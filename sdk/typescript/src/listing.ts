@@ -29,7 +29,7 @@ export interface ListRequest<T> {
   read?: (entry: unknown) => T;
 }
 
-/** The field `name` of a response. Throws ForgeHTTPError if it is not a list of objects. */
+/** Returns the field `name` of a response. Throws ForgeHTTPError if it is not a list of objects. */
 export function entriesOf(answer: Record<string, unknown>, name: string, path: string): unknown[] {
   const { [name]: entries } = answer;
   if (!Array.isArray(entries)) {

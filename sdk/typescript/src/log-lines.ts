@@ -13,7 +13,7 @@ export class LogLines {
     if (event.event === "end") this.isOver = true;
     if (event.event !== "log") return;
     const { offset, text } = dataOf(event);
-    if (offset === 0) yield* this.rest(); // the log of another attempt begins
+    if (offset === 0) yield* this.rest(); // another attempt's log begins: end the last line
     const lines = (this.#rest + String(text ?? "")).split("\n");
     this.#rest = lines.pop() ?? "";
     yield* lines;

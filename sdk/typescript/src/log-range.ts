@@ -1,16 +1,14 @@
 import { ForgeError, ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
-import { get } from "./request.ts";
+import { get, RANGE_NOT_SATISFIABLE } from "./request.ts";
 import type { Transport } from "./transport.ts";
-
-const BEYOND = 416;
 
 export interface LogPart {
   /** Offset of the first byte. Default: 0. */
   start?: number | undefined;
   /** Offset after the last byte. Default: the log's end. */
   end?: number | undefined;
-  /** Reads the end of the log, instead of `start` and `end`. */
+  /** Number of bytes to read from the log's end. If set, `start` and `end` are ignored. */
   tailBytes?: number | undefined;
   /** Default: the latest attempt. */
   attempt?: number | undefined;
@@ -33,7 +31,11 @@ export async function readLogRange(
 ): Promise<LogRange> {
   // Compression would change the offsets.
   const headers = { Accept: "text/plain", "Accept-Encoding": "identity", Range: rangeOf(part) };
-  const request = { ...get(path, { attempt: part.attempt }), headers, alsoStatus: BEYOND };
+  const request = {
+    ...get(path, { attempt: part.attempt }),
+    headers,
+    otherStatus: RANGE_NOT_SATISFIABLE,
+  };
   const retryPolicy = transport.retryPolicy(options);
   for (;;) {
     try {
@@ -72,6 +74,6 @@ function placed({ status, headers }: Response, bytes: Uint8Array): LogRange {
   const found = /^bytes (?:\*|(\d+)-\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "");
   if (!found) throw new ForgeHTTPError("a partial response has no valid Content-Range");
   const total = Number(found[2]);
-  if (status === BEYOND) return { start: total, total, bytes: new Uint8Array() };
+  if (status === RANGE_NOT_SATISFIABLE) return { start: total, total, bytes: new Uint8Array() };
   return { start: Number(found[1] ?? 0), total, bytes };
 }

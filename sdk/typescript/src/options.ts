@@ -14,7 +14,7 @@ export interface CreateOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** For admins: the tenant. */
+/** For admins: the tenant that the call is about. */
 export interface OfUser {
   user_id?: string | undefined;
 }

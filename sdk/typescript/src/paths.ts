@@ -27,7 +27,7 @@ function unsafeSegment(segment: string): string | undefined {
   return /^[A-Za-z]:/.test(segment) ? "it has a drive name" : undefined;
 }
 
-/** Throws UnsafePathError if some file systems can't store all of these files together. */
+/** Throws UnsafePathError if two of the files can't exist together on some file system. */
 export function requireDistinct(paths: string[]): void {
   const files = new Set<string>();
   const folders = new Set<string>();
@@ -50,6 +50,6 @@ export function requireDistinct(paths: string[]): void {
   }
 }
 
-/** A key that is equal for names that a file system may treat as the same. */
+/** Returns the same key for paths that a file system may treat as the same file. */
 const folded = (path: string): string =>
   path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");

@@ -1,5 +1,5 @@
 export interface Progress {
-  /** The file that is being transferred, or was just found on the disk. */
+  /** The file that is being transferred, or that was already correct on the disk. */
   path: string;
   done_bytes: number;
   total_bytes: number;
@@ -23,7 +23,7 @@ export class Counter {
     this.#onProgress?.({ path, done_bytes: this.#done, total_bytes: this.#total });
   }
 
-  /** Yields the content, and reports each chunk after it was consumed. */
+  /** Yields the chunks. Reports the progress of each chunk after the caller has consumed it. */
   async *count(
     path: string,
     chunks: AsyncIterable<Uint8Array>,

@@ -2,9 +2,10 @@ import { ForgeError } from "./errors.ts";
 import type { Upload } from "./upload.ts";
 
 /**
- * Detects that an earlier try was applied although its response was lost. If a retry fails with one
- * of the codes, the client reads the current state. If that state is the requested one, the request
- * has succeeded.
+ * Detects that an earlier try was applied although its response was lost.
+ *
+ * If a retry fails with one of `codes`, the client reads the current state from `path`. If `isOurs`
+ * returns true for this state, the client treats the retry as successful.
  */
 interface AppliedCheck {
   /** Error codes that mean that the change may already be applied. */
@@ -28,10 +29,12 @@ export interface Request {
   isRepeatable?: boolean;
   appliedCheck?: AppliedCheck;
   /** Additional status code that is not an error. */
-  alsoStatus?: number;
+  otherStatus?: number;
   /** Time-out in milliseconds, if the response may take longer than the client's time-out. */
   answerMs?: number;
 }
+
+export const RANGE_NOT_SATISFIABLE = 416;
 
 /** Time-out for responses that take time to compute. */
 export const SLOW_ANSWER_MS = 120_000;
@@ -58,7 +61,7 @@ export const put = (path: string, body: object, query?: object): Request => ({
 
 export const remove = (path: string): Request => ({ method: "DELETE", path });
 
-/** A path with ids: path`/api/jobs/${jobId}`. Throws ForgeError for an invalid id. */
+/** Inserts ids: path`/api/jobs/${jobId}`. Throws ForgeError for an invalid id. */
 export function path(texts: TemplateStringsArray, ...ids: string[]): string {
   return ids.reduce(
     (done, id, n) => done + segment(texts[n] ?? "", id) + texts[n + 1],
@@ -74,7 +77,11 @@ function segment(before: string, id: unknown): string {
   throw new ForgeError(`${JSON.stringify(id)} is not the id of ${article} ${thing}`);
 }
 
-/** Builds a query string. A list becomes one parameter for each item. null is left out. */
+/**
+ * Builds a query string. Omits parameters whose value is null or undefined.
+ *
+ * A list becomes one parameter for each item. Times are formatted in ISO 8601.
+ */
 export function queryText(query: object = {}): string {
   const items = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(name, each)]])),

@@ -7,12 +7,12 @@ const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
 /**
- * The longest Retry-After that the client waits for. If the server asks for more, the client gives
- * up. A policy with a minimum time (`atLeastMs`) waits this long instead.
+ * The longest pause that a response can request by Retry-After. If a response requests a longer
+ * pause, the client gives up. A policy with `atLeastMs` pauses for this time instead.
  */
-const MAX_ASKED_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** A failure that a retry may fix. Without a retry, `final` is thrown. */
+/** A failure that a retry may fix. `final`: the error to throw if there is no retry. */
 export class TransientFailure extends Error {
   readonly final: ForgeError;
   readonly retryAfterMs: number;
@@ -39,22 +39,25 @@ export class RetryPolicy {
     this.#atLeastMs = atLeastMs;
   }
 
-  renew(): void {
+  reset(): void {
     this.#failures = 0;
     this.#sinceMs = undefined;
   }
 
-  /** Returns how long to wait before the next try. Throws the final error after the last one. */
+  /** Returns the pause before the next try. If no try is left, throws the final error. */
   pauseMs({ final, retryAfterMs }: TransientFailure): number {
     const now = performance.now();
     this.#sinceMs ??= now;
     const isOver = now - this.#sinceMs >= this.#atLeastMs;
-    const isTooLong = retryAfterMs > MAX_ASKED_MS && this.#atLeastMs === 0;
+    const isTooLong = retryAfterMs > MAX_RETRY_AFTER_MS && this.#atLeastMs === 0;
     if ((this.#failures >= this.#maxRetries && isOver) || isTooLong) throw final;
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
     // Jitter: clients that were refused at the same time must not retry at the same time.
-    return Math.max(Math.min(retryAfterMs, MAX_ASKED_MS), longest * (0.5 + Math.random() / 2));
+    return Math.max(
+      Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
+      longest * (0.5 + Math.random() / 2),
+    );
   }
 }
 
@@ -90,7 +93,7 @@ function useless(path: string, status: number, refusal: ForgeAPIError | undefine
   return new ForgeHTTPError(`${path}: ${refusal.message}`, { status, code, request_id });
 }
 
-/** The API's error. Undefined if the response is not from the API. */
+/** Returns the API's error. Undefined if the response is not from the API. */
 function refusalOf(response: Response, body: string): ForgeAPIError | undefined {
   const error = objectOf(objectOf(parseJson(body))?.error);
   if (typeof error?.code !== "string") return undefined;
@@ -103,7 +106,7 @@ function refusalOf(response: Response, body: string): ForgeAPIError | undefined 
   });
 }
 
-/** Undefined if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -120,7 +123,7 @@ export const objectOf = (value: unknown): Record<string, unknown> | undefined =>
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** The pause that Retry-After (seconds or a date) asks for. 0 if it is missing or invalid. */
+/** Parses Retry-After (seconds or a date). Returns 0 if it is missing or invalid. */
 function retryAfterMs(response: Response): number {
   const value = response.headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}(\.\d{1,9})?$/.test(value)) return Number(value) * 1000;

@@ -16,7 +16,7 @@ export interface ForgeOptions {
   maxRetries?: number | undefined;
   /** Replaces the global fetch. */
   fetch?: typeof fetch | undefined;
-  /** Called once if this version is older than the server supports. Default: console.warn. */
+  /** Called once if the server requires a newer version of this SDK. Default: console.warn. */
   onWarning?: ((message: string) => void) | undefined;
 }
 
@@ -24,9 +24,10 @@ export interface ForgeOptions {
 export type Settings = { readonly [Name in keyof ForgeOptions]-?: NonNullable<ForgeOptions[Name]> };
 
 /**
- * Reads options, environment and the local stack's stack.json, in this order.
+ * Takes each value from the options, else the environment, else the local stack's stack.json.
  *
- * Throws ForgeError, which names the option and never contains the key.
+ * Throws ForgeError for a missing or invalid value. The error names the value's option or variable,
+ * and never contains the key.
  */
 export function settingsOf(options: ForgeOptions): Settings {
   const { env } = platform;
@@ -36,8 +37,8 @@ export function settingsOf(options: ForgeOptions): Settings {
     return stack[name];
   };
   const ownKey = options.apiKey || env.SERVICE_API_KEY;
-  // Security: a stack.json that someone else left in the working directory must not lead the user's
-  // own key to another machine. With an own key, only a loopback address is accepted.
+  // Security: someone else may have written the stack.json in the working directory. The user's own
+  // key is sent to that file's address only if the address belongs to this machine.
   const localUrl = () =>
     ownKey && !isLoopback(ofStack("api_url")) ? undefined : ofStack("api_url");
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || localUrl();
@@ -68,7 +69,7 @@ function isLoopback(value: unknown): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(value).hostname);
 }
 
-/** Calls the function only once, also for clients made by `withOptions`. */
+/** Returns a function that warns only once. Clients made by `withOptions` share the function. */
 function once(warn: (message: string) => void): (message: string) => void {
   let hasWarned = false;
   return (message) => {

@@ -11,7 +11,7 @@ export interface ServerSentEvent {
   id?: string | undefined;
 }
 
-/** Throws ForgeHTTPError if the data is not a JSON object. */
+/** Parses the data. Throws ForgeHTTPError if it is not a JSON object. */
 export function dataOf({ event, data }: ServerSentEvent): Record<string, unknown> {
   const object = objectOf(parseJson(data));
   if (object) return object;
@@ -29,7 +29,7 @@ export class EventDecoder {
 
   *feed(chunk: Uint8Array): Generator<ServerSentEvent, void, undefined> {
     const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
-    // A \r at the end may be the first half of \r\n.
+    // A \r at the end may be the first half of \r\n, so keep it until the next chunk.
     const held = text.endsWith("\r") ? "\r" : "";
     const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
     this.#rest = lines.pop() + held;

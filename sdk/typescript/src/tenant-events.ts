@@ -7,8 +7,8 @@ import type { Transport } from "./transport.ts";
 /** An event of the tenant's stream. */
 export interface TenantEvent {
   /**
-   * `job`, `pipeline`, `deployment` or `worker`. `ready`: the stream has started; if `resumed` is
-   * false, some events may have been missed, so read the current state again.
+   * The object's kind: `job`, `pipeline`, `deployment`, `worker`. `ready`: the stream begins. If a
+   * `ready` event has `resumed` false, some events may have been missed: read the state again.
    */
   event: string;
   resumed?: boolean;
@@ -31,7 +31,7 @@ export interface TenantEventOptions extends RequestOptions {
 
 const MAX_KNOWN = 10_000;
 
-/** Yields the tenant's events. Drops events, by their id, that a resumed stream sends again. */
+/** Yields the tenant's events. Drops duplicates, by id: a resumed stream repeats some events. */
 export async function* tenantEvents(
   transport: Transport,
   { limit = Number.POSITIVE_INFINITY, ...options }: TenantEventOptions,

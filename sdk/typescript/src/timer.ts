@@ -1,7 +1,7 @@
-/** About 25 days. setTimeout treats longer times as 1 ms. */
+/** The longest time that setTimeout supports, about 25 days. Longer times act like 1 ms. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** setTimeout for any time. Times above the maximum end early. */
+/** Calls `act` after `ms`, or after LONGEST_MS if `ms` is longer. */
 export function after(ms: number, act: () => void): ReturnType<typeof setTimeout> {
   return setTimeout(act, Math.min(ms, LONGEST_MS));
 }

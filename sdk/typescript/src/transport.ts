@@ -5,10 +5,10 @@ import { jsonText } from "./json.ts";
 import { requireCount, requirePositive } from "./limits.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
+import { CLIENT_HEADER, checkVersion } from "./release.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
 import { failureOfAnswer, objectOf, parseJson, RetryPolicy, TransientFailure } from "./retries.ts";
 import type { Settings } from "./settings.ts";
-import { CLIENT_HEADER, checkVersion } from "./skew.ts";
 import { Upload } from "./upload.ts";
 
 /** An open response, to be read in chunks. */
@@ -77,7 +77,7 @@ export class Transport {
       const url = `${this.#settings.baseUrl}${request.path}${queryText(request.query)}`;
       const response = await exchange.send(url, this.#init(request, exchange));
       checkVersion(response.headers, this.#settings.onWarning);
-      if (!response.ok && response.status !== request.alsoStatus) {
+      if (!response.ok && response.status !== request.otherStatus) {
         const body = await textOf(exchange.chunks(response));
         throw failureOfAnswer(request.path, response, body, isRepeatable);
       }
@@ -89,7 +89,7 @@ export class Transport {
     }
   }
 
-  /** Pauses before the next try. If the request may not be tried again, rejects with its error. */
+  /** Pauses before the next try. If no next try is allowed, rejects with the final error. */
   async pause(error: unknown, retryPolicy: RetryPolicy, signal?: AbortSignal): Promise<void> {
     if (!(error instanceof TransientFailure)) throw error;
     await pause(retryPolicy.pauseMs(error), signal);
@@ -144,7 +144,7 @@ export class Transport {
   }
 }
 
-/** Additional time for an upload without progress events. */
+/** Additional time-out in ms for an upload without progress events. 0 for other requests. */
 const unseenMs = (body: Request["body"]): number => (body instanceof Upload ? body.unseenMs : 0);
 
 const isRefusal = (error: unknown, codes: readonly string[]): boolean =>

@@ -18,7 +18,11 @@ export interface DatasetContent {
   contentType: string;
 }
 
-/** Throws ForgeError if the source can't be sent. */
+/**
+ * Determines the content, name and type of a source.
+ *
+ * Rejects with ForgeError if the source can't be sent.
+ */
 export async function contentOf(
   source: DatasetSource,
   name: string | undefined,
@@ -56,7 +60,7 @@ export async function sha256Of(blob: Blob, signal?: AbortSignal): Promise<string
   }
 }
 
-/** Minimum speed of an upload without progress events (100 kB/s). Slower ones time out. */
+/** Minimum speed of an upload without progress events (100 kB/s). Slower uploads time out. */
 const SLOWEST_BYTES_PER_MS = 100;
 
 /** A request body that is read again for each try. */
@@ -69,12 +73,12 @@ export class Upload {
     this.#onBytes = onBytes;
   }
 
-  /** Time allowed for sending the body, in ms, if there are no progress events; else 0. */
+  /** If there are no progress events, the time allowed for sending the body, in ms. Otherwise 0. */
   get unseenMs(): number {
     return platform.streamsUploads ? 0 : this.#blob.size / SLOWEST_BYTES_PER_MS;
   }
 
-  /** The body and its options for fetch. `onAlive` is called for each sent chunk. */
+  /** Returns the body and its options for fetch. `onAlive` is called for each sent chunk. */
   init(onAlive: () => void): { headers: Record<string, string>; body: BodyInit; duplex?: "half" } {
     if (!platform.streamsUploads) return { headers: {}, body: this.#blob };
     let done = 0;
@@ -93,7 +97,7 @@ export class Upload {
     };
   }
 
-  /** Reports the upload as complete. */
+  /** Reports the upload as complete, if there were no progress events. */
   end(): void {
     if (!platform.streamsUploads) this.#onBytes(this.#blob.size);
   }

@@ -25,14 +25,14 @@ export type OnCheck = (check: FileCheck) => void;
 export interface Verification {
   artifact_id: string;
   ok: boolean;
-  /** From the manifest. False: the control plane could not access or read some of the files. */
+  /** From the manifest. False: the control plane could not read some of the files. */
   verified: boolean;
   files: FileCheck[];
 }
 
 /**
- * The files in a manifest or a list of files. Validated, because other code relies on their paths
- * and sizes.
+ * Parses the field `files` of a manifest, or of the API's list of files. Validates the entries,
+ * because other code relies on their paths and sizes.
  *
  * Throws ForgeHTTPError and UnsafePathError.
  */
@@ -80,7 +80,7 @@ async function* checked(
   return { path: file.path, outcome: "changed", detail };
 }
 
-/** Like `checked`, but rejects with IntegrityError if the content does not match the manifest. */
+/** Yields the content. Rejects with IntegrityError if it does not match the manifest. */
 export async function* intact(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
@@ -90,7 +90,7 @@ export async function* intact(
   throw new IntegrityError(`${file.path} does not match its manifest: ${detail}`);
 }
 
-/** Like `checked`, but discards the content. */
+/** Reads the content and compares it with the manifest. Stops when the content is too long. */
 export async function checkContent(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
@@ -111,8 +111,9 @@ export interface Checks {
 }
 
 /**
- * Checks all files of the manifest, the stored manifest.json, and whether there are extra files.
- * Rejects with errors of the checks and of `filesOf`.
+ * Checks the manifest's files and the stored manifest.json. Also reports extra files.
+ *
+ * Rejects with the errors of `checks` and of `filesOf`.
  */
 export async function verify(
   artifactId: string,
@@ -128,7 +129,7 @@ export async function verify(
   for (const file of filesOf(manifest)) take(await checks.file(file));
   take(manifestCheck(manifest, await checks.storedManifest()));
   for (const path of await checks.extra()) take({ path, outcome: "extra", detail: null });
-  // The field may have any value in the response. Only a literal true counts.
+  // `verified` may have any value in the response. Only a literal true means verified.
   const verified = (manifest as { verified?: unknown }).verified === true;
   const ok = verified && files.every(({ outcome }) => outcome === "ok");
   return { artifact_id: artifactId, ok, verified, files };

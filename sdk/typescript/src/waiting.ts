@@ -1,8 +1,8 @@
 // Waits for a job's end: by events if they arrive, else by polling.
 //
-// Each round polls the job once, then listens to one event connection: until an event says that the
-// job has ended, the connection ends, or the deadline is reached. A connection that delivers
-// nothing, for example behind a proxy that buffers, only delays the next poll.
+// Each round polls the job once, then listens to one event connection. The round ends when an event
+// says that the job has ended, when the connection ends, or at the deadline. A connection that
+// delivers nothing (for example behind a buffering proxy) only delays the next poll.
 import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
@@ -16,9 +16,9 @@ import type { ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
-/** After this number of rounds in which no event arrived, most rounds only poll. */
+/** Number of consecutive rounds without data after which most rounds only poll. */
 const MAX_SILENT = 2;
-/** Then, every 12th round opens a connection. */
+/** After MAX_SILENT rounds without data, only every 12th round opens a connection. */
 const RETRY_EVERY = 12;
 /** Number of open event connections of all waits and clients. */
 let streams = 0;
@@ -34,8 +34,8 @@ export class Watch {
   /** Whether an event said that the job has ended. */
   hasEnded = false;
   /**
-   * Whether the wait has already polled immediately after the job's end. Later polls wait for the
-   * interval.
+   * Whether the wait has already polled without a pause after the end event. If that poll did not
+   * show the job's end, later polls wait for the poll interval.
    */
   #hasPolledAtEnd = false;
 
@@ -70,7 +70,7 @@ export class Watch {
     return this.#following;
   }
 
-  /** Converts a received item to a job event, or to undefined. Throws ForgeHTTPError. */
+  /** Returns the job event in a received item. Undefined if it has none. Throws ForgeHTTPError. */
   receive(event: ServerSentEvent | typeof ALIVE): JobEvent | undefined {
     if (event === GONE) this.hasEnded = true;
     if (event === GONE || event === ALIVE) return undefined;
@@ -81,8 +81,8 @@ export class Watch {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // A round that was due to listen, but found no free connection, is not counted: it says nothing
-    // about whether events arrive.
+    // A round that should have opened a connection, but found none free, does not count as silent:
+    // events might have arrived.
     if (this.#hasListened || !this.#isDue) {
       this.#silentRounds =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;
@@ -95,7 +95,7 @@ export class Watch {
   }
 }
 
-/** Yields one connection's events. Ends on failures: the next poll reports them. */
+/** Yields one connection's events. Ends at a failure: the wait then polls. */
 export async function* listen(
   transport: Transport,
   watch: Watch,

@@ -1,4 +1,4 @@
-// Restrictions of browsers, simulated by the platform's flags.
+// Tests the restrictions of browsers in Node: the flags of `platform` simulate them.
 import { platform } from "../src/platform/node.ts";
 import { FakeForge, job, json } from "./fake-forge.ts";
 

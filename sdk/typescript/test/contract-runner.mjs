@@ -9,8 +9,8 @@ import { text } from "node:stream/consumers";
 import { Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError } from "../dist/index.js";
 
 /**
- * Options of the SDK itself: their names are converted to camel case. All others are fields of the
- * API and keep its names.
+ * Options of the SDK itself. Their names are converted to camel case. All other options are fields
+ * of the API, whose names are not converted.
  */
 const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
 
@@ -36,7 +36,7 @@ async function played({ steps, step_url, keys, base_url, limits = {}, ...given }
       baseUrl: base_url,
       ...("timeout" in limits ? { timeoutMs: limits.timeout * 1000 } : {}),
     });
-    // Tells the test that a step begins: it assigns the requests that follow to this step.
+    // Tells the test that a step begins. The test assigns the next requests to this step.
     await fetch(step_url, { method: "POST" });
     try {
       const result = await called(clients[who], filledIn(step, variables));
@@ -58,7 +58,7 @@ async function called(client, { call, args = [], options = {} }) {
   return await plain(owner[name](...argumentsOf(args, options)));
 }
 
-/** Positional arguments, then named ones, then request options. */
+/** Returns the positional arguments, then the named arguments, then the request options. */
 function argumentsOf(args, { idempotency_key, ...options }) {
   const named = Object.entries(options).map(([name, value]) => [
     OWN_OPTIONS.includes(name) ? inCamelCase(name) : name,

@@ -26,7 +26,7 @@ export interface Answer {
 /** Undefined: the default response. "cut": the connection breaks. "silent": no response. */
 export type Script = (asked: Asked) => Answer | "cut" | "silent" | undefined;
 
-/** Serves one artifact, `ds_1`, over real HTTP. `script` replaces responses, e.g. by faults. */
+/** Serves one artifact, `ds_1`, over real HTTP. A test can replace any response by a `script`. */
 export class FakeForge {
   readonly asked: Asked[] = [];
   script: Script = () => undefined;
@@ -36,7 +36,7 @@ export class FakeForge {
     "deep/er/b": Buffer.from("two"),
   };
   manifest: object = manifestOf(this.files);
-  /** Requests whose response the client has neither read completely nor closed. */
+  /** Number of open responses. A response ends when it is complete or the client closes it. */
   open = 0;
   private readonly server: Server;
 

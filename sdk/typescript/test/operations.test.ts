@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** For job types without a call in CALLS: submits the first example of the OpenAPI document. */
+/** Returns a call for each job type: submits its first example in the OpenAPI document. */
 function examplesOfJobTypes(): typeof CALLS {
   const submissions = Object.entries(DOCUMENT.paths).flatMap(([path, { post }]) =>
     post && path === `/api/jobs/${post.operationId}` ? [post] : [],
@@ -46,7 +46,7 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** Operations for workers, for Prometheus, and for browsers with a ticket. */
+/** Operations that the SDK leaves out: for workers, Prometheus, and links in a browser. */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",
@@ -70,7 +70,7 @@ const PRICES = {
   deployPerMonth: "0",
 };
 
-/** Calls with all parameters. */
+/** A call of each operation. An explicit call replaces the call with the example. */
 const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   ...examplesOfJobTypes(),
   generate: (c) =>
@@ -227,10 +227,13 @@ test.each(Object.entries(CALLS))(
   },
 );
 
-/** Paths that the client still uses, to support servers of the previous release. */
+/**
+ * Paths that the client still uses, to support servers of the previous release, each with the
+ * documented path that replaced it.
+ */
 const OLDER_PATHS: Record<string, string> = { "/api/audit": "/api/audit-log" };
 
-/** Prefers the template with the fewest parameters. */
+/** Finds a request's operation. If several match, takes the one with the fewest parameters. */
 function operationOf({ method, path }: Asked): Operation {
   const asked = new URL(path, server.url).pathname;
   const pathname = OLDER_PATHS[asked] ?? asked;
@@ -242,7 +245,7 @@ function operationOf({ method, path }: Asked): Operation {
   return found.operation;
 }
 
-/** `{path}` matches the rest, including slashes. */
+/** The parameter `{path}` may contain slashes. Other parameters may not. */
 const patternOf = (template: string): RegExp =>
   new RegExp(`^${template.replace("{path}", ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
 

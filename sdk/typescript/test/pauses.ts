@@ -1,4 +1,4 @@
-/** Records pauses in milliseconds and skips them. For jest.mock of src/pause. */
+/** Replaces src/pause (by jest.mock): records pauses in milliseconds and skips them. */
 export const pauses: number[] = [];
 
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {

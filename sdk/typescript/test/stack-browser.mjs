@@ -2,7 +2,7 @@
 // file in Node with the condition `browser`. The compiler checks that the build uses nothing of
 // Node.
 const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey } = process.env;
-await fetch("data:,"); // initializes Node's fetch, which needs `process` for that
+await fetch("data:,"); // initializes Node's fetch while `process` exists
 delete globalThis.process;
 const { Forge, ForgeError } = await import("@forge/sdk");
 

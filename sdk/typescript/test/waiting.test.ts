@@ -23,7 +23,7 @@ const HEARD = {
   staysOpen: true,
 };
 
-/** The error of a wait with a time-out of 0.5 s. It must not take much longer. */
+/** Returns the error message of a wait with a time-out of 0.5 s. Fails if the wait takes 2 s. */
 async function timeoutOf(wait: (options: { timeout: number }) => Promise<unknown>) {
   const began = performance.now();
   const error = await wait({ timeout: 0.5 }).then(

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets up this machine as a Forge worker. Forge runs `sh bootstrap.sh <step>` over SSH, one step after the
-# other. Steps are idempotent. Two files in the same directory configure it: `settings` says what to set up,
-# `environment` has the agent's environment variables and is readable by its owner only.
+# other. Steps are idempotent. Two files in the same directory configure the script: `settings` says what to
+# set up, `environment` has the agent's environment variables and is readable by its owner only.
 set -eu
 umask 077
 cd "$(dirname "$0")"
@@ -42,8 +42,8 @@ set +a
 can_be_root() { [ "$(id -u)" = 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }
 
 # If systemd runs and this user can become root, the agent is a service with its own account. Otherwise it is
-# a process of this user. The service's account can't enter this user's home, so a service is installed
-# outside of it and uses the system's Python.
+# a process of this user. The service's account can't enter this user's home directory, so a service is
+# installed outside that directory and uses the system's Python.
 if [ -d /run/systemd/system ] && can_be_root; then
   is_service=true
   python_path=/usr/local/bin:/usr/bin:/bin
@@ -164,7 +164,8 @@ fetch_repository() {
   git -C repository remote add origin -- "$REPOSITORY"
   git -C repository fetch -q --depth 1 origin "$REPOSITORY_REF"
   fetched=$(git -C repository rev-parse --verify 'FETCH_HEAD^{commit}')
-  # A full commit id pins every file. If a branch or tag has that name, git fetches it instead: refuse it.
+  # A full commit id should pin every file. But git prefers a branch or tag of that name, which may point to
+  # another commit: refuse it.
   if is_commit "$REPOSITORY_REF" && [ "$fetched" != "$REPOSITORY_REF" ]; then
     fail "the repository has $fetched for $REPOSITORY_REF"
   fi
@@ -305,7 +306,7 @@ start_process() {
   say "the agent runs as process $pid of $(id -un)"
 }
 
-# Prints the end of the agent's log, for an agent that sends no heartbeat.
+# Prints the end of the agent's log. Forge runs this step if the agent sends no heartbeat.
 step_agent_log() {
   if [ -f agent.log ]; then
     tail -n 20 agent.log

@@ -50,7 +50,7 @@ export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, B
     ? { "compute.tgz": bundled().archive }
     : {};
 
-/** The fields of a worker that the machine needs. */
+/** The fields of a worker that its set-up needs on the machine. */
 export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
 /**
@@ -105,7 +105,7 @@ export async function upload(
   }
 }
 
-/** Whether the script runs this step. The server runs the others. */
+/** Whether the script runs this step. The other steps run on the server. */
 export const isScriptStep = (step: BootstrapStep): boolean =>
   step !== "connect" && step !== "ready";
 

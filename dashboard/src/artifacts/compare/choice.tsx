@@ -8,7 +8,7 @@ interface Props {
   onChoose: (id: string) => void;
 }
 
-/** Chooses an artifact from the list, or by its id and Enter. */
+/** Chooses an artifact: the user picks it from the list, or types its id and presses Enter. */
 export function Choice({ label, id = "", onChoose }: Props) {
   const [text, setText] = useState(id);
   return (

@@ -27,7 +27,7 @@ export function ComparePage() {
   return (
     <Page title="Compare artifacts" above={<Link to="/artifacts">Artifacts</Link>}>
       <div className={styles.choices}>
-        {/* The key resets the field's text when the id in the address changes. */}
+        {/* The key resets the field's text when the id in the URL changes. */}
         <Choice
           key={`a ${search.a}`}
           label="First artifact"

@@ -14,8 +14,8 @@ export interface Group {
   rows: Row[];
 }
 
-/** Fields that are unique to each artifact. The comparison leaves them out. */
-const OWN = [
+/** Fields that identify an artifact and its job. The comparison leaves them out. */
+const UNIQUE_FIELDS = [
   "artifact_id",
   "created_at",
   "eval_id",
@@ -24,10 +24,10 @@ const OWN = [
   "source_jobs",
   "attempt",
 ];
-/** Fields that are shown in separate groups. */
+/** Fields that other groups show. The group "Facts" leaves them out. */
 const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
-/** Fields about the manifest, not about the artifact. Left out too. */
-const QUIET = ["schema_version", "measured", "contradictions", "verified", "user_id"];
+/** Fields about the manifest instead of the artifact. The comparison leaves them out. */
+const IGNORED_FIELDS = ["schema_version", "measured", "contradictions", "verified", "user_id"];
 
 type Values = Record<string, unknown>;
 
@@ -54,19 +54,19 @@ function rowsOf(a: Values, b: Values): Row[] {
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
   return names.map((name) => ({
     name,
-    a: own(a, name),
-    b: own(b, name),
-    isEqual: JSON.stringify(own(a, name)) === JSON.stringify(own(b, name)),
+    a: ownProperty(a, name),
+    b: ownProperty(b, name),
+    isEqual: JSON.stringify(ownProperty(a, name)) === JSON.stringify(ownProperty(b, name)),
   }));
 }
 
 /** Reads own properties only: a tenant may use a name such as "constructor". */
-const own = (values: Values, name: string): unknown =>
+const ownProperty = (values: Values, name: string): unknown =>
   Object.hasOwn(values, name) ? values[name] : undefined;
 
 const factsOf = (manifest: Manifest): Values =>
   Object.fromEntries(
-    Object.entries(flatten(manifest, [...OWN, ...GROUPED, ...QUIET])).filter(
+    Object.entries(flatten(manifest, [...UNIQUE_FIELDS, ...GROUPED, ...IGNORED_FIELDS])).filter(
       ([, value]) => value !== null && value !== "",
     ),
   );

@@ -5,7 +5,7 @@ export interface Span {
 }
 
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-/** Colours and weights are applied; other escape sequences are removed. */
+/** An ANSI escape sequence. Text colours and bold are applied, all others are removed. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
 const SEQUENCE = /\u001b\[([0-9;]*)([A-Za-z])/g;
 

@@ -5,10 +5,10 @@ const GROWTH = 2;
 export class LineIndex {
   private bytes: Uint8Array<ArrayBuffer>;
   private starts = new Uint32Array(1024);
-  /** Lines started so far; the last one may still grow. */
+  /** The number of lines started so far. The last line may still grow. */
   private begun = 0;
   length = 0;
-  /** The bytes of the longest line: about its number of characters, as logs are mostly ASCII. */
+  /** Bytes of the longest line: about its number of characters, because logs are mostly ASCII. */
   longest = 0;
   private readonly decoder = new TextDecoder();
 

@@ -12,7 +12,7 @@ const LINE_PX = 18;
  */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
-/** A short log makes its frame lower, but not lower than this number of lines. */
+/** The log's frame has room for at least this many lines, even if the log is shorter. */
 const MIN_LINES = 6;
 /** Width of the line number, in characters. */
 const GUTTER = 9;
@@ -197,7 +197,7 @@ function* matches(text: string, query: string): Generator<[number, number]> {
   }
 }
 
-/** The texts of the rows `from` to `to`, by the number of their line in the log. */
+/** The texts of the rows from `from` to before `to`, by their line index in the log. */
 function useLines(
   client: LogClient,
   state: LogState,

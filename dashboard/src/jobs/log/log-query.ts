@@ -12,7 +12,7 @@ export interface LogQuery {
   attempt?: number;
   /** `level:error`: only lines of that level. */
   level?: LogLevel;
-  /** The rest: a plain text, or `/a regular expression/`. */
+  /** The text without these terms: plain text, or `/a regular expression/`. */
   text: string;
 }
 
@@ -54,13 +54,13 @@ export function levelPattern(level: LogLevel): RegExp {
 }
 
 /**
- * A pattern for the word in any case. The `i` flag can't be used: it would apply to the whole
- * pattern, and one part of that must match capitals only.
+ * A pattern for the word in any case. The `i` flag can't be used, because one part of
+ * `levelPattern` must match capitals only.
  */
 const inAnyCase = (word: string): string =>
   word.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
 
-/** Removes each `attempt:…` that `readLogQuery` reads from the search text. */
+/** Removes all valid `attempt:…` terms from the search text. */
 export const withoutAttempt = (typed: string): string =>
   typed
     .replace(TERM, (whole, name: string, value: string) => (isAttempt(name, value) ? "" : whole))

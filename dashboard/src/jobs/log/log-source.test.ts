@@ -89,7 +89,7 @@ test("reads run one at a time, so that no line is read twice", async () => {
     }
     expect(requested).toEqual(["bytes=20-"]);
     release();
-    // Reads once more, as lines may have arrived since.
+    // Reads once more after the slow response, because lines may have arrived since.
     while (requested.length < 2) {
       await jest.advanceTimersByTimeAsync(1);
       await new Promise(setImmediate);

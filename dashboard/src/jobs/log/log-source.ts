@@ -2,14 +2,17 @@ import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
 /**
- * The size of the first request, for the end of the log, where users look first. Its response also
- * has the log's total length.
+ * The first request fetches this many bytes from the log's end, where users look first. The
+ * response also has the log's total length.
  */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;
 
-/** Fetches a log: the end of a large one first, then all of it, then the appended bytes. */
+/**
+ * Fetches a log. If the log is large, fetches its end first, then the part before. Afterwards,
+ * fetches appended bytes.
+ */
 export class LogSource {
   /** The log from its start, as far as it is loaded. */
   private whole = new LineIndex(TAIL_BYTES);
@@ -19,8 +22,8 @@ export class LogSource {
   private isLive = false;
   private isReading = false;
   /**
-   * Another read was requested during the current one. It follows, because more bytes may have
-   * arrived since the current one began.
+   * A read was requested while another read was running. It runs afterwards, because bytes may have
+   * arrived since the other read began.
    */
   private isRequestedAgain = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -33,7 +36,7 @@ export class LogSource {
     void this.run(() => this.open());
   }
 
-  /** Where lines are read from: the tail until the whole log is loaded. */
+  /** The index to read lines from: `tail` while the whole log is loading, then `whole`. */
   get index(): LineIndex {
     return this.tail ?? this.whole;
   }
@@ -67,8 +70,8 @@ export class LogSource {
   }
 
   /**
-   * Requests the log from the last loaded byte on. If the log has not grown, the server would
-   * refuse a range that starts after this byte.
+   * Reads the appended bytes. The range starts at the last loaded byte, because the server refuses
+   * a range that starts at the log's end.
    */
   private async readMore(): Promise<void> {
     const from = this.whole.length;
@@ -116,7 +119,7 @@ export class LogSource {
     }
   }
 
-  /** Runs one read at a time: two would append the same bytes. */
+  /** Starts a read after a delay. Only one read runs at a time: two would append the same bytes. */
   private schedule(afterMs: number): void {
     clearTimeout(this.timer);
     if (this.isReading) {
@@ -157,7 +160,7 @@ export class LogSource {
 
 const RANGE_NOT_SATISFIABLE = 416;
 
-/** The range of a response; undefined if the response is not a part of the log but all of it. */
+/** The range of a response; undefined if the response has the whole log. */
 function rangeOf(response: Response): { start: number; total: number } | undefined {
   const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "");
   return match ? { start: Number(match[1]), total: Number(match[2]) } : undefined;
@@ -166,7 +169,7 @@ function rangeOf(response: Response): { start: number; total: number } | undefin
 const totalOf = (response: Response): number =>
   Number(/^bytes \*\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? Number.NaN);
 
-/** Drops the first line, which is most likely cut. */
+/** Indexes the log's tail without its first line, which is most likely incomplete. */
 function tailIndex(bytes: Uint8Array): LineIndex {
   const index = new LineIndex(bytes.length);
   index.append(bytes.subarray(bytes.indexOf(10) + 1));

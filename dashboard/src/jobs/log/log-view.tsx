@@ -29,7 +29,7 @@ interface Props {
 /** A job's log: live, with search over the whole log and download. Stays responsive at 64 MiB. */
 export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChange }: Props) {
   const { state, client } = useLog(jobId, attempt, isLive);
-  // `attempt:…` is no text to search for. The caller has read it, and passes it as `attempt`.
+  // Removes `attempt:…`: the caller has parsed it and passes it as `attempt`.
   const searched = withoutAttempt(query);
   const { text } = readLogQuery(searched);
   const found = useFound(client, state, searched);
@@ -74,7 +74,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
             if (event.key !== "Escape") return;
-            // Otherwise the browser clears the text.
+            // Prevents the browser from clearing the text.
             event.preventDefault();
             event.currentTarget.blur();
           }}

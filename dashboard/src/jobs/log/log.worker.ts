@@ -2,7 +2,7 @@ import { LogSource } from "./log-source";
 import type { FromWorker, LogState, ToWorker } from "./protocol";
 import { searchLines } from "./search-lines";
 
-/** Longer lines are cut in the page. The download has them in full. */
+/** The page cuts lines after this number of characters. The download has the full lines. */
 const MAX_SHOWN = 4_000;
 /** The minimum time between two messages to the page while a log streams in. */
 const NOTIFY_MS = 60;

@@ -10,7 +10,7 @@ export type ToWorker =
   | { type: "bytes"; id: number };
 
 export interface LogState {
-  /** Lines that can be requested. */
+  /** The number of lines that can be requested. */
   lines: number;
   /** Loaded bytes and total bytes. */
   loaded: number;

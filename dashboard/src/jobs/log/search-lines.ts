@@ -7,7 +7,7 @@ const MAX_FOUND = 100_000;
 
 export interface FoundLines {
   lines: Uint32Array;
-  /** There are more matches than the list holds. */
+  /** There are more matching lines than `lines` contains. */
   isCut: boolean;
   error: string | null;
 }

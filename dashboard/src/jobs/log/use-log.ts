@@ -85,7 +85,7 @@ export function useFound(
   useEffect(() => {
     latest.current += 1;
     const mine = latest.current;
-    // There is nothing to search. Drops the previous matches: they may be of another attempt.
+    // There is nothing to search. Drops the previous matches, which may be of another attempt.
     if (!client || query === "" || lines === 0) {
       setFound(undefined);
       return;

@@ -12,14 +12,17 @@ import { linksOf } from "./links-of";
 import { StepNode, type StepNodeType } from "./step-node";
 
 const NODE_TYPES = { step: StepNode };
-/** Must match step-node.module.css. */
+/** The size of a step's box, in px. Must match step-node.module.css. */
 const SIZE = { width: 184, height: 62 };
 const MAX_HEIGHT = 520;
 /** The maximum height of the graph in a narrow window, where steps run from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
-/** In a narrow window, a touch drag scrolls the page, but below this zoom it moves the graph. */
+/**
+ * In a narrow window, a touch drag scrolls the page. If the zoom is below this value, a touch drag
+ * moves the graph instead.
+ */
 const READABLE_ZOOM = 0.6;
-/** The page's margins on both sides of the graph in a narrow window. */
+/** In a narrow window, the window is this many px wider than the graph's frame. */
 const MARGINS_NARROW = 26;
 
 /** The steps and their dependencies. A click or Enter selects a step. */
@@ -80,8 +83,8 @@ const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
 /**
- * A wide window has a strip with buttons below the graph. The graph is centred in its frame, so the
- * frame needs the same space above the graph as below.
+ * The height of the graph's frame, in px. A wide window has a strip with buttons below the graph.
+ * The graph is centred in its frame, so the frame needs the strip's height above the graph as well.
  */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
   isNarrow

@@ -4,7 +4,7 @@ import { SWEEP, TEMPLATE_STEPS } from "../../jobs/declared-types";
 import { type Body, readFields } from "../../submit/form-values";
 import { commaSeparated } from "../../ui/format";
 import type { TemplateName } from "../search";
-import { fieldsLeft, STEP_OPTIONS, wiredOf } from "./templates";
+import { fieldsToFill, inputsFromSteps, STEP_OPTIONS } from "./templates";
 
 export interface StepDraft {
   isIncluded: boolean;
@@ -22,7 +22,7 @@ export interface Draft {
   tags: string;
   budget: string;
   reuse: boolean;
-  /** One training per line, as JSON. */
+  /** Each line is a JSON object with the fields of one training. */
   sweep: string;
   steps: Readonly<Record<string, StepDraft>>;
 }
@@ -54,7 +54,7 @@ export type TemplateBody = Extract<PipelineSubmission, { template: unknown }>;
 export interface ReadDraft {
   /** The request body, without the invalid fields. */
   body: TemplateBody;
-  /** Messages by place: `params.train.model`, `gate.train`, `sweep`, `budget_usd`, … */
+  /** Error messages by the field's path in the form: `params.train.model`, `gate.train`, … */
   problems: Readonly<Record<string, string>>;
 }
 
@@ -99,7 +99,7 @@ function readStep(
   problems: Record<string, string>,
 ): Body {
   const { form, values } = stepOf(draft, type);
-  const fields = [...fieldsLeft(type, form, wiredOf(type, included)), ...STEP_OPTIONS];
+  const fields = [...fieldsToFill(type, form, inputsFromSteps(type, included)), ...STEP_OPTIONS];
   const read = readFields(fields, values);
   for (const [name, problem] of Object.entries(read.problems)) {
     problems[`params.${type}.${name}`] = problem;
@@ -123,8 +123,11 @@ function readSweep(text: string, problems: Record<string, string>): Body[] {
   });
 }
 
-/** Where the form shows an error of this parameter; undefined if it has no field. */
-export function placeOf(param: string, body: TemplateBody): string | undefined {
+/**
+ * Converts `param` of an API error to the field's path in the form. Undefined if the form has no
+ * such field.
+ */
+export function fieldPathOf(param: string, body: TemplateBody): string | undefined {
   const [first = "", index = ""] = param.split(".");
   const at = Number(index);
   switch (first) {

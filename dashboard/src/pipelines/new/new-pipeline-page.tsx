@@ -47,7 +47,7 @@ export function NewPipelinePage() {
           onBlur={(event) => {
             const field = fieldOnBlur(event);
             const step = field?.closest<HTMLElement>("[data-step]");
-            if (step) form.leave(`params.${step.dataset.step}.${field?.dataset.field}`);
+            if (step) form.markVisited(`params.${step.dataset.step}.${field?.dataset.field}`);
           }}
           noValidate
         >

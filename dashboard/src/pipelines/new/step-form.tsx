@@ -6,7 +6,7 @@ import { FormField } from "../../submit/form-field";
 import { Checkbox, Field, Select, TextArea, TextField } from "../../ui/field";
 import type { StepDraft } from "./draft";
 import styles from "./step-form.module.css";
-import { fieldsLeft, formsToChoose, STEP_OPTIONS, wiredOf } from "./templates";
+import { fieldsToFill, formsToChoose, inputsFromSteps, STEP_OPTIONS } from "./templates";
 
 interface Props {
   type: JobType;
@@ -18,15 +18,16 @@ interface Props {
    */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;
-  /** Only for the training step. */
+  /** The text of the sweep. Only the training step has it. */
   sweep?: { text: string; onChange: (text: string) => void };
 }
 
 /** One step of a template: the fields that no earlier step fills in, its gate and its approval. */
 export function StepForm({ type, step, included, problemAt, onChange, sweep }: Props) {
-  const wired = wiredOf(type, included);
+  const wired = inputsFromSteps(type, included);
   const forms = formsToChoose(type, wired);
   const place = (name: string): string => `params.${type}.${name}`;
+  const hidden = [...STEP_OPTIONS.map(({ name }) => place(name)), ...(sweep ? ["sweep"] : [])];
   const fieldProps = (name: string) => ({
     type,
     value: step.values[name] ?? "",
@@ -67,7 +68,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
               )}
             </Field>
           )}
-          {fieldsLeft(type, step.form, wired).map((field) => (
+          {fieldsToFill(type, step.form, wired).map((field) => (
             <FormField key={field.name} field={field} {...fieldProps(field.name)} />
           ))}
           <TextField
@@ -87,7 +88,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
               onChange={({ target }) => onChange({ needsApproval: target.checked })}
             />
           </div>
-          <More hasProblem={STEP_OPTIONS.some(({ name }) => problemAt(place(name)) !== undefined)}>
+          <More hasProblem={hidden.some((field) => problemAt(field) !== undefined)}>
             {sweep && (
               <div className={styles.wide}>
                 <Field
@@ -119,7 +120,7 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
   );
 }
 
-/** Opens by itself if it contains an invalid field. */
+/** Fields that are hidden until the user opens them, or until `hasProblem` is set. */
 function More({ hasProblem, children }: { hasProblem: boolean; children: React.ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -20,15 +20,15 @@ const FIELDS = {
   checkpoint: ["checkpoint_id", "model_id"],
 } as const;
 
-export interface Wired {
+export interface StepInputs {
   /** Payload fields that an earlier step fills in. */
   fields: readonly string[];
-  /** The earlier step, and what it creates. */
+  /** The earlier step, and the type of artifact that it creates. */
   from?: { step: JobType; what: "dataset" | "checkpoint" };
 }
 
-/** What a step takes from earlier steps, in a pipeline of the `included` steps. */
-export function wiredOf(type: JobType, included: readonly JobType[]): Wired {
+/** The inputs that a step gets from earlier steps. `included` has the pipeline's steps in order. */
+export function inputsFromSteps(type: JobType, included: readonly JobType[]): StepInputs {
   const before = included.slice(0, included.indexOf(type));
   const what = JOB_TYPE_FACTS[type].takes;
   const step = before.filter((each) => JOB_TYPE_FACTS[each].makes === what).at(-1);
@@ -36,17 +36,17 @@ export function wiredOf(type: JobType, included: readonly JobType[]): Wired {
 }
 
 /** The payload fields that the user fills in. */
-export const fieldsLeft = (type: JobType, form: number, wired: Wired): FormFieldSchema[] =>
+export const fieldsToFill = (type: JobType, form: number, wired: StepInputs): FormFieldSchema[] =>
   payloadFields(formOf(type, form)).filter(({ name }) => !wired.fields.includes(name));
 
-/** Options of a step. Notes and tags belong to the pipeline. */
+/** The options of a single step. Leaves out notes and tags, which belong to the pipeline. */
 export const STEP_OPTIONS = OPTION_FIELDS.filter(({ name }) => name !== "notes" && name !== "tags");
 
 /**
- * The forms of a type that the user can choose from. None if they would ask for the same: if they
- * differ only in the names of fields, or in fields that an earlier step fills in.
+ * The forms of a type that the user can choose from. Empty if the forms differ only in aliases of
+ * fields, or in fields that an earlier step fills in.
  */
-export function formsToChoose(type: JobType, wired: Wired): FormSchema[] {
+export function formsToChoose(type: JobType, wired: StepInputs): FormSchema[] {
   const forms = formsOf(type);
   const { aliases } = JOB_TYPE_FACTS[type];
   const contents = forms.map(({ fields }) =>

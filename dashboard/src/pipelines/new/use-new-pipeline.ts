@@ -6,14 +6,14 @@ import { describeError } from "../../api/errors";
 import type { JobType } from "../../jobs/declared-types";
 import { toast } from "../../ui/toasts";
 import type { TemplateName } from "../search";
-import { type Draft, EMPTY_DRAFT, placeOf, readDraft, type StepDraft, stepOf } from "./draft";
+import { type Draft, EMPTY_DRAFT, fieldPathOf, readDraft, type StepDraft, stepOf } from "./draft";
 
 /** The form's content, its problems, and its submission. */
 export function useNewPipeline(template: TemplateName) {
   const forge = useForge();
   const navigate = useNavigate();
   const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT);
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
   const [tries, setTries] = useState(0);
   const { body, problems } = readDraft(template, draft);
   const submission = useMutation({
@@ -27,10 +27,10 @@ export function useNewPipeline(template: TemplateName) {
     },
   });
   const refusal = submission.error ? describeError(submission.error) : undefined;
-  const refusedAt = refusal?.param === undefined ? undefined : placeOf(refusal.param, body);
+  const refusedAt = refusal?.param === undefined ? undefined : fieldPathOf(refusal.param, body);
   const change = (next: Partial<Draft>): void => {
     setDraft((before) => ({ ...before, ...next }));
-    // The server's error was about the content before this change.
+    // Drops the server's error: it was about the previous content.
     if (submission.isError) submission.reset();
   };
   return {
@@ -39,11 +39,11 @@ export function useNewPipeline(template: TemplateName) {
     change,
     changeStep: (type: JobType, next: Partial<StepDraft>): void =>
       change({ steps: { ...draft.steps, [type]: { ...stepOf(draft, type), ...next } } }),
-    leave: (place: string): void => setLeft((before) => new Set([...before, place])),
+    markVisited: (place: string): void => setVisited((before) => new Set([...before, place])),
     /** A field shows its problem after it was left, or after a submission was tried. */
     problemAt: (place: string): string | undefined => {
       if (place === refusedAt) return refusal?.atField;
-      return tries > 0 || left.has(place) ? problems[place] : undefined;
+      return tries > 0 || visited.has(place) ? problems[place] : undefined;
     },
     submit: (): void => {
       setTries(tries + 1);

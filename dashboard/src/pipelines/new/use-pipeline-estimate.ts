@@ -8,7 +8,7 @@ const TYPING_MS = 350;
 /** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
   const forge = useForge();
-  // A string, so that equal contents compare as equal.
+  // JSON text, because each render makes a new object, which would restart the wait.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["pipelines", "estimate", content],

@@ -28,7 +28,7 @@ interface Props<Each extends Node> {
   /** The height of the frame, in px. */
   height: number;
   isNarrow: boolean;
-  /** A drag moves the graph. Otherwise a touch scrolls the page. */
+  /** True: a drag moves the graph. False: a touch drag scrolls the page. */
   isPanned: boolean;
   /** The node to show first in a graph that is too large to be readable as a whole. */
   focus: string | undefined;
@@ -37,7 +37,7 @@ interface Props<Each extends Node> {
 /** Below this zoom, nodes are not readable. */
 const MIN_ZOOM = 0.4;
 const LARGE_ZOOM = 0.8;
-/** The part of the window's width that the graph's frame does not take. */
+/** The difference between the widths of the window and of the graph's frame, in px. */
 const OUTSIDE_PX = { wide: 264, narrow: 26 };
 
 /** Whether nodes would be unreadable with the whole graph in view. */
@@ -51,8 +51,8 @@ function isTooLarge({
 }
 
 /**
- * A graph whose nodes the caller has positioned. It can be zoomed and, if `isPanned` is set or it is
- * too large for the screen, moved as a whole.
+ * A graph that can be zoomed. The caller positions its nodes. A drag moves the graph if `isPanned`
+ * is set, or if the graph is too large for the screen.
  */
 export function Flow<Each extends Node>(props: Props<Each>) {
   const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;

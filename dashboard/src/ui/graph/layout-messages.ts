@@ -10,7 +10,7 @@ export interface LayoutRequest {
 }
 
 export interface Layout {
-  /** The top left corners, in the order of the names. */
+  /** The top left corner of each node, in the order of `names`. */
   positions: { x: number; y: number }[];
   width: number;
   height: number;

@@ -26,8 +26,8 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
 };
 
 /**
- * Whether dagre has placed siblings in reverse order: it minimises crossings and ignores the order
- * of the names. If so, the caller mirrors the layout.
+ * Whether dagre has placed the nodes of the first node's rank in reverse order. Dagre minimises
+ * crossings and ignores the order of `names`. The caller mirrors a reversed layout.
  */
 function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;

@@ -28,13 +28,13 @@ class AsyncTransport:
         await self._client.aclose()
 
     def with_wire(self, wire: Wire) -> "AsyncTransport":
-        """Returns a transport with other settings. It shares the connections of this one."""
+        """Returns a transport with other settings that uses the same connections."""
         return AsyncTransport(wire, self._client)
 
     async def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
         """Sends a request, with retries. Raises ForgeHTTPError and ForgeAPIError."""
         retry_policy = retry_policy or self.wire.retry_policy()
-        request = self.wire.ready(request)
+        request = self.wire.with_idempotency_key(request)
         is_again = False
         while True:
             try:
@@ -46,7 +46,7 @@ class AsyncTransport:
                 applied_check = request.applied_check
                 if not applied_check or not is_again or refusal.code not in applied_check.codes:
                     raise
-                found = await self.run(applied_check.look)
+                found = await self.run(applied_check.state_request)
                 if not applied_check.is_ours(found):
                     raise
                 return found
@@ -69,7 +69,7 @@ class AsyncTransport:
         options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         with self.wire.connection(request):
             async with self._client.stream(request.method, request.path, **options) as response:
-                if not response.is_success and response.status_code not in request.also:
+                if not response.is_success and response.status_code not in request.other_statuses:
                     await response.aread()
                     raise failure_of(request, response)
                 yield response

@@ -83,9 +83,9 @@ class _Client(Submissions[M, J], Generic[M, J]):
 class Forge(_Client[Sync, Job]):
     """The client of one tenant. Use it as a context manager, or close it. Thread-safe.
 
-    Missing arguments are taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
-    stack's stack.json in `FORGE_HOME` (default `.forge`). Raises ForgeError if no key or no address
-    is found.
+    Missing arguments default to the environment variables `SERVICE_API_KEY` and `SERVICE_BASE_URL`.
+    If these are not set, the local stack's stack.json in `FORGE_HOME` (default `.forge`) is used.
+    Raises ForgeError if no key or no address is found.
 
     `timeout` limits each step of a request (connecting, sending or receiving a chunk), in seconds.
     `max_retries` limits consecutive retries after transient failures. `bearer` sends the key as

@@ -24,7 +24,7 @@ _BAR_WIDTH = 20
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Uses colours only in a terminal, and not if NO_COLOR is set."""
+    """Creates a console. It uses colours only in a terminal, and not if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return Console(stderr=stderr, color_system=None)
     return Console(stderr=stderr)
@@ -33,7 +33,7 @@ def console(*, stderr: bool = False) -> Console:
 def job_line(
     name: str, status: str, progress: float | None, elapsed_s: float, reason: str | None
 ) -> RenderableType:
-    """Status, bar and time, with the pending reason below. Truncates long lines."""
+    """Renders the name, then status, bar and time, then the reason. Truncates a long name."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

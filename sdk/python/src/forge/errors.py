@@ -13,7 +13,7 @@ class ForgeError(Exception):
     """Base class. Raised directly for errors of the caller, such as a missing key."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickles the attributes. By default, an exception is rebuilt from its message only.
+        # Pickles all attributes. By default, unpickling calls the class with the message only.
         return _revive, (type(self), self.args, self.__dict__)
 
 
@@ -145,10 +145,7 @@ def error_type(status: int) -> type[ForgeAPIError]:
 
 
 class JobFailedError(ForgeError):
-    """The awaited job has failed. The message is the job's error.
-
-    The error text comes from the worker or from Forge.
-    """
+    """The awaited job has failed. The message is the job's error, from the worker or Forge."""
 
     def __init__(self, job: BaseJob) -> None:
         super().__init__(job.error or f"{job.job_id} has failed")

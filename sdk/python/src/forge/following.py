@@ -15,7 +15,7 @@ from .sse import EventDecoder, ServerSentEvent
 from .transport import Transport
 
 KEEP_ALIVE_S = 15.0
-"""Interval at which the server sends something, even without events."""
+"""The server sends data at least this often, even if there are no events."""
 SILENCE_S = 2 * KEEP_ALIVE_S + 5
 """After this time without data, the connection counts as lost."""
 OUTAGE_S = 300.0
@@ -38,7 +38,7 @@ class Following:
         self._opened_s = 0.0
 
     def request(self) -> Request[None]:
-        """The request for a new connection. Resets the state of the last connection."""
+        """Returns the request for a new connection, and resets the state of the previous one."""
         self._decoder = EventDecoder()
         self._opened_s = monotonic()
         self.has_received = False
@@ -65,15 +65,14 @@ class Following:
         self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # Set only when the caller asks for the next event. If the caller stops at this event
-            # instead, the server sends this event again over the next connection.
+            # This line runs when the caller asks for the next event. If the caller does not ask,
+            # the server sends this event again over the next connection.
             self.last_event_id = event.id or self.last_event_id
 
-    def cut(self, retry_policy: RetryPolicy) -> TransientFailure:
-        """The failure for a connection that ended before the stream's end.
+    def interrupted(self, retry_policy: RetryPolicy) -> TransientFailure:
+        """Returns the failure for a connection that ended before the stream's end.
 
-        A connection that has lasted longer than _LIVED_S counts as a success: the policy counts its
-        failures from zero again.
+        A connection that lasted longer than _LIVED_S counts as a success: resets the retry policy.
         """
         if monotonic() - self._opened_s > _LIVED_S:
             retry_policy.reset()
@@ -127,7 +126,7 @@ def follow(transport: Transport, following: Following) -> Generator[ServerSentEv
                     if event:
                         retry_policy.reset()
                         yield event
-            raise following.cut(retry_policy)
+            raise following.interrupted(retry_policy)
         except TransientFailure as failure:
             transport.pause(retry_policy.pause_s(failure), failure)
 
@@ -146,6 +145,6 @@ async def follow_async(
                     if event:
                         retry_policy.reset()
                         yield event
-            raise following.cut(retry_policy)
+            raise following.interrupted(retry_policy)
         except TransientFailure as failure:
             await transport.pause(retry_policy.pause_s(failure), failure)

@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class _Cancelled(BaseException):
-    """Ends the thread's work after the waiting task was cancelled."""
+    """Raised in the thread to end its work, after the task that awaits the work was cancelled."""
 
 
 class _StoppableTransport(Transport):
-    """Stops at the next chunk of a file after `stopped` is set."""
+    """A transport that raises _Cancelled at the next chunk or pause after `stopped` is set."""
 
     def __init__(self, wire: Wire, stopped: threading.Event) -> None:
         super().__init__(wire)
@@ -44,9 +44,10 @@ async def run_in_thread(
     work: Callable[[Transport, Callable[[T], None]], R],
     on_progress: Callable[[T], None] | None,
 ) -> R:
-    """Runs blocking work with separate connections. Cancelling the task ends the work.
+    """Runs blocking work in a thread, with its own connections.
 
-    `on_progress` is called in the event loop, not in the thread.
+    Cancelling the awaiting task ends the work. `on_progress` is called in the event loop, not in
+    the thread.
     """
     loop = asyncio.get_running_loop()
     stopped = threading.Event()

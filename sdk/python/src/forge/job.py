@@ -84,7 +84,7 @@ class Job(_Attached):
     def logs(
         self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
     ) -> str | Iterator[str]:
-        """The log as a string. With `follow`, yields its lines as they arrive."""
+        """Returns the log as a string. With `follow`, yields the log's lines as they arrive."""
         if follow:
             return self._client().logs(self.job_id, follow=True, attempt=attempt)
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
@@ -146,7 +146,7 @@ class AsyncJob(_Attached):
     def logs(
         self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
-        """Awaitable: the log as a string. With `follow`, an async iterator of its lines."""
+        """Awaitable: the log as a string. With `follow`, an async iterator of the log's lines."""
         if follow:
             return self._client().logs(self.job_id, follow=True, attempt=attempt)
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .models import BaseJob, JobEvent
 
 _POLL_INTERVAL_S = 2.0
-"""Events don't contain the pending reason, so the job is polled for it."""
+"""Interval between polls for the pending reason, which events don't contain."""
 
 
 def is_shown(wanted: bool) -> bool:
-    """Whether to draw lines: wanted, possible here, and not disabled by `FORGE_PROGRESS=0`."""
+    """Whether to draw lines: if wanted, in a capable terminal, and without `FORGE_PROGRESS=0`."""
     return (
         wanted
         and os.environ.get("FORGE_PROGRESS") != "0"
@@ -122,7 +122,7 @@ board = _Board()
 def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
     """Shows a progress line during a wait, if possible.
 
-    `read` reads the job. Another thread calls it while the job is pending, and ignores its errors.
+    While the job is pending, another thread polls it with `read`, and ignores errors.
     """
     line = JobLine(job_id)
     if not is_shown(progress):

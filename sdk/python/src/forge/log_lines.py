@@ -17,9 +17,9 @@ class LogLines:
         if event.event != "log":
             return
         data = event.json()
-        if data.get("offset") == 0:  # another attempt's log begins, so the line is complete
+        if data.get("offset") == 0:  # another attempt's log begins: end the last line
             yield from self.rest()
-        # Not splitlines, which also splits at other characters.
+        # splitlines would also split at other characters.
         *lines, self._rest = (self._rest + str(data.get("text", ""))).split("\n")
         yield from lines
 

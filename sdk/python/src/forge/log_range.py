@@ -9,7 +9,7 @@ import httpx2
 
 from .errors import ForgeHTTPError
 
-BEYOND = 416
+RANGE_NOT_SATISFIABLE = 416
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,10 @@ class LogRange:
 
     @classmethod
     def of(cls, response: httpx2.Response) -> LogRange:
-        """Raises ForgeHTTPError if the response has no valid Content-Range."""
+        """Reads the bytes and their range from a response.
+
+        Raises ForgeHTTPError if the response is partial and has no valid Content-Range.
+        """
         content = response.content
         if response.status_code == 200:  # Range is unsupported, or the log is empty
             return cls(0, len(content), content)
@@ -37,6 +40,6 @@ class LogRange:
         if not found:
             raise ForgeHTTPError("a partial response has no valid Content-Range")
         total = int(found[2])
-        if response.status_code == BEYOND:
+        if response.status_code == RANGE_NOT_SATISFIABLE:
             return cls(total, total, b"")
         return cls(int(found[1] or 0), total, content)

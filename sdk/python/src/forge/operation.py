@@ -41,7 +41,7 @@ class Resource(Generic[M]):
 
 
 class operation(Generic[P, T]):
-    """A method with one request and one result."""
+    """Decorates a method that sends one request and returns one result."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Request[T]]) -> None:
         self._build = build
@@ -69,7 +69,7 @@ class operation(Generic[P, T]):
 
 
 class listing(Generic[P, T]):
-    """A method that returns a paginated list as one iterable."""
+    """Decorates a method that returns a paginated list as one iterable."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], PageRequest[T]]) -> None:
         self._build = build
@@ -95,6 +95,6 @@ class listing(Generic[P, T]):
 
 
 def _without_self(build: Callable[..., Any]) -> inspect.Signature:
-    """The signature for help(), without `self`."""
+    """Returns the signature that help() shows: without `self`."""
     whole = inspect.signature(build)
     return whole.replace(parameters=list(whole.parameters.values())[1:])

@@ -42,7 +42,7 @@ def _unsafe_segment(segment: str) -> str | None:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raises UnsafePathError if some file systems can't store all of these files together."""
+    """Raises UnsafePathError if two of the files can't exist together on some file system."""
     files: set[str] = set()
     folders: set[str] = set()
     spelling: dict[str, str] = {}
@@ -60,15 +60,15 @@ def require_distinct(paths: Iterable[str]) -> None:
 
 
 def _folded(path: str) -> str:
-    """A key that is equal for names that a file system may treat as the same."""
+    """Returns the same key for paths that a file system may treat as the same file."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def prepare(root: Path, path: str) -> Path:
-    """Returns where to write a file below a root. Creates its folders.
+    """Returns where to write a file below a root. Creates the file's folders.
 
-    Raises UnsafePathError, also if a folder of the path is a symbolic link, which may lead out of
-    the root.
+    Raises UnsafePathError for an unsafe path, and if the file or one of its folders is a symbolic
+    link, which may lead out of the root.
     """
     *folders, name = segments_of(path)
     place = root
@@ -84,9 +84,9 @@ def prepare(root: Path, path: str) -> Path:
 
 
 def find(root: Path, path: str) -> Path | None:
-    """Finds a file below a root. None if it does not exist, or a symbolic link leads to it.
+    """Returns the path of a file below a root. None if the file does not exist.
 
-    Raises UnsafePathError.
+    Also None if the file or one of its folders is a symbolic link. Raises UnsafePathError.
     """
     place = root
     *folders, name = segments_of(path)

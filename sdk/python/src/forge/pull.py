@@ -20,7 +20,7 @@ Content = Callable[[str], Generator[bytes, None, None]]
 @dataclass(frozen=True)
 class Progress:
     path: str
-    """The file that is being transferred, or was just found on the disk."""
+    """The file that is being transferred, or that was already correct on the disk."""
     done_bytes: int
     total_bytes: int
 
@@ -35,7 +35,7 @@ class Pulled:
     kept: tuple[str, ...]
     """Files that were already correct on the disk."""
     verified: bool
-    """From the manifest. False: the control plane could not access or read some of the files."""
+    """From the manifest. False: the control plane could not read some of the files."""
 
 
 def pull(
@@ -43,9 +43,9 @@ def pull(
 ) -> Pulled:
     """Downloads the files that are missing or incorrect, then writes the manifest.
 
-    Raises UnsafePathError before it writes anything if the manifest has an unsafe path, or later if
-    a path leads through a link on the disk. Also raises IntegrityError, OSError, and errors of
-    `content`.
+    If the manifest has an unsafe path, raises UnsafePathError before it writes anything. Raises the
+    same error later if a path leads through a symbolic link on the disk. Also raises
+    IntegrityError, OSError, and errors of `content`.
     """
     files = files_of(manifest)
     paths.require_distinct([MANIFEST_FILE, *(file.path for file in files)])
@@ -76,7 +76,10 @@ def pull(
 
 
 def save(file: ArtifactFile, chunks: Iterable[bytes], target: Path) -> None:
-    """Writes a file while it arrives. Raises IntegrityError, and then removes the partial file."""
+    """Writes and verifies a file.
+
+    If the chunks do not match the manifest, removes the file and raises IntegrityError.
+    """
     with _replacing(target) as output:
         check = check_content(file, _written(chunks, output))
         if check.outcome is not Outcome.OK:
@@ -84,7 +87,7 @@ def save(file: ArtifactFile, chunks: Iterable[bytes], target: Path) -> None:
 
 
 def save_unchecked(chunks: Iterable[bytes], target: Path) -> Path:
-    """Writes data without a checksum. The file gets its name after all data has arrived."""
+    """Writes a file without verifying it. It gets its final name after all data has arrived."""
     with _replacing(target) as output:
         for chunk in chunks:
             output.write(chunk)
@@ -93,7 +96,7 @@ def save_unchecked(chunks: Iterable[bytes], target: Path) -> Path:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A temporary file that is renamed to the target, or removed after an exception."""
+    """Opens a temporary file. Renames it to the target, or removes it after an exception."""
     # A random name, so that concurrent pulls don't write to the same file.
     partial = target.with_name(f".forge-{secrets.token_hex(8)}.part")
     try:
@@ -113,7 +116,7 @@ def _written(chunks: Iterable[bytes], output: BinaryIO) -> Iterator[bytes]:
 def counted(
     chunks: Iterable[bytes], path: str, advance: Callable[[str, int], None]
 ) -> Iterator[bytes]:
-    """Reports each chunk after it was consumed."""
+    """Yields the chunks. Calls `advance` for each chunk after the caller has consumed it."""
     for chunk in chunks:
         yield chunk
         advance(path, len(chunk))

@@ -1,4 +1,4 @@
-"""This client's release, and the minimum that the server supports."""
+"""Compares this client's release with the oldest release that the server supports."""
 
 import re
 import warnings
@@ -33,7 +33,7 @@ def _warn_once(minimum: str) -> None:
 
 
 def is_older(version: str, minimum: str) -> bool:
-    """Compares major, minor and patch. False if one of the two is not such a version."""
+    """Whether a version is lower than the minimum. False if either is not like 1.12.0."""
     numbers = [re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", each) for each in (version, minimum)]
     ours, theirs = ([int(n) for n in found.groups()] if found else None for found in numbers)
     return ours is not None and theirs is not None and ours < theirs

@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 Json = dict[str, Any]
 Parse = Callable[[Any], T] | type[T]
-"""A function of the response's JSON, or a model."""
+"""A function that converts the response's content, or a model class."""
 
 
 def parsed(parse: Parse[T], content: Any) -> T:  # noqa: ANN401 (JSON)
-    """Converts JSON to the result. If `parse` is a model, may raise its ValidationError."""
+    """Applies `parse`. If `parse` is a model, raises ValidationError for invalid content."""
     validate: Any = getattr(parse, "model_validate", parse)
     result: T = validate(content)
     return result
@@ -27,15 +27,15 @@ def parsed(parse: Parse[T], content: Any) -> T:  # noqa: ANN401 (JSON)
 
 @dataclass(frozen=True)
 class AppliedCheck(Generic[T]):
-    """Detects that an earlier try, whose response was lost, has already been applied.
+    """Detects that an earlier try was applied although its response was lost.
 
-    If a retry is refused with one of the codes, reads the current state: if the change is ours,
-    the request has succeeded.
+    If a retry fails with one of `codes`, the client reads the current state by `state_request`. If
+    `is_ours` returns True for this state, the client treats the retry as successful.
     """
 
     codes: Set[str]
     """Error codes that mean that the change may already be applied."""
-    look: Request[T]
+    state_request: Request[T]
     is_ours: Callable[[T], bool]
 
 
@@ -57,14 +57,14 @@ class Request(Generic[T]):
     """The response is text, not JSON."""
     is_whole: bool = False
     """`parse` gets the whole response, with its headers."""
-    also: Set[int] = frozenset()
+    other_statuses: Set[int] = frozenset()
     """Additional status codes that are not errors."""
     read_timeout_s: float | None = None
-    """Set if the response may take longer than usual."""
+    """Time-out for the response, if it may take longer than usual."""
     applied_check: AppliedCheck[T] | None = None
 
     def slow(self) -> Request[T]:
-        """The same request with a longer time-out, for responses that take time to compute."""
+        """Returns a copy with a longer time-out, for a response that takes long to compute."""
         return replace(self, read_timeout_s=120.0)
 
 
@@ -73,7 +73,7 @@ def get(path: str, parse: Parse[T], **query: object) -> Request[T]:
 
 
 def get_list(path: str, name: str, parse: Parse[T], **query: object) -> Request[list[T]]:
-    """Reads the entries in a field of the response."""
+    """A GET whose result is the list in the response's field `name`."""
     return get(path, lambda answer: [parsed(parse, each) for each in answer.get(name, [])], **query)
 
 
@@ -97,7 +97,7 @@ def without_none(fields: Mapping[str, Any]) -> Json:
 
 
 def path_of(template: str, *ids: object) -> str:
-    """`path_of("/api/jobs/{}", job_id)`. Raises ForgeError for an invalid id."""
+    """Inserts ids: `path_of("/api/jobs/{}", job_id)`. Raises ForgeError for an invalid id."""
     return template.format(*(_segment(template, each) for each in ids))
 
 
@@ -111,7 +111,10 @@ def _segment(template: str, value: object) -> str:
 
 
 def query_items(query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A list becomes one parameter for each item. Times are in ISO 8601. None is left out."""
+    """Builds the parameters of a query. Omits parameters whose value is None.
+
+    A list becomes one parameter for each item. Times are formatted in ISO 8601.
+    """
     items: list[tuple[str, str]] = []
     for name, value in query.items():
         values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
@@ -128,7 +131,7 @@ def _as_text(value: object) -> str:
 def time_text(value: datetime | str | None) -> str | None:
     """Formats a time for the API. Strings and None are not changed.
 
-    Raises ForgeError for a time without a time zone: the API uses UTC, the caller may not.
+    Raises ForgeError for a time without a time zone, because the caller might not mean UTC.
     """
     if value is None or isinstance(value, str):
         return value

@@ -15,17 +15,17 @@ from .request import Request
 
 _TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
 _NOT_HANDLED_STATUS = {408, 429, 503}
-"""Responses that mean that the request had no effect."""
+"""Status codes that mean that the request had no effect."""
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
-_MAX_ASKED_S = 60.0
-"""The longest Retry-After that the client waits for. If the server asks for more, the client gives
-up. A policy with a minimum time (`at_least_s`) waits this long instead."""
+_MAX_RETRY_AFTER_S = 60.0
+"""The longest pause that a response can request by Retry-After. If a response requests a longer
+pause, the client gives up. A policy with `at_least_s` pauses for this time instead."""
 
 
 def parse_json(content: bytes | str) -> object:
-    """None if the content is not JSON."""
+    """Parses JSON. Returns None if the content is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -33,7 +33,7 @@ def parse_json(content: bytes | str) -> object:
 
 
 class TransientFailure(Exception):
-    """A failure that a retry may fix. Without a retry, `final` is raised."""
+    """A failure that a retry may fix. `final`: the error to raise if there is no retry."""
 
     def __init__(self, final: ForgeError, retry_after_s: float | None = None) -> None:
         super().__init__(str(final))
@@ -67,14 +67,15 @@ class Deadline:
             )
 
     def pause_s(self, spent_s: float = 0.0) -> float:
-        """How long to pause before the next poll. `spent_s`: time since the last poll."""
+        """Returns the pause before the next poll. `spent_s`: time since the last poll."""
         return max(0.0, min(self._poll_interval - spent_s, self.left_s()))
 
 
 class RetryPolicy:
-    """Counts consecutive failures. Stops after `max_retries`, but not before `at_least_s` seconds.
+    """Counts consecutive failures.
 
-    Also stops at a deadline, with the deadline's error.
+    Gives up after `max_retries` retries, but not before `at_least_s` seconds have passed since the
+    first failure. If there is a deadline, raises WaitTimeoutError after the deadline.
     """
 
     def __init__(
@@ -91,28 +92,26 @@ class RetryPolicy:
         self._since_s = None
 
     def pause_s(self, failure: TransientFailure) -> float:
-        """Returns the pause before the next try. After the last try, raises the final error."""
+        """Returns the pause before the next try. If no try is left, raises the final error."""
         if self._deadline:
             self._deadline.check()
         now_s = monotonic()
         if self._since_s is None:
             self._since_s = now_s
-        asked_s = failure.retry_after_s or 0.0
+        retry_after_s = failure.retry_after_s or 0.0
         is_over = now_s - self._since_s >= self._at_least_s
-        # With a minimum time, a long Retry-After does not end the retries: the client retries
-        # earlier than the server asked.
-        is_too_long = asked_s > _MAX_ASKED_S and self._at_least_s == 0
+        is_too_long = retry_after_s > _MAX_RETRY_AFTER_S and self._at_least_s == 0
         if (self._failures >= self._max_retries and is_over) or is_too_long:
             raise failure.final from failure.__cause__
-        asked_s = min(asked_s, _MAX_ASKED_S)
+        retry_after_s = min(retry_after_s, _MAX_RETRY_AFTER_S)
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._failures, 10))
         self._failures += 1
         # Jitter: clients that were refused at the same time must not retry at the same time.
-        pause_s = max(asked_s, pause_s * random.uniform(0.5, 1.0))
+        pause_s = max(retry_after_s, pause_s * random.uniform(0.5, 1.0))
         return min(pause_s, max(0.0, self._deadline.left_s())) if self._deadline else pause_s
 
     def try_s(self) -> float | None:
-        """Time limit for one try if there is a deadline: at least one second."""
+        """Time limit of one try: until the deadline, but at least 1 s. None without a deadline."""
         if self._deadline is None or self._deadline.left_s() == float("inf"):
             return None
         return max(_SHORTEST_TRY_S, self._deadline.left_s())
@@ -140,7 +139,7 @@ def _unusable_answer(path: str, status: int, refusal: ForgeAPIError | None) -> F
 
 
 def _refusal(response: httpx2.Response) -> ForgeAPIError | None:
-    """The API's error. None if the response is not from the API."""
+    """Returns the API's error. None if the response is not from the API."""
     answer = parse_json(response.content)
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict) or not isinstance(error.get("code"), str):
@@ -161,7 +160,7 @@ def _text(value: object) -> str | None:
 
 
 def _retry_after_s(response: httpx2.Response) -> float | None:
-    """Parses seconds or a date. None if it is neither."""
+    """Parses Retry-After (seconds or a date). Returns None if it is missing or invalid."""
     value = response.headers.get("retry-after", "").strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
         return float(value)

@@ -1,4 +1,4 @@
-"""The address of the API and the key."""
+"""Finds a client's key and the address of Forge."""
 
 import json
 import re
@@ -19,15 +19,18 @@ class Settings:
 
     @classmethod
     def load(cls, api_key: str | None, base_url: str | None, env: Mapping[str, str]) -> "Settings":
-        """Reads arguments, environment and the local stack's stack.json, in this order.
+        """Takes each value from the arguments, else the environment, else the local stack's file.
 
-        Raises ForgeError, which names the variable and never contains the key.
+        Raises ForgeError for a missing or invalid value. The error names the value's variable and
+        never contains the key.
         """
         stack = _read_stack_file(env)
         key = api_key or env.get("SERVICE_API_KEY")
         local_url = stack.get("api_url")
         if key and local_url and not _is_of_this_machine(local_url):
-            # Security: a stack.json in the working directory must not redirect the user's key.
+            # Security: someone else may have written the stack.json in the working directory. The
+            # user's own key is sent to that file's address only if the address belongs to this
+            # machine.
             local_url = None
         url = base_url or env.get("SERVICE_BASE_URL") or local_url
         # The local stack's key is sent to the local stack only.

@@ -9,7 +9,7 @@ from .errors import ForgeHTTPError
 from .retries import parse_json
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
-"""The longest line, and the longest data of an event."""
+"""The longest line in bytes, and the longest data of an event in characters."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ServerSentEvent:
     id: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """Raises ForgeHTTPError if the data is not a JSON object."""
+        """Parses the data. Raises ForgeHTTPError if it is not a JSON object."""
         data = parse_json(self.data)
         if not isinstance(data, dict):
             raise ForgeHTTPError(f"the data of an event {self.event!r} is not a JSON object")

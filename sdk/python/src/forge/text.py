@@ -17,36 +17,36 @@ def shown(text: str) -> str:
 
 
 def legible(line: str) -> str:
-    """A line of a program's or model's output, safe for a terminal.
+    """Escapes control characters in a line of a program's or model's output.
 
-    Unlike `shown`, it keeps all kinds of spaces and emoji. Applies carriage returns.
+    Keeps some characters that `shown` escapes: combined emoji and all kinds of spaces.
     """
-    # A progress bar rewrites its line: keep the last version.
+    # A progress bar rewrites its line by carriage returns: keep the last version.
     last = next((part for part in reversed(line.split("\r")) if part), "")
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], last)
 
 
 def duration(seconds: float) -> str:
-    """`0:07`, `12:30`, `3:00:00`."""
+    """Formats a duration: `0:07`, `12:30`, `3:00:00`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def moment(at: datetime | None) -> str:
-    """Local time to the minute. Empty for None."""
+    """Formats a time as local time, to the minute. Empty for None."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
 
 
 def usd(amount: float | None) -> str:
-    """Rounded to the cent, or with more digits for less than a cent."""
+    """Rounds an amount to the cent. An amount below one cent has up to six decimals."""
     if amount is None:
         return ""
     return f"${amount:.2f}" if amount == 0 or abs(amount) >= 0.01 else f"${amount:.6f}".rstrip("0")
 
 
 def size(count: int | None) -> str:
-    """`512 bytes`, `1.5 kB`, `20 GB`. Empty for None."""
+    """Formats a number of bytes: `512 bytes`, `1.5 kB`, `20 GB`. Empty for None."""
     if count is None:
         return ""
     if count < 1000:

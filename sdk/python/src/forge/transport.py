@@ -9,9 +9,10 @@ import httpx2
 
 from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
+from .log_range import RANGE_NOT_SATISFIABLE
 from .request import Request
 from .retries import RetryPolicy, TransientFailure, failure_of
-from .wire import BEYOND, Wire, log, range_headers, result_of, start_of
+from .wire import Wire, log, range_headers, result_of, start_of
 
 T = TypeVar("T")
 
@@ -27,13 +28,13 @@ class Transport:
         self._client.close()
 
     def with_wire(self, wire: Wire) -> "Transport":
-        """Returns a transport with other settings. It shares the connections of this one."""
+        """Returns a transport with other settings that uses the same connections."""
         return Transport(wire, self._client)
 
     def run(self, request: Request[T], retry_policy: RetryPolicy | None = None) -> T:
         """Sends a request, with retries. Raises ForgeHTTPError and ForgeAPIError."""
         retry_policy = retry_policy or self.wire.retry_policy()
-        request = self.wire.ready(request)
+        request = self.wire.with_idempotency_key(request)
         is_again = False
         while True:
             try:
@@ -45,7 +46,7 @@ class Transport:
                 applied_check = request.applied_check
                 if not applied_check or not is_again or refusal.code not in applied_check.codes:
                     raise
-                found = self.run(applied_check.look)
+                found = self.run(applied_check.state_request)
                 if not applied_check.is_ours(found):
                     raise
                 return found
@@ -68,7 +69,7 @@ class Transport:
             self.wire.connection(request),
             self._client.stream(request.method, request.path, **options) as response,
         ):
-            if not response.is_success and response.status_code not in request.also:
+            if not response.is_success and response.status_code not in request.other_statuses:
                 response.read()
                 raise failure_of(request, response)
             yield response
@@ -81,18 +82,23 @@ class Transport:
         retry_policy = self.wire.retry_policy()
         given = 0
         while True:
-            also = {BEYOND} if given else set()
-            headers = range_headers(given)
-            request = Request("GET", path, lambda _: None, headers=headers, also=also)
+            request = Request(
+                "GET",
+                path,
+                lambda _: None,
+                headers=range_headers(given),
+                other_statuses={RANGE_NOT_SATISFIABLE} if given else set(),
+            )
             try:
                 with self.open(request) as response:
-                    if response.status_code == BEYOND:
+                    if response.status_code == RANGE_NOT_SATISFIABLE:
                         return  # all bytes had arrived when the connection was lost
                     if start_of(response) > given:
                         raise ForgeHTTPError(
                             f"{path}: the response starts after the requested offset"
                         )
-                    # A server without support for Range starts at the beginning.
+                    # A server without Range support starts at the beginning. Skip the bytes that
+                    # were already yielded.
                     skip = given - start_of(response)
                     for chunk in response.iter_bytes():
                         fresh = chunk[skip:] if skip else chunk

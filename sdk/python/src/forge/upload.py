@@ -57,7 +57,10 @@ class DatasetFile:
     def of(
         cls, source: Path | str | bytes | BinaryIO, name: str | None, format: str | None
     ) -> DatasetFile:
-        """Raises ForgeError if the source can't be sent, and OSError."""
+        """Determines the name, type and size of a source.
+
+        Raises ForgeError if the source can't be sent, and OSError if it can't be accessed.
+        """
         if isinstance(source, (str, os.PathLike)):
             source = Path(source)
             filename, size, start = source.name, source.stat().st_size, 0

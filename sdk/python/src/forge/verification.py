@@ -42,7 +42,7 @@ OnCheck = Callable[[FileCheck], None]
 class Verification:
     artifact_id: str
     verified: bool
-    """From the manifest. False: the control plane could not access or read some of the files."""
+    """From the manifest. False: the control plane could not read some of the files."""
     checks: tuple[FileCheck, ...]
 
     @property
@@ -69,9 +69,9 @@ def verify(
     extra: Callable[[], Iterable[str]],
     on_check: OnCheck | None,
 ) -> Verification:
-    """Checks all files, then the stored manifest. Reports extra files.
+    """Checks the manifest's files and the stored manifest.json. Also reports extra files.
 
-    Raises the errors of the given functions and of `files_of`.
+    Raises the errors of the functions that the caller passes, and of `files_of`.
     """
 
     def checks() -> Iterator[FileCheck]:
@@ -85,12 +85,12 @@ def verify(
         found.append(check)
         if on_check:
             on_check(check)
-    # The field may have any value in the response. Only a literal true counts.
+    # `verified` may have any value in the response. Only a literal true means verified.
     return Verification(artifact_id, manifest.get("verified") is True, tuple(found))
 
 
 def check_content(file: ArtifactFile, chunks: Iterable[bytes]) -> FileCheck:
-    """Compares received bytes with the manifest. Stops at more bytes than the manifest says."""
+    """Compares received bytes with the manifest. Stops when there are too many bytes."""
     digest, size = hashlib.sha256(), 0
     for chunk in chunks:
         size += len(chunk)
@@ -143,7 +143,7 @@ def verify_local(
 
 
 def _files_below(root: Path) -> set[str]:
-    """All paths except folders. Includes links to folders."""
+    """The paths of all files below a root, including links to folders."""
 
     def fail(error: OSError) -> None:
         raise error

@@ -1,8 +1,8 @@
 """Waits for a job's end: by events if they arrive, else by polling.
 
-Each round polls the job once, then listens to one event connection: until an event says that the
-job has ended, the connection ends, or the deadline is near. A connection that delivers nothing, for
-example behind a proxy that buffers, only delays the next poll.
+Each round polls the job once, then listens to one event connection. The round ends when an event
+says that the job has ended, when the connection ends, or when the deadline is near. A connection
+that delivers nothing (for example behind a buffering proxy) only delays the next poll.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -23,9 +23,9 @@ from .wire import log
 
 _SILENCE_S = KEEP_ALIVE_S + 5
 _MAX_SILENT = 2
-"""After this number of rounds in which no event arrived, most rounds only poll."""
+"""Number of consecutive rounds without data after which most rounds only poll."""
 _RETRY_EVERY = 12
-"""From then on, only every 12th round opens a connection."""
+"""After `_MAX_SILENT` rounds without data, only every 12th round opens a connection."""
 
 
 class Watch:
@@ -40,8 +40,8 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._has_polled_at_end = False
-        """Whether the job was already polled without a pause after that event. If the poll did not
-        show the job's end, later polls wait for the poll interval."""
+        """Whether the wait has already polled without a pause after the end event. If that poll did
+        not show the job's end, later polls wait for the poll interval."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
@@ -62,7 +62,7 @@ class Watch:
         return self._silence_s
 
     def receive(self, event: ServerSentEvent | None) -> JobEvent | None:
-        """Converts a received item to a job event, or to None. Raises ForgeHTTPError."""
+        """Returns the job event in a received item. None if it has none. Raises ForgeHTTPError."""
         self._has_ended = self._has_ended or event is GONE
         if event is None or event is GONE:
             return None
@@ -71,9 +71,9 @@ class Watch:
         return found
 
     def is_round_over(self) -> bool:
-        """Whether it is time for the next round."""
-        # Also ends a round near the deadline. If no more data arrived, the connection would time
-        # out `_silence_s` from now, which is after the deadline.
+        """Whether to end this round."""
+        # Near the deadline, the round must end: if no more data arrived, the connection would time
+        # out only after the deadline, `_silence_s` from now.
         return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:
@@ -96,7 +96,7 @@ def job_event(event: ServerSentEvent) -> JobEvent:
 
 
 def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None]:
-    """Yields one connection's events. Ends at a failure, which the next poll reports."""
+    """Yields one connection's events. Ends at a failure: the wait then polls."""
     try:
         with closing(connect(transport, watch.following, watch.silence_s())) as events:
             for each in events:

@@ -25,7 +25,6 @@ log = logging.getLogger("forge")
 
 T = TypeVar("T")
 
-BEYOND = 416
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 4
 _CONNECT_TIMEOUT_S = 10.0
@@ -42,7 +41,7 @@ class Wire:
     timeout_s: float = DEFAULT_TIMEOUT_S
     """Seconds per step of a request: connecting, sending and receiving a chunk."""
     max_retries: int = DEFAULT_MAX_RETRIES
-    """Consecutive retries. Progress of a transfer resets the count."""
+    """Maximum consecutive retries. Progress of a transfer resets the count."""
     bearer: bool = False
     """Sends the key as `Authorization: Bearer` instead of `X-Service-Api-Key`."""
 
@@ -56,7 +55,7 @@ class Wire:
                 **self._key_header(),
             },
             "follow_redirects": False,
-            # No limit on connections: each wait needs its own, and the server has a limit.
+            # No limit, because each wait needs its own connection. The server has limits.
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             # Plain http needs no certificates, and loading them takes longer than a request.
             "verify": _NO_CERTIFICATES if self.settings.base_url.startswith("http:") else True,
@@ -81,7 +80,7 @@ class Wire:
             read=min(read_s or self.timeout_s, most_s),
         )
 
-    def ready(self, request: Request[T]) -> Request[T]:
+    def with_idempotency_key(self, request: Request[T]) -> Request[T]:
         """Adds the idempotency key, which stays the same for all retries."""
         if not request.creates:
             return request
@@ -109,7 +108,7 @@ class Wire:
 
     @contextmanager
     def connection(self, request: Request[Any]) -> Iterator[None]:
-        """Raises ForgeHTTPError or TransientFailure if there is no complete response."""
+        """Converts errors of the HTTP library to ForgeHTTPError or TransientFailure."""
         try:
             yield
         except httpx2.RequestError as error:
@@ -121,7 +120,7 @@ class Wire:
 
 
 def _json_of(body: object) -> bytes:
-    """Raises ForgeError for values that JSON can't represent: NaN, surrogates, sets."""
+    """Encodes as JSON. Raises ForgeError for values that JSON can't have: NaN, surrogates, sets."""
     try:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode()
@@ -137,7 +136,7 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
     Raises TransientFailure if a retry may help, otherwise ForgeHTTPError or ForgeAPIError.
     """
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
-    if not response.is_success and response.status_code not in request.also:
+    if not response.is_success and response.status_code not in request.other_statuses:
         raise failure_of(request, response)
     if request.is_whole:
         return parsed(request.parse, response)
@@ -153,7 +152,7 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
             f"{request.path}: the response is invalid", response.status_code
         ) from None
     except ValidationError as error:
-        # Not the error's own text: it quotes the response, which may contain a key.
+        # Leaves out the error's own text: it quotes the response, which may contain a key.
         fields = ", ".join(
             f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}"
             for each in error.errors(include_input=False, include_url=False)[:3]
@@ -165,7 +164,7 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
 
 
 def start_of(response: httpx2.Response) -> int:
-    """The offset of the first byte of a partial response."""
+    """Returns the offset of the response's first byte: 0 if the response is not partial."""
     if response.status_code != 206:
         return 0
     unit, _, rest = response.headers.get("content-range", "").partition(" ")

@@ -8,15 +8,15 @@ export interface Pulled {
   directory: string;
   fetched: string[];
   kept: string[];
-  /** From the manifest. False: the control plane could not access or read some of the files. */
+  /** From the manifest. False: the control plane could not read some of the files. */
   verified: boolean;
 }
 
 /** File operations on a disk. */
 export interface Disk {
-  /** Opens a file for reading, and returns its name. */
+  /** Opens a file for reading. Also returns the name of the file. */
   open(path: string): Promise<{ blob: Blob; filename: string }>;
-  /** Writes a file. The file gets its name after all data has arrived. */
+  /** Writes a file. It gets its final name after all data has arrived. */
   save(target: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   /** Downloads the files that are missing or incorrect, then writes the manifest. */
   pull(

@@ -6,10 +6,10 @@ import { segmentsOf } from "../paths.ts";
 import { checkContent, type FileCheck, type ManifestFile } from "../verification.ts";
 
 /**
- * Returns where to write a file below a root. Creates its folders.
+ * Returns where to write a file below a root. Creates the file's folders.
  *
- * Rejects with UnsafePathError, also if a folder of the path is a symbolic link, which may lead out
- * of the root.
+ * Rejects with UnsafePathError for an unsafe path, and if the file or one of its folders is a
+ * symbolic link, which may lead out of the root.
  */
 export async function prepare(root: string, path: string): Promise<string> {
   const segments = segmentsOf(path);
@@ -29,7 +29,12 @@ export async function prepare(root: string, path: string): Promise<string> {
   return target;
 }
 
-/** Finds a file below a root. Undefined if it doesn't exist, or its path has a symbolic link. */
+/**
+ * Returns the path of a file below a root. Undefined if the file does not exist.
+ *
+ * Also undefined if the file or one of its folders is a symbolic link. Rejects with
+ * UnsafePathError.
+ */
 export async function find(root: string, path: string): Promise<string | undefined> {
   const segments = segmentsOf(path);
   let place = root;
@@ -53,7 +58,7 @@ export async function checkLocal(root: string, file: ManifestFile): Promise<File
   return await checkContent(file, createReadStream(place));
 }
 
-/** All paths except folders. Includes links to folders. */
+/** The paths of all files below a root, including links to folders. */
 export async function filesBelow(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   return entries
@@ -61,7 +66,7 @@ export async function filesBelow(root: string): Promise<string[]> {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
-/** Does not follow links. */
+/** Reads the metadata of a file, without following links. Undefined if there is no such file. */
 async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);

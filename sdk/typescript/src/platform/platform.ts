@@ -8,8 +8,8 @@ export interface Platform {
   /** Whether a request body can be a stream. If not, uploads have no progress events. */
   readonly streamsUploads: boolean;
   /**
-   * Maximum number of event streams that all waits together have open. A browser allows six
-   * connections per host, and other requests need some.
+   * Maximum number of event streams that all waits together may open. A browser allows six
+   * connections per host, and other requests need some of them.
    */
   readonly maxStreams: number;
   /** Whether a failure of fetch means that nothing was sent. */

@@ -17,7 +17,7 @@ const START = rootBits(1 / 2).slice(0, 8);
 
 /**
  * SHA-256 (FIPS 180-4) in plain JavaScript. A browser's own implementation needs all bytes at once,
- * which is too much for a large dataset, and does not exist in insecure contexts (plain HTTP).
+ * which is too much for a large dataset. In insecure contexts (plain HTTP), browsers have none.
  */
 export class JsSha256 implements Sha256 {
   readonly #state = new Int32Array(START);

@@ -7,19 +7,25 @@ import { Resource } from "./resource.ts";
 export interface NewKeyOptions {
   scope?: ApiKey["scope"];
   expires_at?: Moment;
-  /** A worker key can register at most this many workers, and act for no others. */
+  /**
+   * Limits how many workers a `worker` key can register. The key can then act only for these
+   * workers.
+   */
   workers?: number;
-  /** With `workers`: hosts that may serve the workers' models, besides the workers' addresses. */
+  /**
+   * Requires `workers`. Hosts that may serve the workers' models, besides the workers' own
+   * addresses.
+   */
   serving_hosts?: string[];
 }
 
 /** `client.apiKeys`. */
 export class ApiKeys extends Resource {
   /**
-   * Creates a key of scope `user` or `worker`, or as an admin also `admin`.
+   * Creates a key. `scope` is `user` or `worker`. Admins can also create `admin` keys.
    *
-   * The key's text, `key`, is returned only once. So this request is not retried if the response is
-   * lost: use `list` to find the unknown key, and revoke it.
+   * The key's text, `key`, is returned only once. If the response is lost, the request is not
+   * retried: find the new key with `list`, and revoke it.
    */
   async create(
     name?: string | null,

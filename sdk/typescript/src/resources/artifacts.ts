@@ -65,7 +65,7 @@ export class Artifacts extends Resource {
   }
 
   /**
-   * Deletes the artifact's files. Keeps its entry and manifest.
+   * Deletes the artifact's files. Keeps the artifact's entry and manifest.
    *
    * Rejects with ConflictError if the artifact is in use.
    */
@@ -73,7 +73,11 @@ export class Artifacts extends Resource {
     return await this.transport.json(remove(path`/api/artifacts/${artifactId}`), options);
   }
 
-  /** Reads the registry's manifest. manifest.json in the artifact's folder should be equal. */
+  /**
+   * Reads the manifest from the registry.
+   *
+   * The manifest.json in the artifact's folder should have the same content.
+   */
   async manifest(artifactId: string, options?: RequestOptions): Promise<Manifest> {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}/manifest`), options);
   }
@@ -116,8 +120,8 @@ export class Artifacts extends Resource {
   /**
    * Yields the bytes of one file of the manifest. Resumes after a lost connection.
    *
-   * Rejects with IntegrityError if the bytes do not match the manifest. This may be known only
-   * after the last byte.
+   * Rejects with IntegrityError if the bytes do not match the manifest. This may be detected
+   * only after the last byte.
    */
   async *readFile(
     artifactId: string,
@@ -137,9 +141,9 @@ export class Artifacts extends Resource {
   }
 
   /**
-   * Downloads one file to `target`, and returns this path.
+   * Downloads one file to `target`, and returns `target`.
    *
-   * The file appears there only after its content is verified.
+   * The file appears at this path only after its content is verified.
    */
   async download(
     artifactId: string,
@@ -172,7 +176,7 @@ export class Artifacts extends Resource {
     );
   }
 
-  /** Downloads the tar file to a disk and returns its path. Prefer `pull`, which verifies. */
+  /** Downloads all files as one tar file, and returns `target`. Prefer `pull`, which verifies. */
   async archive(artifactId: string, target: string, options?: RequestOptions): Promise<string> {
     await disk.save(target, this.readArchive(artifactId, options));
     return target;
@@ -251,7 +255,7 @@ export class Artifacts extends Resource {
   }
 }
 
-/** The reason that the API gives for a missing file. Rethrows other errors. */
+/** Returns the reason that the API gives for a missing file. Rethrows other errors. */
 function reasonOfGone(error: unknown): string {
   const gone = ["404 file_not_found", "410 artifact_deleted"];
   if (error instanceof ForgeAPIError && gone.includes(`${error.status} ${error.code}`)) {

@@ -25,7 +25,11 @@ export type BudgetAnswer = Operations["getBudget"]["answer"];
 
 /** `client.billing`. A period is a month in UTC, such as `2026-11`. Default: this month. */
 export class Billing extends Resource {
-  /** Summarizes a month by type, tag and pipeline, with invoice, forecast and budget. */
+  /**
+   * Summarizes a month's costs by type, tag and pipeline.
+   *
+   * The result also has the estimated invoice, the forecast and the budget.
+   */
   async summary(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -34,7 +38,7 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
   }
 
-  /** Reads the cost of each day of a month, by job type. The days add up to `summary`. */
+  /** Reads the cost of each day of a month, by job type. The sum is the total of `summary`. */
   async daily(
     period?: string | null,
     { user_id }: OfUser = {},
@@ -72,7 +76,8 @@ export class Billing extends Resource {
   /**
    * Sets the monthly cap. null removes it.
    *
-   * Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. null: no warning.
+   * When the month's costs reach `warning_usd`, submissions return a warning. Default: 80 % of the
+   * cap. null disables the warning.
    */
   async setBudget(
     capUsd: number | null,
@@ -83,7 +88,7 @@ export class Billing extends Resource {
     return await this.transport.json(put("/api/billing/budget", body, { user_id }), options);
   }
 
-  /** Exports a month's lines as CSV. */
+  /** Exports a month's billing lines as CSV. */
   async export(
     period?: string | null,
     { user_id }: OfUser = {},

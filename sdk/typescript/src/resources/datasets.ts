@@ -8,9 +8,9 @@ import { Resource } from "./resource.ts";
 const ANSWER_MS = 300_000;
 
 export interface UploadOptions extends CreateOptions {
-  /** Required if the file name has no such suffix. */
+  /** Required if the file name has none of these suffixes. */
   format?: "jsonl" | "csv" | "parquet" | undefined;
-  /** In a browser, called only once, at the end. */
+  /** Called for each sent chunk. In a browser, called only once, at the end. */
   onProgress?: OnProgress | undefined;
 }
 

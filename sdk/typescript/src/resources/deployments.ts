@@ -26,7 +26,7 @@ export class Deployments extends Resource {
     return await this.transport.json(get(path`/api/deployments/${deploymentId}`), options);
   }
 
-  /** Counts of requests, errors and tokens, and latencies. Default: the last 24 hours. */
+  /** Reads request, error and token counts, and latencies. Default: the last 24 hours. */
   async stats(
     deploymentId: string,
     query: TimeSpan & OfUser = {},
@@ -68,7 +68,11 @@ export class Deployments extends Resource {
     return await this.transport.json(asked(deploymentId, question, body, method), options);
   }
 
-  /** Like `ask`, for a response as server-sent events (`{ stream: true }`). */
+  /**
+   * Sends a POST to the model. Yields the server-sent events of the response.
+   *
+   * The parameters are those of `ask`. `body` must request a stream: `{ stream: true, … }`.
+   */
   async *stream(
     deploymentId: string,
     question: string,

@@ -65,7 +65,7 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Counts jobs by status, type, pending reason and error.
    *
-   * Counts all unfinished jobs, and those that ended after `ended_after` (default: one day ago).
+   * Counts unfinished jobs, and jobs that ended after `ended_after` (default: one day ago).
    */
   async counts(
     query: OfUser & { ended_after?: Moment | undefined } = {},
@@ -74,7 +74,7 @@ export class Jobs extends Resource implements JobActions {
     return await this.transport.json(get("/api/jobs/counts", query), options);
   }
 
-  /** Reads submitted and ended jobs and the queue depth over time. Default: the last day. */
+  /** Reads how many jobs were submitted, ended and queued over time. Default: the last day. */
   async throughput(
     query: TimeSpan & OfUser & { job_type?: JobFilters["job_type"] } = {},
     options?: RequestOptions,
@@ -166,8 +166,8 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Reads the log of the latest or the given attempt, or only its last `tailBytes`.
    *
-   * With `follow`, yields its lines as they arrive, also of later attempts, until the log is
-   * complete. Reconnects after interruptions.
+   * With `follow`, yields the log's lines as they arrive, until the log is complete. Continues with
+   * later attempts. Reconnects after interruptions.
    */
   logs(
     job: JobRef,
@@ -200,7 +200,7 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Reads bytes of the log from `start` (inclusive) to `end` (exclusive), or the last `tailBytes`.
    *
-   * The result also has the total length. Empty beyond the log's end.
+   * The result also has the log's total length. Beyond the log's end, `bytes` is empty.
    */
   async logRange(job: JobRef, part: LogPart = {}, options?: RequestOptions): Promise<LogRange> {
     return await readLogRange(this.transport, path`/api/jobs/${idOf(job)}/logs`, part, options);

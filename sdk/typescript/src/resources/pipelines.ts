@@ -8,7 +8,7 @@ import { create, get, path, post, put } from "../request.ts";
 import type { Operations, Pipeline, PipelineEstimate } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
-/** A whole pipeline: from a `template` with `params` by step, or from `steps`. */
+/** The body of a new pipeline: a `template` with `params` for each step, or `steps`. */
 export type PipelineSubmission = Operations["createPipeline"]["body"];
 type OfTemplate = Extract<PipelineSubmission, { template: unknown }>;
 
@@ -20,7 +20,7 @@ export interface PipelineFilters extends ListOptions, OfUser {
 }
 
 export interface PipelineWaitOptions extends RequestOptions {
-  /** In seconds. Default: 5. */
+  /** Poll interval in seconds. Default: 5. */
   pollInterval?: number | undefined;
   /** In seconds. Default: no time-out. */
   timeout?: number | undefined;
@@ -38,7 +38,7 @@ export class Pipelines extends Resource {
   }
 
   /**
-   * Starts a pipeline from a template (`byo-data`, `synthetic`) with parameters by step.
+   * Starts a pipeline from a template (`byo-data`, `synthetic`) with `params` for each step.
    *
    * A gate is `{ step: "evaluate", condition: "scores.overall >= 0.7" }`.
    */
@@ -56,7 +56,11 @@ export class Pipelines extends Resource {
     return this.listing({ path: "/api/pipelines", name: "pipelines", query: filters, options });
   }
 
-  /** Estimates cost and duration of a pipeline, from a body as for `create`. Does not submit it. */
+  /**
+   * Estimates cost and duration of a pipeline. Does not start it.
+   *
+   * `submission`: as for `create`.
+   */
   async estimate(
     submission: PipelineSubmission,
     options?: RequestOptions,

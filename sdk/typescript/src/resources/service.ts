@@ -10,7 +10,7 @@ export class Service extends Resource {
     return await this.transport.json(get("/api/auth/ping"), options);
   }
 
-  /** Reads the limits of your tenant and their usage. An admin may choose the tenant. */
+  /** Reads your tenant's limits and their usage. Admins can choose the tenant. */
   async limits(
     { user_id }: OfUser = {},
     options?: RequestOptions,
@@ -33,7 +33,7 @@ export class Service extends Resource {
     return await this.transport.json(get("/readyz"), options);
   }
 
-  /** The API, as an OpenAPI document. */
+  /** Reads the API's OpenAPI document. */
   async openapi(options?: RequestOptions): Promise<Record<string, unknown>> {
     return await this.transport.json(get("/openapi.json"), options);
   }

@@ -37,7 +37,8 @@ def main() -> None:
     except typer.Abort:
         code = 2
     except SystemExit as end:
-        # rich and typer exit with 1 after a broken pipe. Here, 1 means that a job or check failed.
+        # After a broken pipe, rich and typer exit with 1. For this command, 1 would mean that a
+        # job or a check failed.
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         code = _unread()
@@ -52,7 +53,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("FORGE_DEBUG") == "1":
             traceback.print_exc()
-        # Not the error's own text, which might contain a secret.
+        # Leaves out the error's own text, which might contain a secret.
         text = f"unexpected {type(error).__name__}: FORGE_DEBUG=1 shows the traceback"
         _say(ForgeError(text), as_json=as_json)
         code = 2

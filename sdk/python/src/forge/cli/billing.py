@@ -130,7 +130,7 @@ def budget(
         raise typer.BadParameter("either a cap, or --none", param_hint="'--none'")
     if no_warning and warn_at is not None:
         raise typer.BadParameter("either --warn-at, or --no-warning", param_hint="'--no-warning'")
-    # `...` leaves out the field: the API then warns above 80 % of the cap.
+    # `...` leaves out `warning_usd`, so that the API uses its default: 80 % of the cap.
     warning = None if no_warning else ... if warn_at is None else warn_at
     with client_of(context) as client:
         if none or cap is not None:

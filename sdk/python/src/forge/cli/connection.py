@@ -14,7 +14,7 @@ from . import saved_login
 
 @dataclass(frozen=True)
 class Chosen:
-    """The chosen address and key. None: the SDK's default."""
+    """The chosen address and key. For None, the SDK uses its default."""
 
     base_url: str | None
     api_key: str | None
@@ -22,7 +22,7 @@ class Chosen:
 
 
 def choose(base_url: str | None, api_key: str | None) -> Chosen:
-    """Precedence: options, environment, `forge login`, local stack.
+    """Chooses address and key. Precedence: options, environment, `forge login`, local stack.
 
     A saved key is only sent to the address that it was saved with.
     """
@@ -38,13 +38,13 @@ def choose(base_url: str | None, api_key: str | None) -> Chosen:
 
 
 def connect(base_url: str | None, api_key: str | None, **options: float) -> Forge:
-    """Raises ForgeError if there is no address or no key."""
+    """Creates a client. Raises ForgeError if there is no address or no key."""
     chosen = choose(base_url, api_key)
     return Forge(chosen.api_key, chosen.base_url, **options)  # type: ignore[arg-type]
 
 
 def client_of(context: typer.Context) -> Forge:
-    """Creates a command's client. Options of `forge` itself may set its address and key."""
+    """Creates the client of a command. Applies the options that the user gave to `forge`."""
     return cast(Forge, context.obj())
 
 

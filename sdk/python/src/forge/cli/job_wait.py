@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 
 def detach(thing_id: str, *ways_back: str) -> NoReturn:
-    """Ends the command after Ctrl-C. The job or pipeline continues."""
+    """Ends the command after Ctrl-C, and shows how to resume. The job or pipeline continues."""
     err = console(stderr=True)
     print_line(err, f"{thing_id} goes on. To come back:")
     for way in ways_back:
@@ -26,7 +26,10 @@ def detach(thing_id: str, *ways_back: str) -> NoReturn:
 
 
 def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
-    """Waits, then ends the command with 0 if the job has completed, 1 if it has failed."""
+    """Waits until the job ends, then ends the command.
+
+    Exit code 0 if the job has completed, 1 if it has failed.
+    """
     job_id = job.job_id
     try:
         with job_line(job_id, lambda: client.jobs.get(job_id), progress=not as_json) as line:
@@ -45,7 +48,7 @@ def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
 def _status_printer() -> Callable[[JobEvent], None]:
     """Returns a function that prints a line for each new status.
 
-    For output without a live display.
+    Used if there is no live display.
     """
     printed: list[str] = []
 
@@ -80,7 +83,7 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
 
 
 def _cost(client: Forge, job: Job) -> str | None:
-    """The job's cost. None if it can't be read: this must not fail the command."""
+    """Returns the job's cost, or None if it can't be read: the command must not fail for that."""
     try:
         return usd(client.billing.record(job).total_cost_usd)
     except ForgeError:

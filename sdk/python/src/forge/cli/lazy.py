@@ -8,9 +8,10 @@ from typer.main import get_group
 
 
 def lazily(module: str, default: str | None = None) -> type[TyperGroup]:
-    """A group with the commands of `app` in a module of this package.
+    """Returns a command group that imports its commands on first use.
 
-    `default`: the command to run if none is named.
+    `module`: the module of this package whose `app` has the commands. `default`: the command to run
+    if none is named.
     """
 
     class LazyGroup(TyperGroup):

@@ -8,10 +8,10 @@ _STEP = "step"
 
 
 def lineage_lines(lineage: Lineage, *, is_ascii: bool) -> Iterator[str]:
-    """The artifact with its sources, then everything derived from it.
+    """Yields the lines: the artifact with its sources, then everything derived from it.
 
     If a node occurs several times, for example in a cycle, only its first occurrence has the
-    description and the branches. The others are its id and "(see above)".
+    description and the branches. Later occurrences have only the id and "(see above)".
     """
     described = _Descriptions(lineage)
     flow = [edge for edge in lineage.edges if edge.relation != _STEP]

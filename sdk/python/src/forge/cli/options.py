@@ -22,9 +22,9 @@ List = Callable[[Forge], Iterable[tuple[str, str]]]
 
 
 def _ids(list_ids: List) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
-    """Returns a shell completion that offers ids, each with a description.
+    """Returns a completion function for the shell. It offers ids, each with a description.
 
-    It offers nothing if Forge does not respond quickly.
+    If Forge does not respond quickly, the function offers nothing.
     """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ Period = Annotated[
 
 
 def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
-    """Parses `["lr=1e-4", "name=x"]`. A value is parsed as JSON if possible, else a string."""
+    """Parses `["lr=1e-4", "name=x"]`. A value that is not JSON is a string."""
     found: dict[str, Any] = {}
     for text in given or []:
         name, is_there, value = text.partition("=")
@@ -129,7 +129,11 @@ def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 (JSON)
-    """Raises ValueError or RecursionError; for NaN, Infinity and 1e999, raises OverflowError."""
+    """Parses JSON.
+
+    Raises ValueError for invalid JSON, RecursionError for JSON that is nested too deeply, and
+    OverflowError for NaN, Infinity and 1e999.
+    """
     try:
         return json.loads(text, parse_float=_number, parse_constant=_number)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Prints tables, fields and lines to the terminal, or only JSON."""
+"""Prints results: as tables, fields and lines, or as JSON."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def print_json(answer: Mapping[str, Any], indent: int | None = 2) -> None:
 
 
 def print_one(found: Model, about: str | Mapping[str, object], *, as_json: bool) -> None:
-    """Prints an object: all of it as JSON, or only a line or some fields about it."""
+    """With `as_json`, prints all fields of `found` as JSON. Otherwise, prints `about` as text."""
     if as_json:
         print_json(found.to_dict())
     elif isinstance(about, str):
@@ -60,7 +60,7 @@ def print_all(
     nothing: str,
     as_json: bool,
 ) -> None:
-    """Prints a list: the objects as JSON, or a table with a row for each."""
+    """With `as_json`, prints the objects as JSON. Otherwise, prints a table of the rows."""
     if as_json:
         print_json({name: [each.to_dict() for each in found]})
     else:
@@ -70,8 +70,7 @@ def print_all(
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
     """Prints a table. In a terminal, leaves out the last columns if the table is too wide.
 
-    If only the first column fits, also prints the second one, which is usually the status, and
-    truncates it.
+    If only the first column fits, keeps the second column (usually the status), truncated.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()

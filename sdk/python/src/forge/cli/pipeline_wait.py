@@ -19,9 +19,10 @@ _POLL_INTERVAL_S = 1.0
 
 
 def wait_for(client: Forge, pipeline: Pipeline, *, as_json: bool) -> NoReturn:
-    """Waits, then ends the command: 0 if it has completed, 1 if it has failed or was cancelled.
+    """Waits until the pipeline ends, then ends the command.
 
-    Continues to wait at an approval, and shows how to approve.
+    Exit code 0 if the pipeline has completed, 1 if it has failed or was cancelled. When a step
+    waits for approval, shows how to approve the step, and continues to wait.
     """
     pipeline_id = pipeline.pipeline_id
     tree = PipelineTree(pipeline)
@@ -70,9 +71,11 @@ def _ask(pipeline: Pipeline, step: PipelineStep) -> None:
 
 
 def _status_printer(*, approvals_only: bool) -> Callable[[Pipeline], None]:
-    """Returns a function that prints each change of a step, or only steps that wait for approval.
+    """Returns a function that prints each step whose status has changed.
 
-    For output without a live display.
+    With `approvals_only`, prints only steps that now wait for approval.
+
+    Used if there is no live display.
     """
     known: dict[str, str] = {}
 

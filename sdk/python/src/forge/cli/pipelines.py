@@ -234,10 +234,10 @@ def approve(
 
 
 def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
-    """The name of the only waiting step, or None.
+    """Returns the name of the only step that waits for approval. None if no or several steps wait.
 
-    The client retries an approval only if it names the step: otherwise the retry could approve
-    another step, which waits by then.
+    The client retries an approval only if the request names the step. Without a name, a retry could
+    approve the next waiting step.
     """
     steps = client.pipelines.get(pipeline_id).steps
     waiting = [each.name for each in steps if each.status == "waiting_approval"]

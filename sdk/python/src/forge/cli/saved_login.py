@@ -1,4 +1,4 @@
-"""The saved login of `forge login`, readable by its user only."""
+"""The login that `forge login` saves in a file. Only the user can read the file."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def path() -> Path:
 
 
 def read() -> SavedLogin | None:
-    """Raises ForgeError for an invalid file."""
+    """Reads the saved login. None if there is none. Raises ForgeError if the file is invalid."""
     try:
         found = json.loads(path().read_text("utf-8-sig"))
         return SavedLogin(str(found["base_url"]), str(found["api_key"]))
@@ -47,7 +47,7 @@ def write(login: SavedLogin) -> None:
 
 
 def remove() -> bool:
-    """Returns whether there was a saved login."""
+    """Deletes the saved login. Returns whether there was one."""
     try:
         path().unlink()
     except FileNotFoundError:

@@ -55,11 +55,11 @@ def options(
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Never called: `submission` copies its signature."""
+    """Declares the common options: `submission` copies this signature. Never called."""
 
 
 def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payload]], Any]:
-    """Turns a function that returns the payload of one job type into a command."""
+    """Returns a decorator. It turns a function that returns a job type's payload into a command."""
 
     def decorate(payload_of: Callable[..., Payload]) -> Any:  # noqa: ANN401
         own = inspect.signature(payload_of).parameters

@@ -33,9 +33,9 @@ def finish(
 
 
 def _located(client: Forge, dataset: object) -> Json:
-    """For a dataset given by its id, returns the field `dataset_uri`: the URI of its only table.
+    """If `dataset` is an id, returns the field `dataset_uri`: the URI of the dataset's only table.
 
-    For a dataset given by its URI, returns no field, because the body already has it.
+    If `dataset` is a URI or missing, returns no field, because the body needs no change.
     """
     if not isinstance(dataset, str) or "://" in dataset:
         return {}
@@ -68,7 +68,7 @@ def after_submission(client: Forge, job: Job, *, wait: bool, as_json: bool) -> N
 
 
 def by_id_or_uri(given: str | None) -> Payload:
-    """The payload's field for a dataset that is given by its id or its URI."""
+    """Returns the payload's field for a dataset: `dataset_uri` for a URI, else `dataset_id`."""
     if given and "://" in given:
         return {"dataset_uri": given}
     return {"dataset_id": given}

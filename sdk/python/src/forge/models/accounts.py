@@ -63,9 +63,9 @@ class ApiKey(Model):
     workers: int | None = None
     """For a worker key: the maximum number of workers. None: unlimited."""
     serving_hosts: list[str] = Field(default_factory=list)
-    """Hosts, besides the workers' own addresses, that may serve the workers' models."""
+    """Hosts that may serve the workers' models, besides the workers' own addresses."""
     made_by: str | None = None
-    """The id of the key that created this key. Revoking that key also revokes this one."""
+    """The id of the key that created this key. If that key is revoked, this key is revoked too."""
     session_of: str | None = None
     """For a session: the id of the key that was exchanged for the session."""
 

@@ -43,7 +43,7 @@ class Model(BaseModel):
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 
     def shown_texts(self) -> dict[str, str]:
-        """The texts of the fields in the repr, by name."""
+        """Returns the values in the repr as text, by field name."""
         return {name: _short(value) for name, value in self._shown_fields()}
 
     def _shown_fields(self) -> Iterator[tuple[str, Any]]:

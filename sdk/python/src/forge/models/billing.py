@@ -23,14 +23,14 @@ class Budget(Model):
 
 
 class BudgetAnswer(Model):
-    """A tenant's budget. None: no budget."""
+    """A tenant's budget. `budget` is None if the tenant has no budget."""
 
     user_id: str
     budget: Budget | None = None
 
 
 class BillingSummary(Model):
-    """A tenant's month."""
+    """A tenant's costs in one month."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "user_id",
@@ -72,7 +72,7 @@ class BillingDay(Model):
 
 
 class DailyBilling(Model):
-    """A tenant's month, day by day."""
+    """A tenant's costs in one month, by day."""
 
     user_id: str
     period: str
@@ -140,7 +140,7 @@ class Estimate(Model):
 
 
 class AuditEntry(Model):
-    """A change, and who made it."""
+    """An entry of the audit log: a change, and who made it."""
 
     entry_id: int
     at: datetime

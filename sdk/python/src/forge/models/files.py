@@ -20,7 +20,10 @@ class ArtifactFile:
 
     @classmethod
     def parse(cls, value: object) -> "ArtifactFile":
-        """Raises ForgeHTTPError, and UnsafePathError for an unsafe path."""
+        """Parses an entry of a manifest.
+
+        Raises ForgeHTTPError for an invalid entry, and UnsafePathError for an unsafe path.
+        """
         entry = table(value, "files")
         path, size = text_of(entry, "path"), entry.get("size_bytes")
         sha256 = text_of(entry, "sha256")
@@ -33,7 +36,7 @@ class ArtifactFile:
 
 
 def files_of(answer: Mapping[str, Any]) -> tuple[ArtifactFile, ...]:
-    """The files in a manifest or a list of files.
+    """Parses the field `files` of a manifest, or of the API's list of files.
 
     Raises ForgeHTTPError and UnsafePathError.
     """

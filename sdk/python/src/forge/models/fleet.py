@@ -70,7 +70,7 @@ class Fleet(Model):
     util: float | None = None
     """Mean utilisation in percent, of the active workers that report it."""
     mem_used: float | None = None
-    """GB, like `mem_total`."""
+    """In GB, like `mem_total`."""
     mem_total: float | None = None
 
 
@@ -86,7 +86,7 @@ class WorkerSample(Model):
 
 
 class WorkerSamples(Model):
-    """A worker over time."""
+    """A worker's utilisation and memory over time."""
 
     worker_id: str
     since: datetime

@@ -29,7 +29,10 @@ class JobStatus(str, Enum):
 
     @classmethod
     def of(cls, raw: object, *, has_ended: bool = False) -> JobStatus:
-        """Maps the API's status. An unknown status is failed for an ended job, else pending."""
+        """Maps the API's status.
+
+        An unknown status counts as failed if the job has ended, else as pending.
+        """
         try:
             return cls(raw)
         except ValueError:
@@ -37,7 +40,7 @@ class JobStatus(str, Enum):
 
 
 class _WithStatus(Model):
-    """A response whose status is split into `status`, simplified, and `raw_status`, the API's."""
+    """Splits the API's status into `status` (simplified) and `raw_status` (unchanged)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,7 +58,7 @@ class PendingReason(Model):
     code: str
     message: str = ""
     requirement: dict[str, Any] | None = None
-    """What the best matching worker lacks."""
+    """The requirement that the best-matching worker does not meet."""
     queue_position: int | None = None
     """Position in the queue. 1 is next."""
 
@@ -125,7 +128,7 @@ class BaseJob(_WithStatus):
     cost_usd: float | None = None
     """From the job's billing record. For an active deployment: the cost so far."""
     estimated_cost_usd: float | None = None
-    """Set for an unfinished job."""
+    """The estimated cost. Set only while the job is unfinished."""
     warnings: list[JobWarning] = Field(default_factory=list)
 
     @property
@@ -150,7 +153,7 @@ class Attempt(Model):
 
 
 class TenantEvent(Model):
-    """A change of an object."""
+    """An event of `client.events`: one of the tenant's objects has changed."""
 
     shown: ClassVar[tuple[str, ...]] = (
         "event",
@@ -163,9 +166,9 @@ class TenantEvent(Model):
     )
 
     event: str
-    """`job`, `pipeline`, `deployment`, `worker`, or `ready`: the stream has started."""
+    """The object's kind: `job`, `pipeline`, `deployment`, `worker`. `ready`: the stream begins."""
     resumed: bool | None = None
-    """For `ready`. False: some events may have been missed."""
+    """Set for a `ready` event. False: some events may have been missed."""
     job_id: str | None = None
     pipeline_id: str | None = None
     deployment_id: str | None = None
@@ -179,10 +182,10 @@ class TenantEvent(Model):
 
 
 class JobCounts(Model):
-    """Numbers of jobs."""
+    """Numbers of jobs by status, type, pending reason and error."""
 
     by_status: dict[str, int] = Field(default_factory=dict)
-    """Unfinished jobs, and those that ended after `ended_after`."""
+    """Counts unfinished jobs, and jobs that ended after `ended_after`."""
     by_job_type: dict[str, dict[str, int]] = Field(default_factory=dict)
     """By type, then by status."""
     by_pending_code: dict[str, int] = Field(default_factory=dict)
@@ -199,7 +202,7 @@ class JobMetrics(Model):
     attempt: int = 1
     at: list[datetime] = Field(default_factory=list)
     series: dict[str, list[float | None]] = Field(default_factory=dict)
-    """By name: one value per element of `at`, None if not reported."""
+    """Each metric's values by its name: one value per element of `at`, None if not reported."""
 
 
 class ThroughputBucket(Model):
@@ -216,7 +219,7 @@ class ThroughputBucket(Model):
 
 
 class JobThroughput(Model):
-    """Jobs over time."""
+    """Job counts over time."""
 
     since: datetime
     until: datetime

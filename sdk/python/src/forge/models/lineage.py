@@ -21,7 +21,7 @@ class LineageNode:
 
     @classmethod
     def parse(cls, value: object) -> "LineageNode":
-        """Raises ForgeHTTPError if a field is missing or has another type."""
+        """Parses a node. Raises ForgeHTTPError if a required field is missing or invalid."""
         entry = table(value, "nodes")
         more = {
             name: found
@@ -42,7 +42,7 @@ class LineageEdge:
 
     @classmethod
     def parse(cls, value: object) -> "LineageEdge":
-        """Raises ForgeHTTPError if a field is missing or has another type."""
+        """Parses an edge. Raises ForgeHTTPError if a required field is missing or invalid."""
         entry = table(value, "edges")
         return cls(text_of(entry, "from"), text_of(entry, "to"), text_of(entry, "relation"))
 
@@ -59,7 +59,7 @@ class Lineage:
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> "Lineage":
-        """Raises ForgeHTTPError if a field is missing or has another type."""
+        """Parses a lineage. Raises ForgeHTTPError if a required field is missing or invalid."""
         nodes = list(map(LineageNode.parse, entries_of(answer.get("nodes"), "nodes")))
         return cls(
             artifact_id=text_of(answer, "artifact_id"),

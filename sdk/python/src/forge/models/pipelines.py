@@ -55,7 +55,7 @@ class PipelineStep(Model):
     gate: Gate | None = None
     approval: Approval | None = None
     chosen: dict[str, Any] | None = None
-    """If the step uses the best of several steps: that best step, and the value that decided."""
+    """For a step that uses the best of several steps: the best step, and the value that decided."""
     error: str | None = None
     error_code: str | None = None
 
@@ -102,7 +102,7 @@ class Pipeline(Model):
         return self.completed_at is not None or self.status in ("completed", "failed", "cancelled")
 
     def step(self, name: str) -> PipelineStep:
-        """Raises KeyError if no step has this name."""
+        """Returns the step with this name. Raises KeyError if there is none."""
         for step in self.steps:
             if step.name == name:
                 return step
@@ -144,7 +144,7 @@ class PipelineEstimate(Model):
     low_usd: float = 0.0
     high_usd: float = 0.0
     duration_s: float | None = None
-    """Without waiting times. None if one of the types has no earlier job to estimate from."""
+    """Excludes waiting times. None if one of the job types has no earlier job."""
     currency: str = "USD"
     steps: list[StepEstimate] = Field(default_factory=list)
     rate_card: str | None = None

@@ -27,14 +27,14 @@ class ApiKeys(Resource[M]):
         serving_hosts: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[NewApiKey]:
-        """Creates a key of scope `user` or `worker`, or as an admin also `admin`.
+        """Creates a key. `scope` is `user` or `worker`. Admins can also create `admin` keys.
 
-        A `worker` key with `workers` can register at most that many workers, and act for no others.
-        `serving_hosts`: hosts, besides the workers' own addresses, that may serve the workers'
-        models.
+        `workers` limits how many workers a `worker` key can register. The key can then act only for
+        these workers. `serving_hosts` (requires `workers`): hosts that may serve the workers'
+        models, besides the workers' own addresses.
 
-        The key's text, `key`, is returned only once. So this request is not retried if the response
-        is lost: use `list` to find the unknown key, and revoke it.
+        The key's text, `key`, is returned only once. If the response is lost, the request is not
+        retried: find the new key with `list`, and revoke it.
         """
         body = {
             "name": name,
@@ -51,8 +51,8 @@ class ApiKeys(Resource[M]):
         """Exchanges this client's key for a session.
 
         A session is a key of the same scope and name. It is valid for 12 hours, or until this
-        client's key expires or is revoked. Pass the session's text to another client; sign out with
-        `revoke`. As with any new key, the text is returned only once.
+        client's key expires or is revoked. Pass the session's `key` to another client, and end the
+        session with `revoke`. As with any new key, `key` is returned only once.
         """
         request = create("/api/auth/sessions", NewApiKey, {}, idempotency_key)
         return replace(request, is_repeatable=False)

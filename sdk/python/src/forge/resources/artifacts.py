@@ -80,7 +80,7 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def delete(self, artifact_id: str) -> Request[Artifact]:
-        """Deletes the artifact's files. Keeps its entry and manifest.
+        """Deletes the artifact's files. Keeps the artifact's entry and manifest.
 
         Raises ConflictError if the artifact is in use.
         """
@@ -88,7 +88,10 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def manifest(self, artifact_id: str) -> Request[dict[str, Any]]:
-        """Reads the registry's manifest. manifest.json in the artifact's folder should be equal."""
+        """Reads the manifest from the registry.
+
+        The manifest.json in the artifact's folder should have the same content.
+        """
         return get(path_of("/api/artifacts/{}/manifest", artifact_id), dict)
 
     @operation
@@ -120,7 +123,7 @@ class ArtifactsOperations(Resource[M]):
     def storage(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[StorageUsage]:
-        """Reads the storage usage of all artifacts, now and over a month."""
+        """Reads the storage usage of all artifacts, now and over a month (`2026-11`, in UTC)."""
         return get("/api/storage", StorageUsage, period=period, user_id=user_id)
 
     @operation
@@ -231,7 +234,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     async def _in_thread(
         self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
     ) -> R:
-        """Calls, in a thread, a method of `Artifacts` that has a callback as its last parameter."""
+        """Runs a method of `Artifacts` in a thread. The method's last parameter is the callback."""
         return await run_in_thread(
             self._transport.wire,
             lambda transport, report: method(Artifacts(transport), *args, report),

@@ -29,14 +29,17 @@ class Billing(Resource[M]):
     def summary(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[BillingSummary]:
-        """Summarizes a month by type, tag and pipeline, with invoice, forecast and budget."""
+        """Summarizes a month's costs by type, tag and pipeline.
+
+        The result also has the estimated invoice, the forecast and the budget.
+        """
         return get("/api/billing/summary", BillingSummary, period=period, user_id=user_id)
 
     @operation
     def daily(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[DailyBilling]:
-        """Reads the cost of each day of a month, by job type. The days add up to `summary`."""
+        """Reads the cost of each day of a month, by job type. The sum is the total of `summary`."""
         return get("/api/billing/daily", DailyBilling, period=period, user_id=user_id)
 
     @listing
@@ -90,8 +93,8 @@ class Billing(Resource[M]):
     ) -> Request[BudgetAnswer]:
         """Sets the monthly cap. None removes it.
 
-        Above `warning_usd`, submissions return a warning. Default: 80 % of the cap. None: never
-        warn.
+        When the month's costs reach `warning_usd`, submissions return a warning. Default: 80 % of
+        the cap. None disables the warning.
         """
         body: dict[str, object] = {"cap_usd": cap_usd}
         if warning_usd is not ...:
@@ -100,7 +103,7 @@ class Billing(Resource[M]):
 
     @operation
     def export(self, period: str | None = None, *, user_id: str | None = None) -> Request[str]:
-        """Exports a month's lines as CSV."""
+        """Exports a month's billing lines as CSV."""
         query = {"period": period, "user_id": user_id}
         headers = {"Accept": "text/csv"}
         return Request("GET", "/api/billing/export", str, query, headers=headers, is_text=True)

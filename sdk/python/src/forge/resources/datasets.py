@@ -33,8 +33,8 @@ class Datasets(Resource[Sync]):
         """Uploads a table of any size: JSON lines, CSV with a header, or parquet.
 
         `source` is a path, bytes, or a seekable binary file. `format` is `jsonl`, `csv` or
-        `parquet`; it is required if the file name has no such suffix. The file is streamed, with a
-        checksum. Raises BadRequestError if a row is invalid.
+        `parquet`, and is required if the file name has none of these suffixes. The file is
+        streamed, with a checksum. Raises BadRequestError if a row is invalid.
         """
         file = DatasetFile.of(source, name, format)
         return self._transport.run(file.request(idempotency_key, on_progress))
@@ -57,8 +57,8 @@ class AsyncDatasets(Resource[Async]):
         """Uploads a table of any size: JSON lines, CSV with a header, or parquet.
 
         `source` is a path, bytes, or a seekable binary file. `format` is `jsonl`, `csv` or
-        `parquet`; it is required if the file name has no such suffix. The file is streamed, with a
-        checksum. Raises BadRequestError if a row is invalid.
+        `parquet`, and is required if the file name has none of these suffixes. The file is
+        streamed, with a checksum. Raises BadRequestError if a row is invalid.
         """
         loop = get_running_loop()
 

@@ -52,7 +52,7 @@ class DeploymentsOperations(Resource[M]):
         bucket_s: int | None = None,
         user_id: str | None = None,
     ) -> Request[DeploymentStats]:
-        """Counts of requests, errors and tokens, and latencies. Default: the last 24 hours."""
+        """Reads request, error and token counts, and latencies. Default: the last 24 hours."""
         path = path_of("/api/deployments/{}/stats", deployment_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
         return get(path, DeploymentStats, **query)
@@ -95,7 +95,10 @@ class Deployments(DeploymentsOperations[Sync]):
     def stream(
         self, deployment_id: str, path: str, body: object
     ) -> Generator[ServerSentEvent, None, None]:
-        """Like `ask`, for a response as server-sent events (`{"stream": true}`)."""
+        """Sends a POST to the model. Yields the server-sent events of the response.
+
+        The parameters are those of `ask`. `body` must request a stream: `{"stream": True, …}`.
+        """
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()
         try:
@@ -114,7 +117,10 @@ class AsyncDeployments(DeploymentsOperations[Async]):
     async def stream(
         self, deployment_id: str, path: str, body: object
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        """Like `ask`, for a response as server-sent events (`{"stream": true}`)."""
+        """Sends a POST to the model. Yields the server-sent events of the response.
+
+        The parameters are those of `ask`. `body` must request a stream: `{"stream": True, …}`.
+        """
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()
         try:

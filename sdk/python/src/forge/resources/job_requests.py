@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
-from ..log_range import BEYOND, LogRange
+from ..log_range import RANGE_NOT_SATISFIABLE, LogRange
 from ..models import Artifact, Attempt, BaseJob, JobCounts, JobMetrics, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import AppliedCheck, Request, create, get, get_list, path_of, post
@@ -19,7 +19,7 @@ J = TypeVar("J", bound=BaseJob)
 
 JobRef = str | BaseJob
 """A job, or its id."""
-# Aliases, because the method `list` hides the type inside of the class.
+# Aliases for annotations: inside the class below, `list` means the method.
 ArtifactList = list[Artifact]
 AttemptList = list[Attempt]
 
@@ -33,7 +33,7 @@ def read_artifacts(job: JobRef) -> Request[ArtifactList]:
 
 
 def completed(job: J) -> J:
-    """Returns an ended job. Raises JobFailedError if it has failed."""
+    """Returns the ended job if it has completed. Otherwise, raises JobFailedError."""
     if job.status == "failed":
         raise JobFailedError(job)
     return job
@@ -101,7 +101,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
     ) -> Request[JobCounts]:
         """Counts jobs by status, type, pending reason and error.
 
-        Counts all unfinished jobs, and those that ended after `ended_after` (default: one day ago).
+        Counts unfinished jobs, and jobs that ended after `ended_after` (default: one day ago).
         """
         return get("/api/jobs/counts", JobCounts, ended_after=ended_after, user_id=user_id)
 
@@ -186,7 +186,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
     ) -> Request[LogRange]:
         """Reads bytes of the log from `start` (inclusive) to `end` (exclusive).
 
-        The result also has the total length. Empty beyond the log's end.
+        The result also has the log's total length. Beyond the log's end, `content` is empty.
         """
         if start < 0 or (end is not None and end <= start):
             raise ForgeError("start must not be negative, and end must be more than start")
@@ -196,7 +196,13 @@ class JobsOperations(Resource[M], Generic[M, J]):
         path = path_of("/api/jobs/{}/logs", id_of(job_id))
         query = {"attempt": attempt}
         return Request(
-            "GET", path, LogRange.of, query, headers=headers, is_whole=True, also={BEYOND}
+            "GET",
+            path,
+            LogRange.of,
+            query,
+            headers=headers,
+            is_whole=True,
+            other_statuses={RANGE_NOT_SATISFIABLE},
         )
 
     def _log_stream(self, job_id: JobRef, attempt: int | None) -> Following:

@@ -61,7 +61,7 @@ class Jobs(JobsOperations[Sync, Job]):
             if not is_shown(progress):
                 raise
             say(f'{name} goes on. To come back: client.wait("{name}")')
-            # Without the traceback of the HTTP library, which would hide this message.
+            # `from None` leaves out the HTTP library's traceback, which would hide this message.
             raise KeyboardInterrupt from None
 
     def _wait(
@@ -119,8 +119,8 @@ class Jobs(JobsOperations[Sync, Job]):
     ) -> str | Iterator[str]:
         """Reads the log of the latest or the given attempt, or only its last `tail_bytes`.
 
-        With `follow`, yields its lines as they arrive, also of later attempts, until the log is
-        complete. Reconnects after interruptions.
+        With `follow`, yields the log's lines as they arrive, until the log is complete. Continues
+        with later attempts. Reconnects after interruptions.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))
@@ -206,8 +206,8 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
         """Awaitable: the log of the latest or the given attempt, or its last `tail_bytes`.
 
-        With `follow`, an async iterator of its lines as they arrive, also of later attempts, until
-        the log is complete. Reconnects after interruptions.
+        With `follow`, an async iterator of the log's lines as they arrive, until the log is
+        complete. Continues with later attempts. Reconnects after interruptions.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))

@@ -89,7 +89,10 @@ class PipelinesOperations(Resource[M]):
 
     @operation
     def estimate(self, body: Mapping[str, Any]) -> Request[PipelineEstimate]:
-        """Estimates cost and duration of a pipeline, from a body as for `submit`."""
+        """Estimates cost and duration of a pipeline. Does not start it.
+
+        `body`: as for `submit`.
+        """
         return Request("POST", "/api/pipelines/estimate", PipelineEstimate, body=body)
 
     @operation

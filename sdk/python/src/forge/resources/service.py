@@ -1,4 +1,4 @@
-"""The service itself."""
+"""Your key and limits, and the state of the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Service(Resource[M]):
 
     @operation
     def limits(self, *, user_id: str | None = None) -> Request[list[Limit]]:
-        """Reads the limits of your tenant and their usage. An admin may choose the tenant."""
+        """Reads your tenant's limits and their usage. Admins can choose the tenant."""
         return get_list("/api/limits", "limits", Limit, user_id=user_id)
 
     @operation
@@ -34,5 +34,5 @@ class Service(Resource[M]):
 
     @operation
     def openapi(self) -> Request[dict[str, Any]]:
-        """The API, as an OpenAPI document."""
+        """Reads the API's OpenAPI document."""
         return get("/openapi.json", dict)

@@ -13,9 +13,10 @@ from .submitting import J
 
 
 class Submissions(JobTypeMethods[M, J], Generic[M, J]):
-    """Submissions accept either of the API's sets of field names, e.g. `model` or `model_id`.
+    """Methods that submit jobs, and methods for a submitted job.
 
-    The API's defaults apply to missing parameters.
+    The API has two sets of field names for some job types, e.g. with `model` or with `model_id`.
+    Use either set. The API's defaults apply to missing parameters.
 
     Each submission also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
     `max_attempts` and `idempotency_key`.
@@ -28,5 +29,8 @@ class Submissions(JobTypeMethods[M, J], Generic[M, J]):
 
     @operation
     def get_artifacts(self, job_id: str | BaseJob) -> Request[list[Artifact]]:
-        """The artifacts of a job: metadata and URIs. `client.artifacts` has their files."""
+        """Lists the artifacts of a job: metadata and URIs.
+
+        To read the files of an artifact, use `client.artifacts`.
+        """
         return read_artifacts(job_id)

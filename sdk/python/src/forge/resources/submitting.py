@@ -27,7 +27,10 @@ class Submitting(Resource[M], Generic[M, J]):
 
 
 def by_place(dataset_id: str | None, dataset_uri: str | None) -> tuple[str | None, str | None]:
-    """Returns id and URI. A `dataset_id` that is a URI (it has "://") is returned as the URI."""
+    """Returns the id and the URI of a dataset.
+
+    If only `dataset_id` is given, and it is a URI (contains "://"), returns it as the URI.
+    """
     if dataset_id and dataset_uri is None and "://" in dataset_id:
         return None, dataset_id
     return dataset_id, dataset_uri

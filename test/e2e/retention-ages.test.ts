@@ -16,7 +16,9 @@ import { type Database, openDatabase } from "../support/database";
 
 const DAY = 86_400;
 const AGE = 10 * DAY;
-/** The maximum error of an age: a step of the clock is recorded within this time. */
+/**
+ * The maximum error of an age. A clock step is recorded at most this long after the clock was set.
+ */
 const PRECISE = 15;
 
 let forge: Database;
@@ -65,8 +67,9 @@ interface History {
 }
 
 /**
- * Converts segments to times as the clock showed them, relative to what it shows at the end (0). The
- * history ends `PRECISE` seconds after the last step of the clock. Nothing is written in those seconds.
+ * Converts segments to a history. Its times are those that the clock showed, relative to the time
+ * that the clock shows at the end (0). The history ends `PRECISE` seconds after the clock's last
+ * step. Nothing is written in those seconds.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];
@@ -141,8 +144,8 @@ test("if clocks are only set forward, all old data is found", async () => {
 const RULE = { user_id: "u", kind: "raw_dataset", keep_days: 10 };
 
 /**
- * The plans of the statements of `work`. Forces indexes, because Postgres would not use them for
- * empty tables.
+ * Returns the query plans of the statements in `work`. Forces the use of indexes, because Postgres
+ * would not use them for empty tables.
  */
 async function explain(work: (db: Queryable) => Promise<unknown>): Promise<string[]> {
   const lines: string[] = [];

@@ -9,23 +9,24 @@ import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 import { claimKey, storeResponse } from "./idempotency-keys";
 
-/** A request waits this long for the first one with its key before it fails with `request_in_flight`. */
+/** A request waits at most 2 s for an earlier request with the same key, and then fails with `request_in_flight`. */
 const BEGIN = "set local lock_timeout = '2s'";
 
 const MAX_KEY_LENGTH = 255;
 
 export interface Creation<T> {
-  /** The parsed request. The same key with different content is refused. */
+  /** The parsed request. If an earlier request with the same key had other content, this request is refused. */
   content: unknown;
   /** Creates the resource within the caller's transaction and returns the response. */
   create(db: Queryable): Promise<T>;
-  /** The response to store and replay, without what may be shown only once. */
+  /** The response to store and replay, without values that may be shown only once, such as a key's text. */
   replay?(answer: NoInfer<T>): unknown;
 }
 
 /**
- * Handles a POST that creates a resource. With an Idempotency-Key it creates the resource once, no matter how often
- * and to which process the request is sent. The key is stored in the transaction that creates the resource.
+ * Handles a POST that creates a resource. If the request has an Idempotency-Key, the resource is created once, no
+ * matter how often and to which process the request is sent. The key is stored in the transaction that creates the
+ * resource.
  */
 export async function createOnce<T>(
   ctx: Context,
@@ -36,8 +37,8 @@ export async function createOnce<T>(
   if (key === undefined) return { answer: await transaction(ctx.pool, create), isNew: true };
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // Fails while it is unknown whether the database's clock was set (`requireKnownClock`). After a step forward that is
-  // not recorded yet, a used key would look expired, and the request would run twice.
+  // With `requireKnownClock`, the transaction fails while it is unknown whether the database's clock was set. If the
+  // clock was set forward and this is not recorded yet, a used key would look expired, and the request would run twice.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);

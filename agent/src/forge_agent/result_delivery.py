@@ -17,11 +17,11 @@ _REFUSED = "the control plane refused the worker's report; the agent's log says 
 def deliver(
     control_plane: ControlPlane, result: dict[str, Any], register: Callable[[], object]
 ) -> bool:
-    """Retries without limit. Returns whether the control plane accepted the result.
+    """Sends the result until the control plane accepts or refuses it. Retries without limit.
 
-    Returns False if it refused the result, or accepted only a report of failure in its place.
-    Raises Refused if the API key is refused. register: called if the control plane no longer knows
-    this worker.
+    Returns True if the result was accepted. Returns False if it was refused, even if a report of
+    failure was then accepted in its place. Raises Refused if the API key is refused. `register`:
+    called if the control plane does not know this worker.
     """
     backoff_s, sent = 0.5, result
     while True:
@@ -41,6 +41,7 @@ def deliver(
                 raise  # after a restart with another key, the result may still be delivered
             if error.status not in (400, 413) or sent is not result:
                 return False
-            # The job must not wait forever for a result that the control plane can't accept.
+            # The control plane would refuse this result again. Report the job as failed, so that
+            # it does not wait for a result forever.
             logger.error("job %s: reporting it as failed instead", sent["job_id"])
             sent = {**result, "status": "failed", "error": _REFUSED, "metrics": {}}

@@ -5,20 +5,20 @@ import json
 import pytest
 from agent_support import Answer, Cut, Request, ScriptedServer, as_error
 
-from forge_agent import delivery
+from forge_agent import result_delivery
 from forge_agent.control_plane import ControlPlane, KeyRefused
-from forge_agent.delivery import deliver
+from forge_agent.result_delivery import deliver
 
 RESULT = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {"ok": True}}
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery.time, "sleep", lambda _: None)
+    monkeypatch.setattr(result_delivery.time, "sleep", lambda _: None)
 
 
 def _deliver(server: ScriptedServer, control_plane: ControlPlane, *answers: Answer | None) -> bool:
-    """Delivers the result to a server with these answers. None: the connection breaks."""
+    """Delivers the result to a server that gives these answers. None: it breaks the connection."""
     remaining = list(answers)
 
     def script(request: Request) -> Answer:

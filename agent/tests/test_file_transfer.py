@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, dispatched_job
 
-from forge_agent import transfer
+from forge_agent import file_transfer
 from forge_agent.control_plane import ControlPlane, StaleAttempt
+from forge_agent.file_transfer import TransferFailed, download, upload
 from forge_agent.lease import JobStopped, Lease
-from forge_agent.transfer import TransferFailed, download, upload
 
 URL = "/worker/jobs/job_1/artifacts/x"
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "PART_BYTES", 1000)
+    monkeypatch.setattr(file_transfer, "PART_BYTES", 1000)
 
 
 def _upload(control_plane: ControlPlane, lease: Lease, path: Path) -> None:

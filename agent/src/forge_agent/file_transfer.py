@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 PART_BYTES = 8 * 1024 * 1024
 _READ_BYTES = 1024 * 1024
-_BEYOND = 416
+_RANGE_NOT_SATISFIABLE = 416
 _MAX_MISMATCHES = 3
 _HASHED_BYTES_PER_S = 50e6
 # Number of tries to transfer a file directly to or from the store. If all fail, the control plane
@@ -24,7 +24,7 @@ _DIRECT_TRIES = 2
 
 
 class TransferFailed(Exception):
-    """Several transfers of a file did not have its checksum or its size."""
+    """Several transfers of a file had a wrong checksum or size."""
 
 
 def sha256_of(path: Path) -> str:
@@ -37,8 +37,8 @@ def upload(
 ) -> None:
     """Uploads an open file. Retries after lost connections until the lease stops.
 
-    Takes no path: the job could replace the file there. `name` is for messages. Raises JobStopped,
-    Refused and TransferFailed.
+    Takes an open file, because the job could replace the file at a path. `name` is for messages.
+    Raises JobStopped, Refused and TransferFailed.
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
@@ -61,7 +61,7 @@ def upload(
 def _upload_whole(
     control_plane: ControlPlane, lease: Lease, url: str, content: bytes, headers: Mapping[str, str]
 ) -> None:
-    lease.retry(lambda: control_plane.put(url, lease.claim, headers, content), _log_unavailable)
+    lease.retry(lambda: control_plane.put(url, lease.proof, headers, content), _log_unavailable)
 
 
 def _upload_parts(
@@ -74,7 +74,7 @@ def _upload_parts(
 ) -> None:
     def send(content: bytes, content_range: str) -> dict[str, Any]:
         return control_plane.put(
-            url, lease.claim, {**headers, "Content-Range": content_range}, content, final_timeout_s
+            url, lease.proof, {**headers, "Content-Range": content_range}, content, final_timeout_s
         )
 
     def query() -> dict[str, Any]:
@@ -115,7 +115,10 @@ def _upload_direct(
     file: BufferedReader,
     timeout_s: float,
 ) -> None:
-    """Uploads the whole file directly to the store. The caller queries the outcome."""
+    """Uploads the whole file directly to the store. Only logs a failure of the store.
+
+    The caller asks the control plane whether the file has arrived.
+    """
 
     def content() -> Iterator[bytes]:
         file.seek(0)
@@ -144,16 +147,16 @@ def download(
     urls.append(str(file.get("fallback_url") or file["url"]))
 
     def fetch() -> None:
-        # Tries each URL once, but the last URL any number of times.
+        # Each call uses the next URL. After the last URL is reached, all calls use it.
         url = urls.pop(0) if len(urls) > 1 else urls[0]
         start = partial.stat().st_size if partial.exists() else 0
         if start >= size > 0:
             return
         with (
-            control_plane.get(url, lease.claim, start) as response,
+            control_plane.get(url, lease.proof, start) as response,
             partial.open("ab" if response.status_code == 206 else "wb") as output,
         ):
-            if response.status_code == _BEYOND:
+            if response.status_code == _RANGE_NOT_SATISFIABLE:
                 raise ControlPlaneUnavailable(f"{target.name} has changed in the store")
             for chunk in response.iter_bytes(_READ_BYTES):
                 lease.require()

@@ -1,0 +1,51 @@
+/**
+ * Measures how much longer Forge takes than a bare server to answer calls sent at the same time:
+ * `node delay-watcher.js API_URL USER_KEY BARE_URL`. Prints an empty line when it has begun and, when
+ * its input ends, the calls with the longest delay. It is a process of its own, so that work of the
+ * test, such as sending files, does not count as a delay.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiClient } from "../../dev/api-client";
+
+export interface Delay {
+  /** When the two calls were sent. */
+  at: string;
+  forgeMs: number;
+  bareMs: number;
+}
+
+const [apiUrl = "", userKey = "", bareUrl = ""] = process.argv.slice(2);
+const user = new ApiClient(apiUrl, userKey);
+
+async function timeOf(call: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await call();
+  return performance.now() - began;
+}
+
+async function measure(): Promise<Delay> {
+  const at = new Date().toISOString();
+  const [forgeMs, bareMs] = await Promise.all([
+    timeOf(() => user.get("/api/jobs?limit=1")),
+    timeOf(async () => await (await fetch(bareUrl)).text()),
+  ]);
+  return { at, forgeMs, bareMs };
+}
+
+async function watch(): Promise<void> {
+  let isOver = false;
+  process.stdin.resume().on("end", () => {
+    isOver = true;
+  });
+  let longest = await measure();
+  process.stdout.write("\n");
+  while (!isOver) {
+    await sleep(20);
+    const delay = await measure();
+    if (delay.forgeMs - delay.bareMs > longest.forgeMs - longest.bareMs) longest = delay;
+  }
+  process.stdout.write(JSON.stringify(longest));
+}
+
+void watch();
