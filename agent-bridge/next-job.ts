@@ -151,7 +151,10 @@ async function nextJob(
   // If the worker holds no attempt, skip the SQL statement that dispatches.
   let mayHold = offer.holds;
   for (;;) {
-    const waiting = longPolls.wait(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
+    const waitMs = Math.max(0, deadline - ctx.clock.nowMs());
+    const { keyId, leaseToken } = poll;
+    const worker = { workerId, keyId, leaseToken, pollSeq: offer.poll_seq };
+    const waiting = longPolls.wait(poll.userId, worker, waitMs, signal);
     try {
       if (signal.aborted) return await abandon(ctx, poll, offer);
       const pollSeq = hasWaited ? offer.poll_seq : null;
@@ -186,6 +189,7 @@ async function nextJob(
       hasWaited = true;
       // Don't read again: if an assignment or a drain came just now, the worker's next poll finds
       // it.
+      if (typeof why === "object") return dispatched(ctx, why);
       if (why === "superseded" || why === "time-out") return NOTHING;
       mayHold = why === "assigned";
     } finally {
@@ -213,8 +217,12 @@ async function dispatch(ctx: Context, worker: PollingWorker): Promise<Polled | u
   const job = await dispatchJob(ctx.pool, worker);
   if (!job) return undefined;
   if (job.is_cancelled) return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
+  return dispatched(ctx, job);
+}
+
+function dispatched({ metrics }: Context, job: Dispatch): Polled {
   const { job_type, waited_s: waitedS } = job;
-  if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
+  if (waitedS !== null) metrics.dispatchSeconds.observe({ job_type }, waitedS);
   return { job, commands: [] };
 }
 

@@ -1,5 +1,7 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { IS_LIVE } from "../accounts/keys";
 import { requirementGroupRange } from "../accounts/quotas";
+import { type Dispatch, STARTED } from "../jobs/dispatch";
 import { type Assigned, assignedIn, type MaybeAssigned } from "./assignment";
 import {
   FIRST_WAIT,
@@ -10,6 +12,13 @@ import {
   sharedFits,
 } from "./assignment-sql";
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
+import type { WaitingWorker } from "./long-polls";
+
+/** SQL: sets columns of an attempt `a` if it starts (`p.starts`), and otherwise keeps their values. */
+const ifItStarts = (values: Record<string, string>): string =>
+  Object.entries(values)
+    .map(([column, value]) => `${column} = case when p.starts then ${value} else a.${column} end`)
+    .join(", ");
 
 /**
  * The statement of `assignOnlyJob`.
@@ -19,11 +28,13 @@ import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
  *    shared worker fits.
  * 3. `own_worker`: the worker that a pass would choose. The choice ignores row locks: a worker that is locked for a
  *    moment must not be passed over for a more capable one, which other jobs may need.
- * 4. `locked_job`, `locked_attempt` and `locked`: lock the rows of the job, the attempt and the worker, in the order
- *    that all transactions use, and check them again. Empty if another transaction has locked one of the rows.
+ * 4. `locked_job`, `locked_attempt` and `locked_worker`: lock the rows of the job, the attempt and the worker, in the
+ *    order that all transactions use, and check them again. Empty if another transaction has locked one of the rows.
+ * 5. `locked`: `starts` if the worker's latest poll is among `polls`, and its key is valid. Otherwise the commit does
+ *    not wait for the disk: see `tryLockIf`.
+ * 6. `event`: an attempt that starts at once was assigned, too. The trigger of `jobs` adds only the event `running`.
  *
- * The commit does not wait for the disk: see `tryLockIf`. The parameters are in subqueries so that Postgres reuses the
- * plan: planning takes longer than running the statement.
+ * The parameters are in subqueries so that Postgres reuses the plan: planning takes longer than running the statement.
  */
 const ASSIGN_ONLY_JOB = `
 with ${headsOf("(select $1::text[])")},
@@ -35,9 +46,8 @@ one_job as materialized (
   select a.job_id, a.attempt, ${needsOf()}
   from queued a cross join lateral ${KNOWN_JOB("a.job_id")} j
   where (select count(*) from queued) = 1 and (select own and not shared from fits)),
-commits as materialized (select set_config('synchronous_commit', 'off', true) from one_job),
 own_worker as materialized (
-  select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_FITTING_WORKER} w),
+  select q.*, w.worker_id from one_job q cross join lateral ${OWN_FITTING_WORKER} w),
 locked_job as materialized (
   select q.* from own_worker q cross join lateral (
     select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')
@@ -47,39 +57,67 @@ locked_attempt as materialized (
   select q.* from locked_job q cross join lateral (
     select from attempts where job_id = q.job_id and attempt = q.attempt and state = 'queued'
     for no key update skip locked) a),
-locked as materialized (
-  select q.job_id, q.attempt, q.worker_id from locked_attempt q cross join lateral (
-    select from workers w where w.worker_id = q.worker_id and not w.shared and ${MAY_RUN} and ${IDLE}
+locked_worker as materialized (
+  select q.job_id, q.attempt, q.worker_id, w.poll_seq from locked_attempt q cross join lateral (
+    select w.poll_seq from workers w where w.worker_id = q.worker_id and not w.shared and ${MAY_RUN} and ${IDLE}
     for no key update skip locked) w),
+polls as materialized (
+  select * from jsonb_to_recordset((select $4::jsonb))
+    poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text)
+  where exists (select from api_keys where key_id = "keyId" and ${IS_LIVE})),
+locked as materialized (
+  select q.*, "workerId" is not null as starts, "leaseToken" as lease_token,
+         case when "workerId" is null then set_config('synchronous_commit', 'off', true) end as commits
+  from locked_worker q left join polls on "workerId" = q.worker_id and "pollSeq" = q.poll_seq),
 job as (
-  update jobs j set status = 'assigned', worker_id = p.worker_id from locked p where j.job_id = p.job_id),
+  update jobs j set worker_id = p.worker_id, status = case when p.starts then 'running' else 'assigned' end,
+         attempts = case when p.starts then p.attempt else j.attempts end,
+         started_at = case when p.starts then coalesce(j.started_at, now()) else j.started_at end
+  from locked p where j.job_id = p.job_id),
+event as (
+  insert into job_events (job_id, user_id, status, attempts, worker_id)
+  select j.job_id, j.user_id, 'assigned', j.attempts, p.worker_id
+  from locked p join jobs j on j.job_id = p.job_id where p.starts),
 attempt as (
-  update attempts a set state = 'assigned', worker_id = p.worker_id, assigned_at = now()
-  from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
+  update attempts a set worker_id = p.worker_id, assigned_at = now(),
+         state = case when p.starts then 'running' else 'assigned' end,
+         ${ifItStarts({ ...STARTED, lease_token: "p.lease_token" })}
+  from locked p join jobs j on j.job_id = p.job_id join workers w on w.worker_id = p.worker_id
+  where a.job_id = p.job_id and a.attempt = p.attempt
+  returning a.output_ids, a.serving_token,
+            greatest(0, extract(epoch from a.started_at - a.queued_at))::float8 as queued_s),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s,
+select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s, p.starts,
+       j.user_id, j.payload, j.params, j.timeout_s, j.deployment_id,
+       attempt.output_ids, attempt.serving_token, attempt.queued_s,
        fits.own as own_worker_fits, fits.shared as shared_worker_fits
-from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true`;
+from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true
+left join jobs j on p.starts and j.job_id = p.job_id left join attempt on true`;
 
-interface Row extends MaybeAssigned {
+type Row = MaybeAssigned & {
   own_worker_fits: boolean;
   shared_worker_fits: boolean;
-}
+} & (
+    | { starts: false | null }
+    | ({ starts: true; queued_s: number } & Omit<Dispatch, keyof Assigned | "is_cancelled">)
+  );
 
 interface Found {
   assigned: Assigned | undefined;
+  /** Set if the attempt has started: the response to the worker's poll. */
+  dispatch: Dispatch | undefined;
   /** Whether an idle worker of the tenant fits one of the groups. */
   ownWorkerFits: boolean;
-  /** Whether an idle shared worker fits. If so, nothing is assigned: shared workers are divided among all tenants. */
+  /** Whether an idle shared worker does. Shared workers are divided among all tenants, so then nothing is assigned. */
   sharedWorkerFits: boolean;
 }
 
 /**
- * Assigns the tenant's only queued job to the tenant's least capable idle worker that fits, as a pass would. Usually, a
- * tenant that submits a job has no other queued job, so this case has its own short statement, without the matcher's
- * lock. Assigns nothing if the tenant has several queued jobs, if no own worker fits, if a shared worker fits, or if
- * another transaction has locked one of the rows.
+ * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. It
+ * needs no lock against other passes and is one short statement, because most jobs find an empty queue. Assigns nothing
+ * if the tenant has more queued jobs, if no worker or a shared one fits, or if another transaction has locked the rows.
+ * If the worker's latest poll is one of `polls`, also starts the attempt, as `dispatchJob` would.
  *
  * @param groups the requirement groups of the tenant's new jobs.
  */
@@ -87,12 +125,33 @@ export async function assignOnlyJob(
   db: Queryable,
   tenant: string,
   groups: string[],
+  polls: WaitingWorker[],
 ): Promise<Found> {
-  const row = await maybeOne<Row>(db, ASSIGN_ONLY_JOB, [groups, ...requirementGroupRange(tenant)]);
+  const values = [groups, ...requirementGroupRange(tenant), JSON.stringify(polls)];
+  const row = await maybeOne<Row>(db, ASSIGN_ONLY_JOB, values);
   const [assigned] = row ? assignedIn([row]) : [];
   return {
     assigned,
+    dispatch: assigned && row?.starts ? dispatchOf(assigned, row) : undefined,
     ownWorkerFits: row?.own_worker_fits ?? false,
     sharedWorkerFits: row?.shared_worker_fits ?? false,
   };
 }
+
+const dispatchOf = (
+  { job_id, attempt, job_type }: Assigned,
+  row: Row & { starts: true },
+): Dispatch => ({
+  job_id,
+  attempt,
+  job_type,
+  user_id: row.user_id,
+  payload: row.payload,
+  params: row.params,
+  timeout_s: row.timeout_s,
+  output_ids: row.output_ids,
+  deployment_id: row.deployment_id,
+  serving_token: row.serving_token,
+  waited_s: row.queued_s,
+  is_cancelled: false,
+});

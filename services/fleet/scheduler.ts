@@ -1,6 +1,7 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { stopAvoiding } from "../jobs/avoided-workers";
+import type { Dispatch } from "../jobs/dispatch";
 import { LoopComponent } from "../loop-component";
 import { assignOnlyJob } from "./assign-only-job";
 import {
@@ -14,7 +15,7 @@ import {
   type Pass,
   type Scope,
 } from "./assignment";
-import type { LongPolls } from "./long-polls";
+import type { LongPolls, WaitingWorker } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
@@ -182,9 +183,10 @@ export class Scheduler extends LoopComponent {
     groups,
   }: OneTenant): Promise<"no pass" | "one pass" | "passes over all"> {
     const { pool } = this.ctx;
-    const found = await assignOnlyJob(pool, tenant, groups);
+    const polls = this.longPolls.startable(tenant);
+    const found = await assignOnlyJob(pool, tenant, groups, polls);
     if (found.sharedWorkerFits) return "passes over all";
-    if (found.assigned) this.noteAssigned([found.assigned]);
+    if (found.assigned) this.noteAssigned([found.assigned], polls, found.dispatch);
     return found.assigned || !found.ownWorkerFits ? "no pass" : "one pass";
   }
 
@@ -234,13 +236,21 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  private noteAssigned(assigned: Assigned[]): void {
+  /** @param dispatch set if one attempt was assigned, and has started for one of `polls`. */
+  private noteAssigned(
+    assigned: Assigned[],
+    polls: WaitingWorker[] = [],
+    dispatch?: Dispatch,
+  ): void {
     const { metrics } = this.ctx;
     metrics.assigned.inc(assigned.length);
     for (const { job_type, waited_s } of assigned) {
       if (waited_s !== null) metrics.assignSeconds.observe({ job_type }, waited_s);
     }
-    const elsewhere = this.longPolls.wake(assigned.map((each) => each.worker_id));
+    const workerIds = assigned.map((each) => each.worker_id);
+    const poll = dispatch && polls.find(({ workerId }) => workerId === workerIds[0]);
+    if (poll && this.longPolls.dispatch(poll, dispatch)) return;
+    const elsewhere = this.longPolls.wake(workerIds);
     if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
   }
 

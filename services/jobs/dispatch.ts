@@ -58,6 +58,15 @@ const MAX_TRIES = 5;
 /** SQL: a new serving token. Its two random UUIDs have 244 random bits. */
 const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
+/** SQL: the values of an attempt's columns when it starts. `j` is its job, `w` its worker. */
+export const STARTED = {
+  started_at: "now()",
+  deadline_at: "now() + make_interval(secs => j.timeout_s)",
+  gpu_count: "w.gpu_count",
+  gpu_tokens: "w.gpu_tokens",
+  serving_token: `case when j.job_type = '${DEPLOYMENT_TYPE}' then ${NEW_TOKEN} end`,
+};
+
 async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken }: PollingWorker) {
   return await maybeOne<Dispatch & { is_running: boolean }>(
     db,
@@ -76,13 +85,12 @@ async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken
          and j.worker_id = $1
        returning j.job_id, j.job_type, j.timeout_s),
      started as (
-       update attempts a set state = 'running', started_at = now(),
-              deadline_at = now() + make_interval(secs => job.timeout_s),
-              gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens,
-              serving_token = case when job.job_type = '${DEPLOYMENT_TYPE}' then ${NEW_TOKEN} end,
-              lease_token = $3
-       from job, workers w
-       where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
+       update attempts a set state = 'running', lease_token = $3,
+              ${Object.entries(STARTED)
+                .map(([column, value]) => `${column} = ${value}`)
+                .join(", ")}
+       from job j, workers w
+       where a.job_id = j.job_id and a.state = 'assigned' and a.worker_id = $1
          and w.worker_id = $1
        returning a.job_id, a.serving_token,
                  greatest(0, extract(epoch from a.started_at - a.queued_at))::float8 as waited_s)

@@ -8,7 +8,10 @@ import { mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
+import { createKey } from "../../services/accounts/keys";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
+import type { WaitingWorker } from "../../services/fleet/long-polls";
+import { dispatchJob } from "../../services/jobs/dispatch";
 import { blocksRead } from "../support/blocks-read";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
@@ -38,8 +41,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-const assignAfter = (job: QueuedJob, pool = forge.ctx.pool) =>
-  assignOnlyJob(pool, job.userId, [requirementGroupOf(job.userId, job)]);
+const assignAfter = (job: QueuedJob, pool = forge.ctx.pool, polls: WaitingWorker[] = []) =>
+  assignOnlyJob(pool, job.userId, [requirementGroupOf(job.userId, job)], polls);
 
 test("on random fleets and queues, a tenant's only queued job gets the worker of the model, and no other job any", async () => {
   let assignments = 0;
@@ -124,6 +127,80 @@ test("a job whose worker is being set up is assigned, too", async () => {
   await execute(forge.ctx.pool, "update jobs set status = 'provisioning_worker'");
   const { assigned } = await assignAfter(only);
   expect(assigned).toMatchObject({ job_type: "audit", waited_s: expect.any(Number) });
+  expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
+});
+
+/** The poll of worker "w", with a key of its owner. */
+async function pollOf(workerId: string): Promise<WaitingWorker> {
+  const { pool } = forge.ctx;
+  const options = { userId: "ann", scope: "worker", name: "w", madeByAdmin: false } as const;
+  const { key_id: keyId } = await createKey(pool, options);
+  const [worker] = await all<{ poll_seq: number }>(pool, "select poll_seq from workers");
+  return { workerId, keyId, pollSeq: worker?.poll_seq ?? 0, leaseToken: "token" };
+}
+
+/** The job's rows and events. Times and random values are replaced by their types. */
+async function rowsOf(jobId: string): Promise<unknown> {
+  const row = await maybeOne(
+    forge.ctx.pool,
+    `select to_jsonb(j) as job, to_jsonb(a) as attempt, w.status,
+            array(select to_jsonb(e) - 'event_id' from job_events e where job_id = $1 order by event_id) as events
+     from jobs j join attempts a using (job_id) join workers w on w.worker_id = a.worker_id
+     where job_id = $1`,
+    [jobId],
+  );
+  return JSON.parse(JSON.stringify(row), (name, value) =>
+    /_at$|_token$/.test(name) && name !== "lease_token" ? typeof value : value,
+  );
+}
+
+test.each(["audit", "deploy"] as const)(
+  "if the worker's poll waits, its %s attempt starts at once, as after an assignment and a dispatch",
+  async (jobType) => {
+    const { pool } = forge.ctx;
+    const job = { ...only, jobType };
+    await forge.fill([job], [OWN_WORKER]);
+    const poll = await pollOf("w");
+    expect((await assignAfter(job)).dispatch).toBeUndefined();
+    const dispatched = await dispatchJob(pool, poll);
+    const expected = await rowsOf("only");
+
+    await forge.fill([job], [OWN_WORKER]);
+    const { assigned, dispatch } = await assignAfter(job, pool, [await pollOf("w")]);
+    expect(assigned).toMatchObject({
+      job_id: "only",
+      worker_id: "w",
+      waited_s: expect.any(Number),
+    });
+    expect(await rowsOf("only")).toEqual(expected);
+    expect(dispatch).toEqual({
+      ...dispatched,
+      is_running: undefined,
+      waited_s: expect.any(Number),
+      serving_token: jobType === "deploy" ? expect.stringMatching(/^forge_model_/) : null,
+    });
+    expect(await stateOf("only")).toEqual(["running", "running", "busy"]);
+  },
+);
+
+test.each([
+  ["is not the worker's latest", async (poll: WaitingWorker) => ({ ...poll, pollSeq: -1 })],
+  ["is of another worker", async (poll: WaitingWorker) => ({ ...poll, workerId: "other" })],
+  [
+    "has a key that was revoked",
+    async (poll: WaitingWorker) => {
+      await execute(forge.ctx.pool, "update api_keys set revoked_at = now() where key_id = $1", [
+        poll.keyId,
+      ]);
+      return poll;
+    },
+  ],
+])("if the waiting poll %s, the attempt is assigned and does not start", async (_name, change) => {
+  await forge.fill([only], [OWN_WORKER]);
+  const poll = await change(await pollOf("w"));
+  const { assigned, dispatch } = await assignAfter(only, forge.ctx.pool, [poll]);
+  expect(assigned).toMatchObject({ job_id: "only", worker_id: "w" });
+  expect(dispatch).toBeUndefined();
   expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
 });
 
