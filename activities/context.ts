@@ -14,9 +14,9 @@ export interface AttemptInput {
 }
 
 /**
- * The non-retryable failure of an activity for which the database lacks a row or a change. Both are
- * committed before the activity needs them, so the database must have lost data, for example by a
- * restore. Unless the workflow handles this failure, the workflow fails.
+ * The non-retryable failure of an activity that needs a row or a change that is not in the
+ * database. All data is committed before an activity needs it, so the database must have lost data,
+ * for example by a restore. If the workflow does not handle this failure, the workflow fails.
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");

@@ -44,9 +44,9 @@ export async function compareDeploymentHealth(
 }
 
 /**
- * Whether the grace periods of these deployments can be judged now. False if one seems to be over,
- * but the database's clock may just have been set forward. The caller then records nothing: the
- * next heartbeat reports the same state again.
+ * Whether `grace_over` of these placements is reliable. False if a grace period seems to be over,
+ * but perhaps only because the database's clock was just set forward. The caller then records
+ * nothing: the next heartbeat reports the same state again.
  */
 async function isClockKnown(
   { clockWatch }: Pick<Context, "clockWatch">,

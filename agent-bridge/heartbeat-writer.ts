@@ -65,8 +65,8 @@ export class HeartbeatWriter {
   private async recordBatch(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
     // Only a worker's last heartbeat in the batch is recorded, and all its heartbeats get the same
-    // response. The map's key includes the bound API key, so that a heartbeat with an API key that
-    // is not bound to the worker does not replace the worker's own heartbeat.
+    // response. The map's key includes `boundKeyId`: otherwise, a heartbeat with an API key that
+    // is not bound to the worker could replace the worker's own heartbeat.
     const latest = new Map(heartbeats.map((heartbeat) => [callKeyOf(heartbeat), heartbeat]));
     const sent = [...latest.values()];
     const { pool, config, signals } = this.ctx;

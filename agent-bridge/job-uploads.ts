@@ -22,7 +22,7 @@ import {
   staleLease,
 } from "./require-lease";
 
-/** Declarations that both kinds of upload share. */
+/** Fields that the routes for artifact files and for checkpoints share. */
 const UPLOAD = {
   method: "PUT",
   scope: "worker",

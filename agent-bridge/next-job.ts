@@ -185,11 +185,11 @@ async function nextJob(
         return { commands: [{ type: "drain" }] };
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
-      const why = await countWaiting(ctx, waiting.woken);
+      const why = await countWaiting(ctx, waiting.woken());
       hasWaited = true;
       // Don't read again: if an assignment or a drain came just now, the worker's next poll finds
       // it.
-      if (typeof why === "object") return dispatched(ctx, why);
+      if (typeof why === "object") return { job: why, commands: [] };
       if (why === "superseded" || why === "time-out") return NOTHING;
       mayHold = why === "assigned";
     } finally {
@@ -217,12 +217,8 @@ async function dispatch(ctx: Context, worker: PollingWorker): Promise<Polled | u
   const job = await dispatchJob(ctx.pool, worker);
   if (!job) return undefined;
   if (job.is_cancelled) return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
-  return dispatched(ctx, job);
-}
-
-function dispatched({ metrics }: Context, job: Dispatch): Polled {
   const { job_type, waited_s: waitedS } = job;
-  if (waitedS !== null) metrics.dispatchSeconds.observe({ job_type }, waitedS);
+  if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
   return { job, commands: [] };
 }
 

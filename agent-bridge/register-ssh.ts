@@ -11,7 +11,7 @@ import { ConnectionRefused } from "../platform/net/refused";
 import { hostKeyField } from "../platform/ssh/host-key";
 import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../platform/ssh/key-files";
 import { recordAudit } from "../services/accounts/audit";
-import { createOnce } from "../services/accounts/create-once";
+import { createOnce } from "../services/accounts/idempotency-keys";
 import { requireRoomForWorker } from "../services/accounts/require-room";
 import type { Context } from "../services/context";
 import { commandOf, filesFor, isScriptStep } from "../services/fleet/bootstrap/machine-session";
@@ -147,7 +147,7 @@ export async function planBootstrap(
   };
 }
 
-/** Includes the region, because deployments select workers by region. */
+/** Returns the tags with the region added, because deployments select workers by region. */
 function tagsOf({ tags, metadata }: SshRegistration): string[] {
   const region = metadata?.region === undefined ? [] : [metadata.region];
   return [...new Set(tagsField.safeParse([...tags, ...region]).data ?? tags)];

@@ -40,8 +40,8 @@ export interface Input {
 export type JobReferences = Pick<Lease, "user_id" | "payload" | "params">;
 
 /**
- * Finds the inputs to which a job's payload and parameters refer. Each input has its files, URI or server if the
- * control plane knows them. Never returns another tenant's data.
+ * Finds the inputs to which a job's payload and parameters refer. If the control plane knows an input's files, URI or
+ * server, the input includes them. Never returns another tenant's data.
  * @param only resolve this parameter only.
  */
 export async function resolveInputs(

@@ -17,8 +17,8 @@ const CONTENT_TYPES: Record<string, string> = {
 };
 
 /**
- * Allows only content of this origin, and no code from strings, such as eval and inline scripts.
- * Tests check that the dashboard works under this policy.
+ * Allows only content of this origin. Forbids inline scripts, and code from strings (`eval`). Tests
+ * check that the dashboard works under this policy.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

@@ -28,7 +28,7 @@ import type { Context } from "../services/context";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Set by the first hook, except on open paths. */
+    /** The caller, by the request's key. Not set if the route is `open`, or the key is invalid. */
     principal: Principal;
   }
   interface FastifyContextConfig {
@@ -59,9 +59,8 @@ const FOR_PAGES = {
 };
 
 /**
- * An idle connection is closed after this time. This time is longer than load balancers keep an
- * idle connection, so that the load balancer closes the connection first, and never sends a request
- * on a connection that this server is closing.
+ * An idle connection is closed after this time. Load balancers usually close idle connections
+ * earlier, so they never send a request on a connection that this server is closing.
  */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -182,8 +181,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
   });
-  // This hook calls `done` instead of returning a promise, which would delay a model's response by
-  // a tick.
+  // This hook is not async: a promise would delay a model's response by a tick of the event loop.
   app.addHook("onSend", (request, _reply, payload, done) => {
     if (typeof payload === "string") admission.chargeAnswer(request, payload.length);
     done();

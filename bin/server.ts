@@ -41,8 +41,8 @@ export async function createServer(
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
-  // The role "worker" runs no fleet monitor, which checks the database's clock in the other roles.
-  // So a loop checks the clock here.
+  // In the other roles, the fleet monitor checks the database's clock. The role "worker" has no
+  // fleet monitor, so it checks the clock in a loop of its own.
   if (role === "worker") {
     const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
     components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
@@ -60,8 +60,8 @@ const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
 /**
- * Returns a function for a loop: it tries to register the search attributes until Temporal is up
- * and has them. The loop runs in every role, because any process may start the first workflow.
+ * Returns the work of a loop. Each run tries to register the search attributes, until one run has
+ * succeeded. The loop is in every role, because any process may start the first workflow.
  */
 function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;

@@ -44,7 +44,9 @@ test("two processes that disagree do not correct each other", () => {
   expect(unrecordedStep(reading(100), reading(102, 102, 3_600))).toBe(0);
 });
 
-/** MIN_STEP_MS in seconds. Clock steps are recorded once the unrecorded ones add up to more. */
+/**
+ * MIN_STEP_MS in seconds. Clock steps up to this size are recorded only once they add up to more.
+ */
 const UNSEEN_S = 5;
 
 /** Simulates a database whose clock is set now and then, and several processes that read it. */

@@ -37,8 +37,8 @@ export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * How far the clock was set back while no process ran, in ms: 0 or negative. In truth, it may have
- * been set back further, because the length of the downtime is unknown. A step forward can't be
+ * The smallest possible step back of the clock while no process ran, in ms: 0 or negative. The real
+ * step may be larger, because the length of the downtime is unknown. A step forward can't be
  * detected: it looks like time that has passed.
  * @param lastMs `steadyMs` of the last reading of any process.
  */

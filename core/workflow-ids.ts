@@ -32,7 +32,7 @@ export function attemptOfActivityId(activityId: string): number | undefined {
 }
 
 /**
- * Type of an activity's failure: the activity must wait for another event, and Temporal retries it
- * until then. This is not an error.
+ * Type of an activity's failure: the activity waits for an event, and Temporal retries it until the
+ * event has happened. This is not an error.
  */
 export const NOT_YET = "not_yet";

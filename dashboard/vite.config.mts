@@ -24,11 +24,11 @@ export default defineConfig({
     outDir: resolve(import.meta.dirname, "../dist/dashboard"),
     emptyOutDir: true,
     target: "es2022",
-    // No asset becomes a data: URL: the content security policy allows these for images only.
+    // Inlines no asset as a data: URL, which the content security policy allows for images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // `initialBudget` limits the entry chunk instead.
+    // Vite warns above this size in kB, uncompressed. `initialBudget` limits the entry chunk.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
       // Ignores "use client" in libraries: only server rendering uses this directive.

@@ -20,9 +20,9 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * SQL condition: the database's clock may have shown the times of this range twice, because it was
- * set back. Two placements whose recorded times overlap in this range may then have served one
- * after the other. Assumes that a change of the clock is recorded within a minute.
+ * SQL condition: the database's clock was set back, and may have shown all times of a range twice.
+ * Two placements whose recorded times overlap in this range may then have served one after the
+ * other. Assumes that a change of the clock is recorded within a minute.
  */
 const mayBeRepeatedTimes = (times: string): string => `exists (
   select from clock_steps where by_s < 0

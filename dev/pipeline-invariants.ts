@@ -7,7 +7,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * Checks I6: within 60 s, the workflow of an ended pipeline has closed, and that of any other runs.
+ * Checks I6: within 60 s, the workflow of an ended pipeline has closed, and the workflow of any
+ * other pipeline runs.
  */
 export async function comparePipelines(pool: pg.Pool, temporal: Client): Promise<string[]> {
   const rows = await all<{ pipeline_id: string; status: PipelineStatus }>(

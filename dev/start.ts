@@ -16,8 +16,8 @@ function wholeNumber(name: string, byDefault: number): number {
 }
 
 /**
- * Links the developer's SSH keys as the key directory of the stack's local user, unless that
- * directory exists.
+ * Makes ~/.ssh the SSH key directory of the stack's local user, by a link. Does nothing if that
+ * directory exists, or if FORGE_SSH_KEY_DIR is set.
  */
 function linkSshKeys(home: string): void {
   const own = join(homedir(), ".ssh");

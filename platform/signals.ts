@@ -52,12 +52,13 @@ interface SignalEvents {
    */
   outbox: [key: JobEntryKey];
   /**
-   * Wake this pipeline's workflow. Sent only in the committing process, which has leased the wake, as with `outbox`.
+   * Wake this pipeline's workflow. Sent only in the committing process. As with `outbox`, the transaction has leased
+   * the wake for that process.
    */
   pipeline: [pipelineId: string];
   /**
-   * Wake this deployment's workflow. Sent only in the committing process, which has not leased the wake. So
-   * the courier must claim the wake before it delivers it.
+   * Wake this deployment's workflow. Sent only in the committing process. The transaction has not leased the wake, so
+   * the courier must lease the wake before the delivery.
    */
   deployment: [deploymentId: string];
   /**

@@ -13,8 +13,8 @@ export const unlimitedRetries = {
 } as const;
 
 /**
- * Activities that only run a few SQL statements and write small files. They send no heartbeats, so
- * Temporal notices only by the time-out that their process was killed.
+ * Activities that only run a few SQL statements and write small files. They send no heartbeats: if
+ * their process is killed, Temporal retries them only after the time-out.
  */
 export const regularActivities = proxyActivities<Activities>({
   startToCloseTimeout: "30s",

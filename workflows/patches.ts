@@ -14,8 +14,8 @@ const PATCHES = {
    */
   planBringsOrders: "plan-brings-orders",
   /**
-   * If a wake signal arrives but the pipeline was not resumed, its workflow returns the end of its
-   * last run. Before this patch, the workflow returned `none`.
+   * If a wake signal arrives but the pipeline was not resumed, its workflow returns the result of
+   * the last run. Before this patch, the workflow returned the status `none`.
    */
   lastEndCounts: "last-end-counts",
 } as const;

@@ -24,7 +24,7 @@ type BegunJob = BegunStep & { how: "job" };
  *   needs nothing                  at once
  *   needs other steps              when they have completed
  *   chooses the best of several    when these have ended, even if some have failed
- *   needs an approval              in addition, only when it has been approved
+ *   needs an approval              as above, but only after it has been approved
  *
  * After a required step has failed, or the pipeline was cancelled, no further step begins. Running
  * steps continue to their end, or are cancelled with the pipeline.
@@ -60,7 +60,7 @@ export class PipelineRun {
     return await localFirst((activities) => activities.closePipeline(run));
   }
 
-  /** Reads the orders again after each wake signal. */
+  /** Reads the orders (cancellation, approvals) again after each wake signal. */
   private async watchOrders(): Promise<void> {
     if (!isPatched("planBringsOrders")) await this.readOrders();
     for (;;) {

@@ -37,7 +37,8 @@ const rowsOf = (output: MeasuredOutput | null): number | null =>
 interface WrittenBill {
   record: BillingRow;
   /**
-   * False if another call had already written the record, from its own measurement of the output.
+   * False if another call wrote the record first. The record is then based on that call's
+   * measurement of the output.
    */
   isNew: boolean;
 }

@@ -71,8 +71,8 @@ export function createDeploymentActivities(ctx: Context) {
 
 /**
  * Writes the final manifest of a stopped deployment: first the file, then the registry's row, so
- * that a final manifest in the row proves that the file was written. Replaces a final manifest with
- * other values, too: that manifest describes a stop that the database has lost.
+ * that a final manifest in the row proves that the file was written. Replaces a final manifest that
+ * has different values, because such a manifest describes a stop that the database has lost.
  */
 async function writeStoppedManifest(
   ctx: Context,

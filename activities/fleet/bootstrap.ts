@@ -52,7 +52,7 @@ export function createBootstrapActivities(ctx: Context) {
     async (input: BootstrapInput): Promise<void> =>
       await step(ctx, input, name, (given) => runScript(ctx, given, name));
   return {
-    /** Records that this workflow has started the run, and resets the steps. Idempotent. */
+    /** Records that bootstrap run `run` has started, and resets its steps. Idempotent. */
     async beginBootstrap({ workerId, run }: BootstrapInput): Promise<void> {
       await beginBootstrap(ctx.pool, workerId, run);
     },

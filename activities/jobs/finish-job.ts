@@ -72,9 +72,9 @@ export async function finishCompleted(
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
-  // Prefer the measurement that was stored with the bill. `facts` has none in three cases: this run
-  // wrote the bill after it had read `facts`, an earlier release wrote the bill, or the job has
-  // completed (the completion deletes the stored measurement).
+  // Use the measurement that was stored with the bill. If `facts` has none, use the measurement of
+  // this run. `facts` has none if this run wrote the bill after it had read `facts`, if an earlier
+  // release wrote the bill, or if the job has completed (this deletes the stored measurement).
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
   const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
@@ -100,9 +100,9 @@ export async function finishCompleted(
 }
 
 /**
- * Returns how a job ended that was ended by a concurrent run of this activity, by an operator or by
- * a cancel. (A cancel can do so only if the database has lost the result that the workflow is
- * finishing.) Bills a failed job, because its workflow then ends without calling `failJob`.
+ * Returns how the job ended. Called if a concurrent run of this activity, an operator or a cancel
+ * has ended the job. (A cancel can do so only if the database has lost the result that the workflow
+ * is finishing.) Bills a failed job, because its workflow then ends without calling `failJob`.
  *
  * @throws if the job has not ended.
  */
@@ -145,8 +145,8 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
  * Returns the stored measurement if an earlier try wrote the bill; else measures the output.
  *
  * Measuring large files takes long and holds an activity slot, which other jobs' activities need.
- * So only some jobs are measured at once, with a limit for each tenant. Without a free measuring
- * slot, the activity fails and is retried later.
+ * So the number of concurrent measurements is limited, for each tenant and in total. Without a free
+ * measuring slot, the activity fails and is retried later.
  */
 async function measureInSlot(
   ctx: Context,

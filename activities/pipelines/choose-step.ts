@@ -10,7 +10,7 @@ export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
 });
 
 /**
- * The best candidate of a step's `choose`; null if the step has none.
+ * The best candidate of a step's `choose`; null if the step has no `choose`.
  * @throws StepFault if no candidate qualifies.
  */
 export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {

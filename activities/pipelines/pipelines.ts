@@ -152,8 +152,8 @@ async function ordersOf(
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    // True even if the run has ended without a cancel. A workflow task may have failed after it
-    // wrote the run's end: the retry of that task must not begin further steps.
+    // True even if the run has ended without a cancel: the workflow task that ended the run may
+    // have failed afterwards, and the retry of that task must not begin further steps.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };

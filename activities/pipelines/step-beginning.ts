@@ -28,8 +28,9 @@ import { findReuseKey, resolveSubmission } from "./step-submission";
 const MAX_SUBMISSIONS_BYTES = 16 * 1024 * 1024;
 
 /**
- * Determines how a step begins: its submission, the job whose artifact it reuses or the id of its
- * new job, and the new job's expected cost. Writes nothing.
+ * Prepares the beginning of a step, without writing anything. Resolves the step's submission.
+ * Returns the earlier job whose artifact the step reuses, or else the id and the expected cost of a
+ * new job.
  * @throws StepFault if the step can never begin.
  */
 export async function prepare(

@@ -27,7 +27,7 @@ def _upload(control_plane: ControlPlane, lease: Lease, path: Path) -> None:
 
 
 class FakeStore:
-    """Stores parts like the control plane. `faults`: the fault of the n-th request."""
+    """Stores parts like the control plane. `faults`: faults by number of the request, from 0."""
 
     def __init__(self, faults: dict[int, str]) -> None:
         self.bytes = b""

@@ -7,12 +7,12 @@ import pytest
 from forge_agent.agent import assign_gpus
 from forge_agent.config import AgentConfig
 from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
+from forge_agent.job_inputs import NoSuchInput, below, local_path
 from forge_agent.preflight import find_fault
 from forge_agent.settings import ConfigError
 from forge_agent.spool import Spool
 from forge_agent.state import StateFolder, read_statuses
 from forge_agent.status import show_status
-from forge_agent.storage import NoSuchInput, below, local_path
 
 CONFIG = AgentConfig("http://127.0.0.1:1", "k")
 

@@ -90,7 +90,7 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For dep_1, the command means an earlier deployment, which the deploy job itself stops."""
+    """The command for dep_1 means an earlier deployment, which the deploy job itself stops."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and subre
 
 TREE = """
 import os, subprocess, sys, time
-# One process in the group, and one that leaves it like a daemon.
+# Starts a process in the group, and one that leaves the group like a daemon.
 subprocess.Popen(["sleep", "600"])
 subprocess.Popen(["sleep", "601"], start_new_session=True)
 print(os.getpid(), flush=True)
@@ -202,7 +202,7 @@ def _group_exists(group: int) -> bool:
 
 
 def _marked(marker: str) -> list[str]:
-    """The job's processes in any group, found by their environment."""
+    """Returns the ids of all processes whose FORGE_JOB_FILE begins with `marker`."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

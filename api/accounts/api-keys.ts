@@ -8,7 +8,7 @@ import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/list
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import { recordAudit } from "../../services/accounts/audit";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { createKey, findExpiry, listKeys } from "../../services/accounts/keys";
 import { requireRoomForKey } from "../../services/accounts/require-room";
 import { revokeKey } from "../../services/accounts/revoke-key";

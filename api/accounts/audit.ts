@@ -27,7 +27,8 @@ const entrySchema = z
 export function auditRoute(ctx: Context): Route {
   return route({
     method: "GET",
-    // Deprecated: the second path reads like the job type `audit`. The next release removes it.
+    // Deprecated: the second path could be confused with jobs of type `audit`. The next release
+    // removes it.
     paths: ["/api/audit-log", "/api/audit"],
     scope: "user",
     operationId: "listAudit",

@@ -12,8 +12,8 @@ import { EventGaps } from "./event-gaps";
 const POLL_MS = 250;
 const BATCH = 5_000;
 /**
- * When the feed starts, it looks for missing ids among this many newest ids. Open transactions may
- * commit events with the missing ids later.
+ * When the feed starts, it looks for missing ids among the newest START_IDS ids, because open
+ * transactions may commit events with these ids later.
  */
 const START_IDS = 1_000;
 /** The most events buffered for a slow reader. */

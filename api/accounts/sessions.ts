@@ -3,7 +3,7 @@ import { invalidKey } from "../../core/accounts/principal";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import { recordAudit } from "../../services/accounts/audit";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { requireRoomForSession } from "../../services/accounts/require-room";
 import { createSession, deleteExpiredSessions } from "../../services/accounts/sessions";
 import type { Context } from "../../services/context";

@@ -5,7 +5,7 @@ import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/list
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import { newId } from "../../platform/ids";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { createKey } from "../../services/accounts/keys";
 import { createUser, listUsers } from "../../services/accounts/users";
 import type { Context } from "../../services/context";

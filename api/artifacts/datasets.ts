@@ -13,7 +13,7 @@ import { newId } from "../../platform/ids";
 import { readClock } from "../../platform/postgres/clock";
 import { withinReserve } from "../../platform/store/reserve";
 import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../../platform/tables/ingest";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { quotaExceeded } from "../../services/accounts/quota-exceeded";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import {

@@ -24,7 +24,9 @@ export async function requireArtifact(
   return requireOne("artifact", id, await findArtifacts(ctx.pool, id, tenantScope));
 }
 
-/** Like `requireArtifact`, for routes that read its bytes. @throws 410 if it is deleted. */
+/**
+ * Like `requireArtifact`, for routes that read the artifact's bytes. @throws 410 if it is deleted.
+ */
 export async function requireBytes(ctx: Context, call: ArtifactCall): Promise<ArtifactRow> {
   const artifact = await requireArtifact(ctx, call);
   if (artifact.deleted_at === null) return artifact;

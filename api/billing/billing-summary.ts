@@ -131,7 +131,7 @@ function presentMonth(month: Month) {
   };
 }
 
-/** Returns the costs by name, with the added amounts. */
+/** Adds each amount to the cost of the same name, and returns the sums by name. */
 function addCosts(
   known: Record<string, number>,
   added: readonly (readonly [string, Decimal])[],

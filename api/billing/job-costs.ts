@@ -29,7 +29,10 @@ export interface JobCost {
   estimatedUsd: number | null;
 }
 
-/** Costs of jobs, and estimates for unfinished ones. Suits lists: no query per job. */
+/**
+ * Costs of jobs, and estimates for unfinished ones. Fast enough for lists: it does not query the
+ * database for each job.
+ */
 export class JobCosts {
   private readonly histories = new Map<string, History>();
 

@@ -9,7 +9,7 @@ import { readClock } from "../../platform/postgres/clock";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { isUser } from "../../services/accounts/users";
 import {
   assignRateCard,

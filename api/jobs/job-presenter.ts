@@ -90,7 +90,10 @@ export class JobPresenter {
     return reasons;
   }
 
-  /** Returns why each job waits, in the order of `jobs`. The view is at most VIEW_MS.most old. */
+  /**
+   * Returns why each job waits, in the order of `jobs`. The fleet and queue that it reads are at
+   * most VIEW_MS.most ms old.
+   */
   async explain(jobs: WaitingJob[]): Promise<PendingReason[]> {
     if (jobs.length === 0) return [];
     const view = await this.currentView();

@@ -58,7 +58,7 @@ export class JobWatcher {
     this.seen = seen;
   }
 
-  /** Wakes the follower if the job differs from what was last seen. */
+  /** Wakes the follower if the job differs from the state that the follower knows. */
   compare(now: Seen): void {
     const { seen } = this;
     // A client may send a Last-Event-ID beyond the job's last event. Then `!==` instead of `>`

@@ -2,7 +2,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
 import type { AnyCall } from "../../platform/http/route";
 import type { Queryable } from "../../platform/postgres/pool";
-import { createOnce, hasIdempotencyKey } from "../../services/accounts/create-once";
+import { createOnce, hasIdempotencyKey } from "../../services/accounts/idempotency-keys";
 import { requireRoomForBytes } from "../../services/accounts/require-room";
 import { estimateSubmission } from "../../services/billing/estimate-job";
 import { findRateCard } from "../../services/billing/rate-cards";
@@ -32,9 +32,8 @@ interface JobRequest {
 }
 
 /**
- * Accepts a job. Once this returns, the job can be assigned and will reach a final status. Call it
- * outside of `connectionQueues` (the route has `waits`), because the job may wait to share a
- * statement with other jobs.
+ * Accepts a job. Once this returns, the job can be assigned and will reach a final status. The
+ * calling route must set `waits`, because the job may wait to share a statement with other jobs.
  */
 export async function submitJob(
   ctx: Context,

@@ -14,7 +14,7 @@ import { type Route, route } from "../../platform/http/route";
 import { fieldsAt, withHints } from "../../platform/http/validation";
 import { newId } from "../../platform/ids";
 import { ownStoreOf } from "../../platform/store/open-store";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";

@@ -7,7 +7,7 @@ import { sendIfChanged } from "../../platform/http/conditional";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
-import { createOnce } from "../../services/accounts/create-once";
+import { createOnce } from "../../services/accounts/idempotency-keys";
 import type { Context } from "../../services/context";
 import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
 import { decideStep } from "../../services/pipelines/decide-step";

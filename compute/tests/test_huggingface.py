@@ -77,7 +77,7 @@ def test_refuses_an_unknown_model(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.usefixtures("models")
 def test_names_a_file_that_the_jobs_user_can_not_read(tmp_path: Path) -> None:
-    """transformers writes the file with mode 600, and reports an unreadable file as missing."""
+    """transformers writes the weights with mode 600, and reports an unreadable file as missing."""
     file = tmp_path / "models" / "team" / "little" / "model.safetensors"
     file.unlink()
     file.symlink_to("gone")  # root could read a file with any mode

@@ -57,7 +57,9 @@ function keyOf(path: string): string {
   return path.endsWith("/") ? `${key}/` : key;
 }
 
-/** Forge's own store has all forge:// URIs, and the URIs with these prefixes. */
+/**
+ * Defines which URIs are in Forge's own store: all forge:// URIs, and those below these prefixes.
+ */
 export interface OwnStore {
   /** file:// URIs below this directory are in the store. */
   artifactsRoot: string;

@@ -4,8 +4,8 @@ import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
 /**
- * A month, with a deployment's age at the month's end. In its last month: its age at the stop, or
- * now.
+ * A month, with a deployment's age at the month's end. For the deployment's last month: its age at
+ * the stop, or now.
  */
 export interface LivedUntil {
   /** The month's first day, YYYY-MM-DD, UTC. */

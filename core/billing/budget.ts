@@ -38,7 +38,7 @@ export function judgeBudget(
   return "ok";
 }
 
-/** The numbers behind the decision, for messages. */
+/** Describes the amounts that `judgeBudget` compares, for messages. */
 export function explainBudget(
   { cap_usd: cap }: Budget,
   { spent, committed }: Spending,

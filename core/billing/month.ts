@@ -50,9 +50,9 @@ export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The cost of a live deployment in all months after the given one, except in months whose billing
- * line is already written. After the current month, the cost is usually 0. But if a month's line
- * was written too early, because of a wrong clock, a later month takes the remaining cost
+ * The cost so far of a live deployment in those months after the given one that have no billing
+ * line yet. For the current month, this is usually 0. Exception: if a wrong clock caused the
+ * current month's line to be written too early, a later month gets the remaining cost
  * (`splitByMonth`).
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {

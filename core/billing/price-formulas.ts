@@ -17,7 +17,7 @@ export interface Term {
 }
 
 interface PriceFormulas {
-  /** The cost formula on a rate card that prices work (spec.md 2.5). */
+  /** The cost on a rate card with prices by output (spec.md 2.5, table 1). */
   onWork(portion: Portion, card: WorkCard): Term;
   /** What a metered rate card charges in addition to GPU time and tokens. */
   onMetered?(portion: Portion, card: RateCard): Term;

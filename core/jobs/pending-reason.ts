@@ -37,7 +37,10 @@ export interface PendingReason {
   message: string;
   /** For `no_worker_fits`: a requirement that the best-fitting worker does not meet. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
-  /** 1: the job is next. Null: the job is in no queue, or beyond the part of it that was read. */
+  /**
+   * 1: the job is next. Null for all codes except `workers_busy` and `over_share`, and for a job
+   * that is further back than the part of the queue that was read.
+   */
   queue_position: number | null;
 }
 
@@ -210,8 +213,8 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
  * The job's position among the jobs that compete for the same workers, if workers become idle one
  * after the other and no further job is submitted.
  *
- * `overtaken`: if a younger job goes first because its tenant holds fewer shared workers, the
- * number of shared workers that this job's tenant holds; otherwise 0.
+ * `overtaken` is 0, unless a younger job goes first because its tenant holds fewer shared workers.
+ * Then it is the number of shared workers that this job's tenant holds.
  */
 function queuePosition(
   job: QueuedJob,

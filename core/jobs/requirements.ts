@@ -65,9 +65,9 @@ export function requirementsOf(
 }
 
 /**
- * A worker meets `memory_gb` if its GPU reports at least this share of the required memory. A card
- * that is sold as 80 GB may report only 79.6, because the driver reserves a part. Cards with GDDR
- * memory and error correction (T4, A10, L4, L40S) report a sixteenth less: 22.5 of 24 GB.
+ * A worker meets `memory_gb` if its GPU reports at least this fraction of the required memory. A
+ * card that is sold as 80 GB may report only 79.6, because the driver reserves a part. Cards with
+ * GDDR memory and error correction (T4, A10, L4, L40S) report a sixteenth less: 22.5 of 24 GB.
  */
 export const MEMORY_SHARE = 0.93;
 

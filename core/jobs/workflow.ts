@@ -27,7 +27,7 @@ export interface JobWorkflowInput {
   fromStep?: true;
 }
 
-/** How the attempt ended, or, if the job has ended already, how the job ended. */
+/** How the attempt ended, or how its job ended. If the job has ended, the workflow ends, too. */
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };

@@ -94,7 +94,10 @@ export interface DefinitionContext extends PayloadDefaults {
   artifactsRoot: string;
 }
 
-/** Runs the validation of one step, and makes each error name the field of the request. */
+/**
+ * Calls `run`, which validates one step. If it throws, the error then names the field by its path
+ * in the request.
+ */
 export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
 /**

@@ -41,7 +41,7 @@ export function referencesIn(
   return Object.entries(value).flatMap(([name, inner]) => referencesIn(inner, [...at, name]));
 }
 
-/** Makes an error of `run` name this field of the request. */
+/** Calls `run`. If it throws an InvalidRequest, that error then names this field of the request. */
 export function withParam<T>(param: string, run: () => T): T {
   try {
     return run();

@@ -11,8 +11,8 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
  * - with `from`: that step and all steps that depend on it, even completed ones;
  * - always: every step that has not completed, unless it is no longer needed.
  *
- * An optional step is no longer needed if other steps depend on it, and each of these is itself no
- * longer needed or can choose a completed candidate instead.
+ * An optional step is no longer needed if other steps depend on it, and none of them needs it: each
+ * is no longer needed itself, or can choose a completed candidate instead.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

@@ -28,7 +28,7 @@ function sweepPart(part: "varied" | "judged"): JobType {
   return type;
 }
 
-/** A step before validation, with the place of its fields in the request, for error messages. */
+/** A step before validation. For error messages, it has the paths of its fields in the request. */
 export interface Draft {
   name: string;
   job_type: JobType;
@@ -37,7 +37,7 @@ export interface Draft {
   needs: string[];
   choose: Choice | null;
   optional: boolean;
-  /** Where the step's payload and options are in the request's body. */
+  /** Paths of the step's payload and options in the request's body. */
   at: { payload: string; options: string };
 }
 
@@ -52,8 +52,8 @@ interface Given {
 }
 
 /**
- * The steps of a template that are not skipped. Each step's input refers to the nearest earlier
- * step that creates such an input.
+ * The steps of a template that are not skipped. A step's input refers to the nearest earlier step
+ * that has a result of the input's kind.
  */
 export function draftTemplate(given: Given): Draft[] {
   const { template, skip, sweep } = given;
@@ -104,8 +104,8 @@ function wiringOf(type: JobType, chain: readonly JobType[], isSweep: boolean): W
 }
 
 /**
- * A reference to the result that fills this field, from the nearest earlier step that makes such a
- * result.
+ * A reference to a result of this field's kind, from the nearest earlier step that has one;
+ * undefined if no earlier step has one.
  */
 function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | undefined {
   for (const earlier of [...before].reverse()) {

@@ -43,9 +43,9 @@ export function submissionSchemas(openapiFile: string): Plugin {
 }
 
 /**
- * Splits the fields of submissions. `options` has the fields that all job types share.
- * `submissions` has the other fields, by job type. A type whose body is an `anyOf` has several
- * forms, for example one with `dataset_id` and one with `dataset_uri`.
+ * Splits the fields of submissions into two groups. `options` has the fields that all job types
+ * share. `submissions` has the other fields, by job type and form. A type whose body is an `anyOf`
+ * has several forms, for example one with `dataset_id` and one with `dataset_uri`.
  */
 function extract(document: Document) {
   const forms = Object.entries(document.paths).flatMap(([path, { post }]) => {

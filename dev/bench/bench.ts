@@ -30,8 +30,8 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
  */
 const SHORT = {
   jobs: 60,
-  // Enough to run many at the same time in each round. With fewer, the ratio to bare Temporal would
-  // compare latency instead of throughput.
+  // Enough workflows to run many of them at the same time in each round. With fewer, the ratio to
+  // bare Temporal would compare latency instead of throughput.
   workflows: 100,
   rounds: 3,
   slack: 1.5,

@@ -59,7 +59,7 @@ export async function measureDispatchLatency(
   return latencies;
 }
 
-/** The value below which this share of all values lies. */
+/** Returns the value below which the fraction `share` (0 to 1) of the values lies. */
 export function quantile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;

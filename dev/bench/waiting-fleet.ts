@@ -61,8 +61,8 @@ async function idleShares(pids: number[], count: number): Promise<number[]> {
  * that only serves the API, as in an installation with a thousand workers. Its Temporal worker is
  * another process.
  *
- * @param apiUrl the address of the stack's last additional server.
- * @returns the load of both in each window.
+ * @param apiUrl the address of the server that `stack.startAnotherServer` has started last.
+ * @returns the load of Forge and of the bare server, in each window.
  */
 export async function measureWaitingFleet(
   stack: Stack,

@@ -79,7 +79,7 @@ export function parseLock(text: string): LockedPackage[] {
 
 /**
  * Removes PyTorch and its CUDA libraries from a lock. Used if PyTorch's CPU build is already
- * installed, which comes from another index and has other hashes.
+ * installed: that build comes from another index, and its hashes are not in the lock.
  */
 export function withoutTorch(text: string): string {
   return text

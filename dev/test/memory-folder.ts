@@ -13,9 +13,9 @@ export interface Machine {
 }
 
 /**
- * The folder for the temporary files of a run. It is in memory if this machine's folder in memory
- * suffices, else the usual one. In memory, creating a test's database takes a seventh of the CPU
- * time.
+ * Returns where to create the folder for a run's temporary files: in /dev/shm (in memory) if it
+ * suffices, else in the usual temporary folder. In memory, creating a test's database takes a
+ * seventh of the CPU time that it takes on a disk.
  */
 export function fastFolder(): string {
   // Keep a folder that the user chose by TMPDIR.
@@ -35,7 +35,7 @@ export function suffices({ kernel, mounts, freeBytes }: Machine): boolean {
     .map((mount) => mount.split(" "))
     .findLast(([, path]) => path === MEMORY)?.[3]
     ?.split(",");
-  // The tests run programs of virtual environments from this folder.
+  // The tests run programs of virtual environments in this folder, which `noexec` forbids.
   const isUsable = options?.includes("rw") && !options.includes("noexec");
   return isUsable === true && freeBytes >= NEEDED_BYTES;
 }

@@ -12,7 +12,8 @@ const UNKNOWN_S: [RegExp, number][] = [
 ];
 
 /**
- * Sorts longest first, by the times of the last run, so that all lanes end at about the same time.
+ * Sorts longest first, by the times of the last run, so that all worker processes of jest finish at
+ * about the same time.
  */
 class LongestFirst extends Sequencer {
   override sort(tests: Tests): Tests {

@@ -17,10 +17,10 @@ const PASSWORD = "test";
 export const TEMPLATE = "forge_template";
 
 /**
- * One Postgres and one Temporal server for all test files, and one process per lane that runs the
- * forge-servers of its files (dev/test/server-host.ts). Each file has its own database, task queue
- * and forge-server. A file that stops, kills or freezes a server starts its own
- * (test/support/servers.ts).
+ * One Postgres and one Temporal server for all test files. For each lane (a worker process of
+ * jest), one process that runs the forge-servers of the lane's files (dev/test/server-host.ts).
+ * Each file has its own database, task queue and forge-server. A file that stops, kills or freezes
+ * a server starts its own (test/support/servers.ts).
  */
 export class TestServers {
   /** The latest process of each name. */

@@ -6,8 +6,8 @@ export interface Waiting<Item, Result> {
 }
 
 /**
- * Returns the results of a batch, in the order of its items. A result may be a promise: the
- * result's call then waits for this promise, and fails alone if the promise rejects.
+ * Returns the results of a batch, in the order of its items. If a result is a promise, only that
+ * item's call waits for the promise, and fails if the promise rejects.
  */
 export type BatchWork<Item, Result> = (items: Item[]) => Promise<(Result | Promise<Result>)[]>;
 

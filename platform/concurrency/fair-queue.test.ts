@@ -42,7 +42,7 @@ test("slow items of one group leave slots for other groups", async () => {
   expect(begun).toEqual(["s0", "s1", "s2"]);
   const quick = [add("quick", "q0"), add("quick", "q1"), add("other", "o0")];
   expect(begun).toEqual(["s0", "s1", "s2", "q0"]);
-  // The slot of the quick item goes to waiting groups, because the slow group is at its limit.
+  // No slow item takes the slots of the quick items, because the slow group is at its limit.
   await endOne();
   expect(begun.slice(4)).toEqual(["q1"]);
   await endOne();

@@ -1,4 +1,4 @@
-/** How many items are processed at a time. Work on an item often waits for the store. */
+/** How many items are processed at a time: several, because each often waits for the store. */
 const AT_ONCE = 8;
 
 /** Runs functions in order. Failures don't stop the rest, and are thrown at the end. */

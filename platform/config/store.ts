@@ -101,7 +101,7 @@ export const STORE_VARIABLES = {
 export interface StoreConfig {
   /** Directory of the local store. `file://` URIs may name files below it. */
   directory: string;
-  /** Used instead of the local store, if set. */
+  /** The bucket to use instead of the local store. */
   bucket?: S3BucketSettings & { scheme: "s3" | "spaces" };
   signsUrls: boolean;
   /** Free space that uploads must leave, in bytes. */

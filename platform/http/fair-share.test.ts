@@ -296,7 +296,7 @@ test("a queue drains although the process is busy in one look of ten", async () 
   const fair = share(60_000);
   fair.spend("big", 1_000_000);
   const waits: number[] = [];
-  // Simulates 200 requests a second for 10 s: twice as many as pass at one per tick of 10 ms. The
+  // Simulates 200 requests a second for 10 s, which is twice the rate of one per tick of 10 ms. The
   // process is busy in every tenth measurement.
   for (let n = 0; n < 1_000; n++) {
     busy = n % 20 < 2 ? 1 : 0.2;

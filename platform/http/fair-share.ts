@@ -3,9 +3,9 @@ const HALF_LIFE_MS = 1_000;
 const MEASURE_EVERY_MS = 20;
 /**
  * Half-life of `recentBusyShare`, the average busy share of the process. A rise of the busy share
- * takes effect at once; the average delays only a fall. Without it, requests of the largest tenant
- * would pass in each short pause (about 10 ms) between two requests of another tenant, and delay
- * the second of these two.
+ * takes effect at once; the average delays only a fall. Without the average, requests of the largest
+ * tenant would pass in each short pause (about 10 ms) between two requests of another tenant, and
+ * delay the second of these two.
  */
 const BUSY_HALF_LIFE_MS = 100;
 const TICK_MS = 10;
@@ -23,9 +23,9 @@ const MAX_AT_ONCE = 8;
  */
 const OTHERS_FEW = 20;
 /**
- * The smallest share of a queue that passes per tick after the process has not been busy for
- * CALM_MS. With this share, a long queue drains faster than requests join it. Before CALM_MS is
- * over, that many requests would make the process busy again at once.
+ * Once the process has not been busy for CALM_MS, at least this fraction of a queue (0 to 1) passes
+ * per tick. So a long queue drains faster than requests join it. Before CALM_MS is over, that many
+ * requests would make the process busy again at once.
  */
 const SHARE_AT_ONCE = 0.02;
 const CALM_MS = 500;
@@ -58,7 +58,10 @@ interface Waiting {
 interface Queue {
   tenant: string;
   waiting: Waiting[];
-  /** How many requests may pass before they are overdue. Each tick uses up all but a fraction. */
+  /**
+   * How many requests may pass before they are overdue. Each tick increases this number, and
+   * subtracts its integer part. The fraction (0 to 1) is kept for the next tick.
+   */
   passCredit: number;
   tickedMs: number;
 }

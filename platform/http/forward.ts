@@ -112,7 +112,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       if (statusCode >= 200 && statusCode <= 599) resolve(answer);
       else fail(broken(`responded with status ${statusCode}`));
     });
-    // Fires when no data is sent or received, before the response or while it arrives.
+    // Fires after `timeoutMs` without data in either direction, before or during the response.
     outgoing.setTimeout(given.timeoutMs, () => {
       const message = `the model's server sent no data for ${given.timeoutMs / 1000} s`;
       reject(new ForgeError(504, "deployment_timeout", message));

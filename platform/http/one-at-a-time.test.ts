@@ -92,8 +92,8 @@ test("connections are closed at a limited rate, and are not read until then", as
 
 test("an upgrade request after too many requests, with a reset before the close, does no harm", async () => {
   const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-  // The first connections use up CLOSE_RATE. The server holds the other connections, so that their
-  // clients reset them before the server closes them.
+  // The first connections use up CLOSE_RATE. The server closes the other connections later, after
+  // their clients have reset them.
   const clients = Array.from({ length: 60 }, (_, n) => {
     const one = client().on("error", () => undefined);
     one.write(get(`/${n}`) + get("/").repeat(17) + upgrade);

@@ -70,7 +70,7 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
 function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): void {
   // A chunk may have about 2,000 requests. Node parses all of them, and has no public way to stop.
   if (socket.parser) socket.parser.onIncoming = drop;
-  // The client may reset the connection while it is held.
+  // The client may reset the connection before the server closes it.
   socket.on("error", () => undefined);
   // Node resumes the socket after each request, so pause it again.
   socket.on("resume", () => socket.pause());

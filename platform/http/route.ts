@@ -61,8 +61,8 @@ interface RouteSpec<Q, B> {
    */
   batchedKeyLookup?: true;
   /**
-   * For routes of workers: requests wait for their tenant's share of a busy process, as requests of
-   * users do (fair-share.ts).
+   * For routes of workers: while the process is busy, requests of the largest tenant wait, as
+   * requests of users do (fair-share.ts).
    */
   fairShare?: true;
   /** Limits the rate of a tenant's requests, before their bodies are read. */

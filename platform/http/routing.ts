@@ -115,8 +115,8 @@ function requireContentType(route: Route, request: FastifyRequest): void {
 }
 
 /**
- * Returns the given parameters: texts or lists of texts, by name. @throws 400 if Postgres can't
- * store one of the texts.
+ * Checks parameters (texts or lists of texts, by name), and returns them unchanged. @throws 400 if
+ * Postgres can't store one of the texts.
  */
 function storable<Given extends Record<string, unknown>>(given: Given): Given {
   for (const [name, value] of Object.entries(given)) {

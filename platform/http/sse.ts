@@ -67,7 +67,8 @@ export function sendEvents(
 async function* asText(
   events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
 ): AsyncGenerator<string> {
-  // Sent at once, so that the client gets the headers. `retry` is the reconnection delay in ms.
+  // This first chunk is sent at once, together with the response's headers. `retry` is the delay in
+  // ms after which a client reconnects.
   yield "retry: 1000\n\n";
   for await (const event of events) {
     if (event === KEEP_ALIVE) yield ": still here\n\n";

@@ -14,7 +14,7 @@ export const LOCAL = [
   "ff00::/8",
 ];
 
-/** LOCAL plus private networks, including IPv6 translation prefixes that can embed them. */
+/** LOCAL, private networks, and the IPv6 networks that can embed private IPv4 addresses. */
 export const NOT_PUBLIC = [
   ...LOCAL,
   "10.0.0.0/8",
@@ -48,7 +48,7 @@ function parseNetworks(networks: string[]): BlockList {
   return list;
 }
 
-/** The error does not reveal the addresses that the name resolved to. */
+/** The error for a host without an allowed address. It does not reveal the host's addresses. */
 const refused = (host: string): ConnectionRefused =>
   new ConnectionRefused(`the operator does not allow connections to ${host}`);
 

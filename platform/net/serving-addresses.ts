@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AddressPolicy, LOCAL, NOT_PUBLIC, plainAddress } from "./address-policy";
 
-/** IPv6 networks whose addresses embed IPv4 addresses, perhaps ones that are refused. */
+/** IPv6 networks whose addresses embed an IPv4 address, which may be a refused one. */
 const TRANSLATED = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
 
 export interface PortRange {

@@ -12,8 +12,8 @@ const RESERVED = 4;
  */
 class ConnectionQueue {
   /**
-   * When the database last responded to a request. If no request was running, then a request that
-   * begins also sets this time.
+   * When the database last responded to a request. Also set when a request begins while no other is
+   * running, because an idle database is not stalled.
    */
   private lastProgressMs = 0;
   private running = 0;
@@ -39,7 +39,7 @@ class ConnectionQueue {
     }, this.stallMs);
     const begin = async (): Promise<Result> => {
       clearInterval(timer);
-      // Perhaps there is a free slot only because earlier requests have just timed out.
+      // If the slot is free only because an earlier request timed out, the database is stalled.
       if (this.isStalled) throw stalled();
       return await this.watched(work);
     };

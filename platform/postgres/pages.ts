@@ -69,7 +69,7 @@ export class Where extends Parameters {
   }
 }
 
-/** Converts the first column of a list's order to the whole number of a cursor, and back. */
+/** SQL that converts the first column of a list's order to the cursor's integer, and back. */
 const NUMBERS = {
   time: {
     of: (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`,

@@ -48,8 +48,8 @@ async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOpti
     await client.query("commit");
     return result;
   } catch (error) {
-    // A connection that can't roll back is destroyed instead of returned to the pool. After a
-    // time-out, skip the rollback, which could time out too, and destroy the connection.
+    // If the rollback fails, destroy the connection instead of returning it to the pool. After a
+    // time-out, destroy it without a rollback, which could time out again.
     if (isTimeout(error)) broken = error;
     else {
       await client.query("rollback").catch((failure: Error) => {

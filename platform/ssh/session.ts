@@ -41,7 +41,8 @@ export class SshSession {
       client.once("close", () => reject(new Error("the connection was lost")));
     });
     this.lost.catch(() => undefined);
-    // `lost` rejects the running command. Without a listener the error would end the process.
+    // Ignore the error, because `lost` rejects the running command. Without this listener, the
+    // error would end the process.
     client.on("error", () => undefined);
   }
 

@@ -15,8 +15,8 @@ export interface Piece {
 const DIGITS = 15;
 
 /**
- * The folder of an object's pieces. plain-path.ts refuses a job's file if any part of its path ends
- * with the suffix.
+ * The folder of an object's pieces. A job can't write into such a folder: plain-path.ts refuses the
+ * path.
  */
 export const pieceFolder = (key: string): string => `${key}${PIECES_SUFFIX}/`;
 

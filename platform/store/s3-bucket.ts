@@ -26,7 +26,7 @@ export interface S3BucketSettings extends S3Settings {
   signedUrlTtlS: number;
 }
 
-/** The operations of S3 itself on one bucket. Connects at first use. */
+/** S3's own operations on one bucket. Connects at first use. */
 export class S3Bucket {
   private client: Promise<S3> | undefined;
 
@@ -188,7 +188,7 @@ export class S3Bucket {
     });
     const url = await getSignedUrl(await this.s3(), command, {
       expiresIn: this.settings.signedUrlTtlS,
-      // Keep the header out of the URL, where a store may ignore it.
+      // The checksum must be a header: a store may ignore it in the URL.
       unhoistableHeaders: new Set(["x-amz-checksum-sha256"]),
       signableHeaders: new Set(["content-length", "host"]),
     });

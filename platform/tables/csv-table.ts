@@ -41,7 +41,7 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
   return { numRows, columns, from: () => rows };
 }
 
-/** Reads the names without SQL, which would rename one of two names that differ only by case. */
+/** Reads the column names. SQL would rename one of two names that differ only by case. */
 function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   const options = { bom: true, to: 1, skip_empty_lines: true, info: true } as const;
   try {

@@ -18,25 +18,25 @@ const MAX_TRIES = 2;
 /** Signals that mean a crash. Other signals, such as SIGKILL, come from outside the process. */
 const CRASHES = new Set<string>([OVER_MEMORY, "SIGABRT", "SIGFPE", "SIGILL", "SIGSEGV", "SIGTRAP"]);
 const MAX_HEAP_MB = 128;
-/** A process that uses more memory than this when it has read a file is replaced. */
+/** If the process uses more memory than this after reading a file, it is replaced. */
 const REPLACE_RSS_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
   /** The process ends after this time without work, in milliseconds. */
   idleMs: number;
-  /** The program of the process, for tests. */
+  /** Path of the process's program. Default: engine-process.js. Set by tests only. */
   program?: string | undefined;
 }
 
 /** One file to read, with its limits. */
 export interface Reading extends Omit<TableRequest, "id"> {
-  /** The file's owner: tenants are served round-robin. */
+  /** The tenant that owns the file. Tenants are served round-robin. */
   tenant: string;
   /** Longest time to read it, in milliseconds (reading-limit.ts). */
   timeoutMs: number;
-  /** Cancels the read while it waits. */
+  /** Cancels the read while it is queued. A read that has started is not cancelled. */
   signal?: AbortSignal | undefined;
-  /** Receives the time for which a process read the file, in milliseconds; once per try. */
+  /** Called after each try with the time that the process spent on it, in milliseconds. */
   onRead?: ((ms: number) => void) | undefined;
 }
 

@@ -54,7 +54,7 @@ async function countOf(session: Session, rows: string): Promise<number> {
   return Number(numRows);
 }
 
-/** Finds the first invalid row, if any. DuckDB's errors count rows within a block only. */
+/** Finds the first invalid row, if any. DuckDB's own errors only name the row within a block. */
 export async function explainJsonl(
   session: Session,
   maxRowBytes: number,
@@ -101,7 +101,7 @@ async function typesOf(session: Session, rows: string, names: string[]): Promise
   return row.map((bits) => seenType(Number(bits), MIXED));
 }
 
-/** Values of a column with different types are shown as JSON. */
+/** The type of a column whose values have different types. Its values are shown as JSON. */
 const MIXED: ColumnType = { dtype: "mixed", kind: "nested" };
 
 const seenOf = (type: string): string =>

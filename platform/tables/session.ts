@@ -4,7 +4,7 @@ import { SessionFailed } from "./interruption";
 
 const LIMITS = {
   threads: "2",
-  // Enough for 2,048 rows per thread, and for 64 MB of the JSON reader.
+  // Enough for the 2,048 rows that each thread holds at once, and for the JSON reader's 64 MB.
   memory_limit: "256MB",
   // Never spill to disk: a query that does not fit into memory fails.
   temp_directory: "",

@@ -9,8 +9,8 @@ import { Unreadable } from "./unreadable";
 const NAMED = /^(raw|scored|sft)\.[a-z]+$/;
 
 /**
- * The files of an artifact's table: the file with a specified name (NAMED). If there is none, all
- * files in the format of the first table file: they are its shards.
+ * Returns the files of an artifact's table. If a file has a specified name (NAMED), it is the only
+ * one. Otherwise all files with the format of the first table file are the table's shards.
  */
 export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   const tables = files.filter(({ path }) => tableFormat(path));

@@ -15,10 +15,10 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How often in a row the reading of an artifact's files may be interrupted. A job's files are read
- * again every ten seconds, so the machine has an hour to recover. After that, the interrupted file
- * is given up as unreadable, because it may be the cause: for example, reading it may take so much
- * memory that the kernel kills the reader process.
+ * After this many consecutive interruptions while an artifact's files are read, the interrupted
+ * file is given up as unreadable. The file may be the cause: for example, reading it may take so
+ * much memory that the kernel kills the reader process. A job's files are read again every ten
+ * seconds, so the machine has an hour to recover.
  *
  * The count is kept in memory only, because a restart may repair the machine, and other servers try
  * the files too. Each artifact has a single count: with a count per file, each file could take an
@@ -40,8 +40,8 @@ const MAX_WAITING_PREVIEWS = 8;
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**
- * The lowest speed at which a large file may be read. A slower read counts as hanging: the time
- * limit grows by only one millisecond for this many bytes.
+ * The lowest speed at which a large file must be read: the time limit grows by one millisecond for
+ * this many bytes. A slower read exceeds the limit.
  */
 const MIN_BYTES_PER_MS = 10_000;
 /** The most by which the time limit grows. Limited because other files wait for a large file. */
@@ -49,7 +49,7 @@ const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */
 export interface StoredTable extends SpooledFile {
-  /** The owner: tenants are served round-robin. */
+  /** The tenant that owns the table. Tenants are served round-robin. */
   tenant: string;
   /** Key in the store. */
   key: string;
@@ -62,7 +62,7 @@ export interface StoredTable extends SpooledFile {
 }
 
 /**
- * The interruptions in a row of one artifact. The count starts again when a further file of the
+ * The consecutive interruptions of one artifact. The count starts again when a further file of the
  * artifact is measured.
  */
 interface Interruptions {
@@ -97,7 +97,7 @@ export class Tables implements Component {
   private readonly timeoutMs: number;
   private readonly engines: { small: TableEngine; large: TableEngine };
 
-  /** @param forTests `program` of the reader processes, and a lower limit of interruptions. */
+  /** @param forTests replaces the program of the reader processes, and MAX_INTERRUPTIONS. */
   constructor(
     private readonly store: ObjectStore,
     { home, tables }: Pick<Config, "home" | "tables">,
@@ -122,7 +122,7 @@ export class Tables implements Component {
   /**
    * Counts a table's rows and names its columns.
    *
-   * @param onRead receives the time for which a process read the file, in milliseconds.
+   * @param onRead called after each try with the time that a process spent on it, in milliseconds.
    * @throws Unreadable; ReadInterrupted, or the store's error, if a later try may succeed; 503 when
    *   the server stops.
    */

@@ -23,9 +23,9 @@ const TENANT_REFUSALS = { ...REFUSALS, maxWaiting: 1_000 };
 const ANONYMOUS_REFUSALS = { ...REFUSALS, maxWaiting: 100 };
 
 /**
- * When requests wait for their tenant's fair share of this process, and for how long. `maxWaitMs` must be below the
- * agent's shortest HTTP time-out, which is 10 s (control_plane.py). The agent's time-outs for registrations, results
- * and polls are longer.
+ * Requests wait for their tenant's fair share of this process if the process works for at least the fraction `busyFrom`
+ * (0 to 1) of its time. A request waits at most `maxWaitMs`. This must be below the agent's shortest HTTP time-out,
+ * which is 10 s (control_plane.py). The agent's time-outs for registrations, results and polls are longer.
  */
 const SHARES = { busyFrom: 0.5, maxWaitMs: 8_000 };
 /**

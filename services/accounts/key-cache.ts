@@ -6,7 +6,10 @@ import { type AuthenticatingRow, findKeys } from "./keys";
 
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
-/** How long a found key is cached, in ms: a key that another process revokes stops working here within a second. */
+/**
+ * How long a found key is cached, in ms. If another process revokes the key, and the notification is lost, the key
+ * still stops working here within a second.
+ */
 const CACHE_MS = 900;
 const MAX_CACHED = 10_000;
 
@@ -15,8 +18,8 @@ type Found = AuthenticatingRow | undefined;
 /**
  * Finds keys by their digests. Caches found keys for up to a second, because most requests use a recently used key. One
  * lookup runs at a time, and requests that arrive meanwhile share the next one, so a flood of requests takes one
- * connection. Lookups that can wait are batched for WINDOW_MS. A revocation clears the cache at once, whether this
- * process makes it or is notified of it.
+ * connection. Lookups that can wait are batched for WINDOW_MS. The cache is cleared when this process revokes a key,
+ * and when it is notified that another process has revoked one.
  */
 export class KeyCache {
   private readonly immediate: Coalesced<Buffer, Found>;

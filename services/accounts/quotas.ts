@@ -48,7 +48,7 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
  */
 export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;
-  // "-" is the character after ",", so the second text is greater than every text that begins with the first.
+  // "-" is the next character after ",", so every text that begins with `first` sorts before the second text.
   return [first, `${first.slice(0, -1)}-`];
 }
 

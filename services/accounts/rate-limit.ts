@@ -60,7 +60,7 @@ export class RateLimiter {
     );
   }
 
-  /** Whether to lease again, because the lease has expired, or is used up and the bucket may have tokens. */
+  /** Whether to lease again: the lease has expired, or it is used up and the bucket may have tokens. */
   private isSpent({ tokens, left, leasedMs }: LocalLease): boolean {
     const ageMs = this.nowMs() - leasedMs;
     if (tokens >= 1) return ageMs >= LEASE_MS;

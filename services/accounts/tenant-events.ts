@@ -43,8 +43,8 @@ export async function findLastEventId(db: Queryable): Promise<number> {
 }
 
 /**
- * All tenants' events after `afterId`, and those with the given `ids`, ordered by id. `ids` are lower ids that were
- * missing when the caller read before, because their transactions had not committed yet.
+ * All tenants' events after `afterId`, and the events with the given `ids`, ordered by id. `ids` are below `afterId`:
+ * the caller's earlier reads did not find these events, perhaps because their transactions had not committed yet.
  */
 export async function readEvents(
   db: Queryable,

@@ -5,8 +5,8 @@ import type { DueLine } from "./usage-exporter";
 /**
  * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent, and increments their
  * `export_tries`. `postponeLine` and `releaseLines` compare that number with the row: if the line was claimed again,
- * they do nothing. `export_asked_at` is the time of the first claim whose result is unknown: until the result is
- * recorded, the receiver may have the line.
+ * they do nothing. `export_asked_at` is the time of the first claim whose result is not known. While this time is set,
+ * the receiver may have the line.
  *
  * Call it in a transaction with `requireKnownClock` (ClockWatch). If the database's clock was set forward and this is
  * not recorded yet, the returned ages are too high, and the exporter would refuse lines as too old.
@@ -108,7 +108,7 @@ export async function releaseLines(
   );
 }
 
-/** Postpones due lines whose tenant has no payment customer, so that claims need not skip them each time. */
+/** Postpones due lines whose tenant has no payment customer, so that not every claim has to read and skip them. */
 export async function suspendLines(db: Queryable, forS: number, limit: number) {
   return await execute(
     db,

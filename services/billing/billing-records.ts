@@ -138,9 +138,9 @@ export interface NewRecord {
 }
 
 /**
- * Writes a job's billing record, unless the job already has one. The record has the time at which the job's last
- * attempt ended. If the job failed, also writes its billing line. If the job succeeded, a trigger writes the line when
- * the job becomes `completed` (migration 0044). Idempotent.
+ * Writes a job's billing record, unless the job already has one. The record's `created_at` is the time at which the
+ * job's last attempt ended. If the job failed, also writes its billing line. If the job succeeded, a trigger writes the
+ * line when the job becomes `completed` (migration 0044). Idempotent.
  *
  * @returns the record; undefined if nothing was written.
  */

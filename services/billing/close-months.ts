@@ -64,7 +64,7 @@ export async function closeMonths(ctx: Context): Promise<number> {
   const ids = await listUnwrittenDeployments(pool, BATCH);
   const deployments = ids.map((deploymentId) => ({ deploymentId }));
   await writeAll(deployments, ({ deploymentId }) => writeShares(ctx, deploymentId));
-  // Page by page, so that failed writes don't block other tenants.
+  // Reads all pages, not only the first: it may be full of tenants whose writes keep failing.
   for (let after: string | undefined = ""; after !== undefined; ) {
     const page = await listUnwrittenStorage(pool, BATCH, after);
     await writeAll(page, (storage) => writeStorage(ctx, storage));

@@ -64,8 +64,8 @@ export async function estimatePipeline(
 }
 
 /**
- * Returns a function that reads the number of rows of a payload's dataset. Reads each dataset once. Returns null for a
- * dataset that an earlier step will make.
+ * Returns a function that reads the number of rows of a payload's dataset. That function reads each dataset only once,
+ * and returns null for a dataset that an earlier step will make.
  */
 function rowsReader(
   ctx: Context,

@@ -12,9 +12,8 @@ const OFFSET_S = "(select clock_offset_s())";
 const UNTIL = "coalesce(d.stop_requested_at, now())";
 
 /**
- * SQL: lifetime of deployment `d` in seconds. It begins when the deployment could first be stopped, and ends with the
- * stop or now. Steps of the clock in between do not count: subtracts the sum of all steps at the end minus the sum at
- * the beginning. Never less than the lifetime that closed months are billed for.
+ * SQL: lifetime of deployment `d` in seconds: from `active_at` until its stop was requested, or until now. Subtracts
+ * the clock steps in between. Never less than the lifetime that closed months are billed for.
  */
 const LIVED_S = `greatest(d.closed_days * 86400, extract(epoch from ${UNTIL} - d.active_at)
   - coalesce(d.stop_offset_s, ${OFFSET_S}) + d.active_offset_s)`;
@@ -39,9 +38,9 @@ export const livedAt = (time: string): string =>
 
 /**
  * SQL: lifetime of deployment `d` at the end of each of its months, and now. Only for a deployment that is live or that
- * this transaction stops. Months are in UTC. Computes the deployment's beginning as `now()` minus its lifetime. That
- * beginning differs from `active_at` if the clock was set after `active_at`, and by the time for which the stopping
- * transaction waited for the deployment's lock.
+ * this transaction stops. Months are in UTC. The first month is the month of `now()` minus the lifetime. That time
+ * differs from `active_at` by the clock steps since `active_at` and, in a stop, by the time for which the transaction
+ * waited for the deployment's lock.
  */
 export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',

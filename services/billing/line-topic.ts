@@ -55,7 +55,8 @@ export class LineTopic implements Topic<Lane, never> {
     private readonly exporter: UsageExporter,
   ) {
     this.sweepMs = ctx.config.billingExport.intervalS * 1000;
-    // The pause is long enough to end the current sweep, and is over when the next sweep begins.
+    // After a delivery without an answer, the pause ends the current sweep. It is over before the
+    // next sweep begins.
     this.pauseMs = this.sweepMs / 2;
   }
 

@@ -106,7 +106,10 @@ export async function listRateCards(db: Queryable, page: Page) {
   });
 }
 
-/** Assigns a card to a tenant from a time on. Replaces an assignment with exactly the same time. */
+/**
+ * Assigns a card to a tenant from the given time on (null: from now on). If the tenant already has an assignment with
+ * exactly this time, replaces it.
+ */
 export async function assignRateCard(
   db: Queryable,
   userId: string,

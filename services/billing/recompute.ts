@@ -19,8 +19,8 @@ export interface Recomputed {
 
 /**
  * Verifies billing, read-only. Recomputes each record from its stored metrics and rate card, and compares it with its
- * job, its attempts and the sum of its lines. Compares all monthly totals and daily amounts with the lines that they
- * add up. Reports all wrong records, and at most 1000 differences of each other kind.
+ * job, its attempts and the sum of its lines. Compares each monthly total and each daily amount with the sum of its
+ * lines. Reports all wrong records, and at most 1000 differences of each other kind.
  */
 export async function recompute(db: Queryable): Promise<Recomputed> {
   const differences: string[] = [];

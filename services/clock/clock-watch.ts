@@ -84,8 +84,8 @@ export class ClockWatch {
   private accounted: ClockReading | undefined;
   private lastRunningMs = 0;
   /**
-   * When this process last saw a step, no matter which process recorded it. Until this process sees a step, the time of
-   * its first check. Measured in `steadyMs`: the database's time without the recorded steps.
+   * When this process last saw a step, no matter which process recorded it. If it has seen none, the time of its first
+   * check. Measured in `steadyMs`: the database's time without the recorded steps.
    */
   private sinceMs = 0;
   private changes = 0;
@@ -106,8 +106,8 @@ export class ClockWatch {
   ) {}
 
   /**
-   * Increases with each check that found that the clock was set, or that could not find out. If the revision is the
-   * same after two checks, all comparisons with the clock between these checks are valid.
+   * Increases with each check that finds that the clock was set, or that can't tell whether it was set. If the revision
+   * is the same after two checks, all comparisons with the clock between these checks are valid.
    */
   get revision(): number {
     return this.changes;
@@ -151,8 +151,9 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // A process that records a step waits for open transactions for MAX_TRANSACTION_MS only. If this
-            // transaction took longer, the recording may have moved times in rows that this transaction has read.
+            // A process that records a step waits at most MAX_TRANSACTION_MS for this transaction to end. Then it
+            // moves times that this transaction may have read. So if this transaction took longer, check that no step
+            // was recorded.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }

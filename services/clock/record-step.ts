@@ -50,9 +50,9 @@ const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
  * Columns with a time until which, or since which, something waits. After a step back, each wait would become longer by
- * the step, so all these times move. After a step forward, waits end too early. For most columns this is harmless, so
- * their times do not move. Times in columns with "moves" do, so that Forge does not end a placement, or give up an
- * export, too early.
+ * the step, so all these times move. After a step forward, waits end too early, which is harmless for most columns.
+ * Only times in columns with "moves" then move, so that Forge does not end a placement, or give up an export, too
+ * early.
  *
  * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. A condition must
  * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.

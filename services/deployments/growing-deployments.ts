@@ -41,7 +41,8 @@ select (select coalesce(array_agg(deployment_id), '{}') from woken) as woken_ids
  * Reads one page of deployments, and requests a wake of the workflows of those that could grow onto an idle worker.
  *
  * @param after the id after which the page begins; "" for the first page.
- * @returns the ids of the deployments to wake, and as `next` the `after` of the next page; "" after the last page.
+ * @returns the ids of the deployments to wake, and `next`: the value of `after` for the next page, or "" if this was
+ *   the last page.
  */
 export async function requestGrowth(
   db: Queryable,

@@ -12,7 +12,7 @@ interface ServingTarget {
   hosts: string[];
 }
 
-/** The deployment's healthy servers in random order. Those that their worker's last heartbeat listed come first. */
+/** The deployment's healthy servers in random order, but servers listed in their worker's last heartbeat come first. */
 export async function listTargets(db: Queryable, deploymentId: string) {
   return await all<ServingTarget>(
     db,

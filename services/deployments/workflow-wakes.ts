@@ -65,9 +65,9 @@ const placementExists = (condition: string): string => `exists (
   select from placements p where p.deployment_id = deployments.deployment_id and ${condition})`;
 
 /**
- * SQL: the workflow would do something if it were woken: mark a stopping deployment without servers as stopped, replace
- * a missing server, or end a placement whose job has failed. Normally the change that caused this has also woken the
- * workflow, but Temporal may have lost that signal.
+ * SQL: whether the workflow has work to do: to mark a stopping deployment without servers as stopped, to replace a
+ * missing server, or to end a placement whose job has failed. Normally the change that caused this work has also woken
+ * the workflow, but Temporal may have lost that signal.
  */
 const IS_DUE = `case when status = 'stopping' then not ${placementExists("p.state <> 'ended'")}
   else ${placementExists(

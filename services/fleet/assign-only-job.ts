@@ -30,9 +30,10 @@ const ifItStarts = (values: Record<string, string>): string =>
  *    moment must not be passed over for a more capable one, which other jobs may need.
  * 4. `locked_job`, `locked_attempt` and `locked_worker`: lock the rows of the job, the attempt and the worker, in the
  *    order that all transactions use, and check them again. Empty if another transaction has locked one of the rows.
- * 5. `locked`: `starts` if the worker's latest poll is among `polls`, and its key is valid. Otherwise the commit does
- *    not wait for the disk: see `tryLockIf`.
- * 6. `event`: an attempt that starts at once was assigned, too. The trigger of `jobs` adds only the event `running`.
+ * 5. `locked`: the locked rows. `starts` is true if the worker's latest poll is among `polls` and the poll's key is
+ *    valid. If it is false, the commit does not wait for the disk: see `tryLockIf`. Nothing reads `commit`, but a
+ *    materialized table expression computes all of its columns.
+ * 6. `event`: if the attempt starts, adds the event `assigned`, because the trigger of `jobs` then adds only `running`.
  *
  * The parameters are in subqueries so that Postgres reuses the plan: planning takes longer than running the statement.
  */
@@ -46,8 +47,11 @@ one_job as materialized (
   select a.job_id, a.attempt, ${needsOf()}
   from queued a cross join lateral ${KNOWN_JOB("a.job_id")} j
   where (select count(*) from queued) = 1 and (select own and not shared from fits)),
+commits as materialized (
+  select current_setting('synchronous_commit') as for_start, set_config('synchronous_commit', 'off', true) as otherwise
+  from one_job),
 own_worker as materialized (
-  select q.*, w.worker_id from one_job q cross join lateral ${OWN_FITTING_WORKER} w),
+  select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_FITTING_WORKER} w),
 locked_job as materialized (
   select q.* from own_worker q cross join lateral (
     select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')
@@ -63,12 +67,13 @@ locked_worker as materialized (
     for no key update skip locked) w),
 polls as materialized (
   select * from jsonb_to_recordset((select $4::jsonb))
-    poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text)
-  where exists (select from api_keys where key_id = "keyId" and ${IS_LIVE})),
+    poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text)),
 locked as materialized (
   select q.*, "workerId" is not null as starts, "leaseToken" as lease_token,
-         case when "workerId" is null then set_config('synchronous_commit', 'off', true) end as commits
-  from locked_worker q left join polls on "workerId" = q.worker_id and "pollSeq" = q.poll_seq),
+         case when "workerId" is not null then
+           set_config('synchronous_commit', (select for_start from commits), true) end as commit
+  from locked_worker q left join polls on "workerId" = q.worker_id and "pollSeq" = q.poll_seq
+    and exists (select from api_keys where key_id = "keyId" and ${IS_LIVE} offset 0)),
 job as (
   update jobs j set worker_id = p.worker_id, status = case when p.starts then 'running' else 'assigned' end,
          attempts = case when p.starts then p.attempt else j.attempts end,
@@ -95,6 +100,7 @@ select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s, p.start
 from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true
 left join jobs j on p.starts and j.job_id = p.job_id left join attempt on true`;
 
+/** `waited_s` is the wait for the first assignment; `queued_s` is the wait of an attempt that has started. */
 type Row = MaybeAssigned & {
   own_worker_fits: boolean;
   shared_worker_fits: boolean;
@@ -103,21 +109,32 @@ type Row = MaybeAssigned & {
     | ({ starts: true; queued_s: number } & Omit<Dispatch, keyof Assigned | "is_cancelled">)
   );
 
+/** An attempt that has started for a waiting poll. */
+export interface Started {
+  poll: WaitingWorker;
+  job: Dispatch;
+}
+
 interface Found {
   assigned: Assigned | undefined;
-  /** Set if the attempt has started: the response to the worker's poll. */
-  dispatch: Dispatch | undefined;
+  /** Set if the assigned attempt has also started. */
+  started: Started | undefined;
   /** Whether an idle worker of the tenant fits one of the groups. */
   ownWorkerFits: boolean;
-  /** Whether an idle shared worker does. Shared workers are divided among all tenants, so then nothing is assigned. */
+  /**
+   * Whether an idle shared worker fits one of the groups. If so, nothing is assigned, because shared workers are
+   * divided among all tenants.
+   */
   sharedWorkerFits: boolean;
 }
 
 /**
- * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. It
- * needs no lock against other passes and is one short statement, because most jobs find an empty queue. Assigns nothing
- * if the tenant has more queued jobs, if no worker or a shared one fits, or if another transaction has locked the rows.
- * If the worker's latest poll is one of `polls`, also starts the attempt, as `dispatchJob` would.
+ * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. Most
+ * jobs find an empty queue, so this case has a short statement of its own, which does not take the matcher's lock. If
+ * the worker's latest poll is one of `polls`, also starts the attempt, as `dispatchJob` would.
+ *
+ * Assigns nothing if the tenant has more queued jobs, if no worker of the tenant fits, if a shared worker fits, or if
+ * another transaction has locked the rows.
  *
  * @param groups the requirement groups of the tenant's new jobs.
  */
@@ -130,9 +147,10 @@ export async function assignOnlyJob(
   const values = [groups, ...requirementGroupRange(tenant), JSON.stringify(polls)];
   const row = await maybeOne<Row>(db, ASSIGN_ONLY_JOB, values);
   const [assigned] = row ? assignedIn([row]) : [];
+  const poll = row?.starts && polls.find(({ workerId }) => workerId === row.worker_id);
   return {
     assigned,
-    dispatch: assigned && row?.starts ? dispatchOf(assigned, row) : undefined,
+    started: assigned && poll ? { poll, job: dispatchOf(assigned, row) } : undefined,
     ownWorkerFits: row?.own_worker_fits ?? false,
     sharedWorkerFits: row?.shared_worker_fits ?? false,
   };

@@ -75,8 +75,8 @@ export interface OneTenant {
 }
 
 /**
- * What a pass reads. A string: all requirement groups after this one ("" for all). An object: only some of the workers
- * and groups.
+ * What a pass reads. A string: all requirement groups after the group with this key ("" for all groups). An object:
+ * only some of the workers and groups.
  */
 export type Scope = string | FewWorkers | OneTenant;
 
@@ -188,11 +188,14 @@ export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: 
   return await maybeOne<Offer & { wanted: string[] | null }>(db, OFFER_AND_FIT, parameters);
 }
 
-/** Returns those of these workers that have an assignment that they have not fetched. */
-export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
+/**
+ * Of the given workers, returns those that hold an attempt. The attempt may be running: it started for a poll that no
+ * longer waited, and the worker's later poll missed its wake-up.
+ */
+export async function listHolding(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(
     db,
-    "select worker_id from attempts where state = 'assigned' and worker_id = any($1)",
+    "select worker_id from attempts where state in ('assigned', 'running') and worker_id = any($1)",
     [workerIds],
   );
   return rows.map((row) => row.worker_id);

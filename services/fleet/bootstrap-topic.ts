@@ -9,8 +9,8 @@ import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
  * Starts the workflows that set up workers. The row of a `bootstrapping` worker is an outbox entry until the set-up has
- * ended (see `claimBootstraps`). A start does nothing while the workflow runs. The courier removes no entry: the
- * workflow records in the row which run it has started (`beginBootstrap`).
+ * ended (see `claimBootstraps`). While the workflow runs, another start does nothing. The courier does not remove the
+ * entry after a start. Instead, the workflow records in the row which run it has started (`beginBootstrap`).
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),

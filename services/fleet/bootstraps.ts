@@ -34,8 +34,8 @@ export interface SshRegistration {
   provider: string | null;
   metadata: Record<string, unknown> | null;
   /**
-   * The key that sent the request; for a session, the key from which the session was created. Forge makes another key
-   * for the worker. The worker's key is revoked together with this one, and expires at the same time.
+   * The key that sent the request; for a session, the key from which the session was created. Forge makes a
+   * separate key for the worker. That key expires at the same time as this one, and is revoked together with it.
    */
   keyId: string;
 }

@@ -85,8 +85,8 @@ export class FleetMonitor extends LoopComponent {
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.reachability.record(lastRequestMs);
-    // The sum grows when any process records a heartbeat. It shrinks when a worker leaves the list, which proves
-    // nothing.
+    // A larger sum proves that a process has recorded a heartbeat. A smaller sum proves nothing: a worker is no longer
+    // watched.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.reachability.record(nowMs);
     this.heartbeatsBefore = heartbeats;

@@ -1,13 +1,14 @@
 import type { Dispatch, PollingWorker } from "../jobs/dispatch";
 
 /** Why a wait ended. A `Dispatch`: the scheduler has started an attempt for this poll. */
-export type Woken = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatch;
+type Woken = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatch;
 
-/** A poll that waits, as the start of an attempt needs it (dispatch.ts). */
+/** The fields of a waiting poll that the start of an attempt needs (dispatch.ts). */
 export type WaitingWorker = PollingWorker & { pollSeq: number };
 
 interface WaitingPoll {
-  woken: Promise<Woken>;
+  /** Waits until the poll is woken. From then on, the scheduler may start an attempt for it. */
+  woken(): Promise<Woken>;
   /** Ends the wait. Does nothing if it has already ended. */
   leave(): void;
 }
@@ -15,15 +16,17 @@ interface WaitingPoll {
 interface Entry {
   worker: WaitingWorker;
   tenant: string;
-  /** When the wait ends, by performance.now(). */
-  until: number;
+  /** Whether the result of the wait will be used: attempts start only for such polls. */
+  isAwaited: boolean;
+  /** The scheduler may be starting an attempt for the poll. So the poll must not time out. */
+  isReserved: boolean;
+  /** The poll's time is over. A reserved poll ends later than that. */
+  isOver: boolean;
   end(woken: Woken): void;
 }
 
-/** The most polls per tenant for which the scheduler may start an attempt, so that its statement stays small. */
-const MAX_STARTABLE = 32;
-/** An attempt starts only for a poll that waits at least this much longer, in ms: the poll must not end meanwhile. */
-const LEFT_MS = 2_000;
+/** The most polls for which one statement may start an attempt, so that the statement stays small. */
+const MAX_RESERVED = 32;
 
 /**
  * The polls that wait in this process, one per worker. A worker's second poll ends its first. The scheduler
@@ -46,12 +49,17 @@ export class LongPolls {
     const entry: Entry = {
       worker,
       tenant,
-      until: performance.now() + waitMs,
+      isAwaited: false,
+      isReserved: false,
+      isOver: false,
       end: () => undefined,
     };
     const woken = new Promise<Woken>((resolve) => {
       const onAbort = (): void => entry.end("disconnected");
-      const timer = setTimeout(() => entry.end("time-out"), waitMs);
+      const timer = setTimeout(() => {
+        entry.isOver = true;
+        if (!entry.isReserved) entry.end("time-out");
+      }, waitMs);
       entry.end = (why) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);
@@ -62,7 +70,13 @@ export class LongPolls {
       this.add(entry);
       if (signal.aborted) entry.end("disconnected");
     });
-    return { woken, leave: () => entry.end("time-out") };
+    return {
+      woken: () => {
+        entry.isAwaited = true;
+        return woken;
+      },
+      leave: () => entry.end("time-out"),
+    };
   }
 
   /** Wakes the polls of these workers. Returns the ids of workers with no poll in this process. */
@@ -74,22 +88,33 @@ export class LongPolls {
     });
   }
 
-  /** Some polls of a tenant for which the scheduler may start an attempt. */
-  startable(tenant: string): WaitingWorker[] {
-    const found: WaitingWorker[] = [];
-    const latest = performance.now() + LEFT_MS;
-    for (const { worker, until } of this.ofTenant.get(tenant) ?? []) {
-      if (until > latest) found.push(worker);
-      if (found.length === MAX_STARTABLE) break;
+  /**
+   * Runs `assign` with polls of a tenant for which it may start an attempt: the newest ones, MAX_RESERVED at most. These
+   * polls do not time out before `assign` has ended. If `assign` fails, it is unknown whether an attempt has started. In
+   * this case, all these polls are woken, and their handlers look for an attempt.
+   */
+  async reserve<T>(tenant: string, assign: (polls: WaitingWorker[]) => Promise<T>): Promise<T> {
+    const awaited = [...(this.ofTenant.get(tenant) ?? [])].filter(({ isAwaited }) => isAwaited);
+    const reserved = awaited.slice(-MAX_RESERVED);
+    for (const entry of reserved) entry.isReserved = true;
+    try {
+      return await assign(reserved.map(({ worker }) => worker));
+    } catch (error) {
+      for (const entry of reserved) entry.end("assigned");
+      throw error;
+    } finally {
+      for (const entry of reserved) {
+        entry.isReserved = false;
+        if (entry.isOver) entry.end("time-out");
+      }
     }
-    return found;
   }
 
   /**
    * Ends a poll with an attempt that has started for it. Returns false if the poll no longer waits: a later poll of the
    * worker gets the attempt.
    */
-  dispatch({ workerId, pollSeq }: WaitingWorker, job: Dispatch): boolean {
+  deliver({ workerId, pollSeq }: WaitingWorker, job: Dispatch): boolean {
     const entry = this.waiting.get(workerId);
     if (entry?.worker.pollSeq !== pollSeq) return false;
     entry.end(job);

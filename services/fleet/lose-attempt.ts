@@ -28,8 +28,8 @@ export function announceLoss(
 }
 
 /**
- * Thrown if the worker's attempt changed while the locks were taken. Because of the `code`, that of a serialization
- * failure, `transaction` runs the work again.
+ * Thrown if the worker's attempt changed while the locks were taken. The `code` is that of a serialization failure, so
+ * `transaction` runs the work again.
  */
 class HoldingChanged extends Error {
   override readonly name = "HoldingChanged";

@@ -33,8 +33,9 @@ export class Reachability {
   }
 
   /**
-   * Whether a worker that has been silent since `silentSinceMs` counts as dead: other requests arrived well after that,
-   * or no request at all has arrived for MAX_SILENT_TIMEOUTS time-outs.
+   * Whether a worker that has been silent since `silentSinceMs` counts as dead. True if the latest request to this
+   * server arrived at least `gapMs` after that time, and the last gap between requests ended at least `gapMs` ago. Also
+   * true if the latest request is at least MAX_SILENT_TIMEOUTS time-outs old.
    */
   isSilent(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

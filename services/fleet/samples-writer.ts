@@ -38,7 +38,7 @@ export class SamplesWriter extends LoopComponent {
 
   protected async run(): Promise<void> {
     const { received } = this;
-    // Cleared before the write, so that memory stays bounded: a failed write loses its samples.
+    // Clear the map before the write: a failed write loses its samples, but memory stays bounded.
     this.received = new Map();
     const samples = [...received].map(([workerId, sums]) => sampleOf(workerId, sums));
     if (samples.length > 0) await writeSamples(this.ctx.pool, samples);

@@ -1,21 +1,20 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { stopAvoiding } from "../jobs/avoided-workers";
-import type { Dispatch } from "../jobs/dispatch";
 import { LoopComponent } from "../loop-component";
-import { assignOnlyJob } from "./assign-only-job";
+import { assignOnlyJob, type Started } from "./assign-only-job";
 import {
   type Assigned,
   assignOnce,
   FEW_GROUPS,
   hasFittingWorker,
   isAnythingQueued,
-  listAssigned,
+  listHolding,
   type OneTenant,
   type Pass,
   type Scope,
 } from "./assignment";
-import type { LongPolls, WaitingWorker } from "./long-polls";
+import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
@@ -183,10 +182,12 @@ export class Scheduler extends LoopComponent {
     groups,
   }: OneTenant): Promise<"no pass" | "one pass" | "passes over all"> {
     const { pool } = this.ctx;
-    const polls = this.longPolls.startable(tenant);
-    const found = await assignOnlyJob(pool, tenant, groups, polls);
+    const found = await this.longPolls.reserve(tenant, async (polls) => {
+      const found = await assignOnlyJob(pool, tenant, groups, polls);
+      if (found.assigned) this.noteAssigned([found.assigned], found.started);
+      return found;
+    });
     if (found.sharedWorkerFits) return "passes over all";
-    if (found.assigned) this.noteAssigned([found.assigned], polls, found.dispatch);
     return found.assigned || !found.ownWorkerFits ? "no pass" : "one pass";
   }
 
@@ -236,21 +237,19 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  /** @param dispatch set if one attempt was assigned, and has started for one of `polls`. */
-  private noteAssigned(
-    assigned: Assigned[],
-    polls: WaitingWorker[] = [],
-    dispatch?: Dispatch,
-  ): void {
+  /** @param started set if one attempt was assigned, and has started. */
+  private noteAssigned(assigned: Assigned[], started?: Started): void {
     const { metrics } = this.ctx;
     metrics.assigned.inc(assigned.length);
     for (const { job_type, waited_s } of assigned) {
       if (waited_s !== null) metrics.assignSeconds.observe({ job_type }, waited_s);
     }
-    const workerIds = assigned.map((each) => each.worker_id);
-    const poll = dispatch && polls.find(({ workerId }) => workerId === workerIds[0]);
-    if (poll && this.longPolls.dispatch(poll, dispatch)) return;
-    const elsewhere = this.longPolls.wake(workerIds);
+    if (started) {
+      const { job_type, waited_s } = started.job;
+      if (waited_s !== null) metrics.dispatchSeconds.observe({ job_type }, waited_s);
+      if (this.longPolls.deliver(started.poll, started.job)) return;
+    }
+    const elsewhere = this.longPolls.wake(assigned.map((each) => each.worker_id));
     if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
   }
 
@@ -269,6 +268,6 @@ export class Scheduler extends LoopComponent {
   /** Wakes those polls of this process whose workers have an assignment. Makes up for missed signals. */
   private async wakeAssigned(): Promise<void> {
     const waiting = this.longPolls.workerIds;
-    if (waiting.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, waiting));
+    if (waiting.length > 0) this.longPolls.wake(await listHolding(this.ctx.pool, waiting));
   }
 }

@@ -92,6 +92,7 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
 
 /**
  * SQL: whether worker `w` can return to service: its strikes had taken it out, and fewer than STRIKES_OUT remain.
- * Includes dead workers: while `error_code` is set, their next heartbeat would set them to `error`.
+ * Also true for a dead worker, so that its `error_code` is cleared: otherwise, its next heartbeat would set it to
+ * `error`.
  */
 const RETURNS_TO_SERVICE = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -42,8 +42,8 @@ export async function recordUpload(
 }
 
 /**
- * Records the end of a move if `isThere` is true: a file has the final name, from this upload or an earlier one.
- * Otherwise deletes the record of the file.
+ * Records the end of a move. `isThere` is true if a file has the final name now, from this upload or an earlier one. If
+ * it is false, deletes the record of the file.
  */
 export async function recordMove(
   db: Queryable,

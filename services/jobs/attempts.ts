@@ -24,7 +24,10 @@ export interface AttemptRow {
   metrics: Record<string, unknown> | null;
   /** The usage that the worker reported. */
   usage: ReportedUsage | null;
-  /** Time from dispatch to end, times the worker's GPUs. Null while the attempt is live, or if it never started. */
+  /**
+   * The hours from dispatch to end, multiplied by the worker's number of GPUs. Null while the attempt is live, and if
+   * it never started.
+   */
   gpu_hours_measured: number | null;
   artifacts_uri: string | null;
   logs_uri: string | null;
@@ -81,8 +84,8 @@ export async function findAttempt(db: Queryable, jobId: string, attempt: number)
 }
 
 /**
- * Locks the job's latest attempt that was dispatched to this worker; if `attempt` is given, only the attempt with that
- * number. The caller holds the job's lock.
+ * Locks an attempt of the job that was dispatched to this worker: the one with number `attempt`, or the latest one if
+ * `attempt` is null. The caller holds the job's lock.
  */
 export async function lockAttemptOf(
   db: Queryable,

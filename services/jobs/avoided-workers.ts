@@ -32,10 +32,10 @@ export async function setAvoided(db: Queryable, job: JobRow, avoid: string[]): P
 const IN_SERVICE = "(w.status = 'busy' or w.status = 'idle' and w.available_until > now())";
 
 /**
- * If another worker in service fits a queued retry, makes the retry avoid the workers on which earlier attempts of its
- * job failed or were lost. Otherwise, the retry avoids no worker. Without this rule, a broken worker that fails fast
- * and polls again could use up all attempts. `stopAvoiding` ends the avoidance after AVOIDED_S, because the other
- * workers may be busy for days.
+ * Makes a queued retry avoid the workers on which earlier attempts of its job failed or were lost. If no other worker
+ * in service fits the retry, it avoids no worker. Without this rule, a broken worker that fails fast and polls again
+ * could use up all attempts. `stopAvoiding` ends the avoidance after AVOIDED_S, because the other workers may be busy
+ * for days.
  */
 export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<void> {
   // A placement job avoids the workers that already serve its deployment. Keep these.

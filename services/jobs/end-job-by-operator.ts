@@ -74,7 +74,7 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
  */
 export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<void> {
   const job = await findJob(ctx.pool, jobId, null);
-  // `endJob` of the previous release left the bill of a deployment open.
+  // Delete the bill here again: `endJob` of the previous release did not delete the open bill of a deployment.
   await dropBill(ctx.pool, jobId);
   if (!job) return;
   await syncRecordFile(ctx, job);

@@ -13,7 +13,7 @@ const MAX_BYTES = 256 * 1024;
 /**
  * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls wait, and share the
  * next statement. Many clients poll the state of a job, and a statement for 16 jobs takes not much longer than one for
- * a single job. Jobs that do not fit in the first MAX_BYTES of a statement are then read one by one.
+ * a single job. If the statement stops at MAX_BYTES, each of the remaining jobs is read by a statement of its own.
  */
 export class JobReader {
   private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;

@@ -123,9 +123,9 @@ export async function deliverOutcome(
 
 /**
  * Compares a job's workflow with Postgres and repairs differences:
- * - The workflow is missing or closed, but the job has not ended, or has another status, or is not billed: starts the
- *   workflow again. A failed job can be unbilled if Postgres lost the job's end and its bill after the workflow closed,
- *   and a cancel then failed the job again.
+ * - The workflow is missing or closed, but the job has not ended, has ended with another status than the workflow, or
+ *   is not billed: starts the workflow again. A failed job can be unbilled if Postgres lost the job's end and its bill
+ *   after the workflow closed, and a cancel then failed the job again.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
  * - The workflow waits for a job or an attempt that is not in Postgres, because Postgres was restored: terminates the
  *   workflow, and starts it again if the job exists.

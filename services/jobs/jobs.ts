@@ -65,8 +65,8 @@ export interface JobRow {
 }
 
 /**
- * SQL: columns of a job from other tables: the write that has been stuck longest, whether the artifact's files are in
- * our store (they may be both there and in a worker's own bucket), and the billing record.
+ * SQL: columns of a job from other tables: the write that has been stuck longest, whether Forge's store has files of
+ * the artifact (a worker's own bucket may also have them), and the billing record.
  */
 export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)

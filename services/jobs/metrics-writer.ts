@@ -20,7 +20,7 @@ export class MetricsWriter extends LoopComponent {
 
   protected async run(): Promise<void> {
     const { newest } = this;
-    // Cleared before the write, so that memory stays bounded if the write fails.
+    // Clear the map before the write: a failed write loses its reports, but memory stays bounded.
     this.newest = new Map();
     if (newest.size > 0) await writeMetrics(this.ctx.pool, [...newest.values()]);
   }

@@ -1,7 +1,7 @@
 /**
  * The most workflow starts per second for the jobs that this process accepts. The start after the end of a job's first
- * attempt is not limited. A start costs about 25 ms of CPU time in Forge and as much in Temporal: twenty times as much
- * as a submission.
+ * attempt is not limited. A start costs about 25 ms of CPU time in Forge and 25 ms in Temporal: far more than a
+ * submission.
  */
 const PER_SECOND = 5;
 /** This many workflows may start at once after a period with fewer submissions. */

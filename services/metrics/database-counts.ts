@@ -39,9 +39,9 @@ const AGE = (time: string): string =>
   `greatest(0, extract(epoch from now() - min(${time})))::float8`;
 
 /**
- * SQL: whether outbox entry `o` starts a workflow later, as planned at the submission. An entry that is due soon may
- * only be leased (for ten seconds by default). So an untried entry counts as a planned start if it is due in more than
- * 15 s.
+ * SQL: whether outbox entry `o` is a planned start: an untried entry that starts a workflow in more than 15 s, as
+ * planned at the submission. An entry that is due sooner may be leased for a delivery in progress (for ten seconds by
+ * default).
  */
 const IS_PLANNED = "o.topic = 'start' and o.tries = 0 and o.due_at > now() + interval '15 s'";
 

@@ -8,9 +8,7 @@ import { readFleet, readQueue } from "../jobs/queue-view";
 import { countQueued, countRows } from "./database-counts";
 
 const CACHE_MS = 5_000;
-/**
- * Largest value of `forge_billing_months_behind`, which counts deployments and storage separately.
- */
+/** Largest value of each series of `forge_billing_months_behind`: `deployments` and `storage`. */
 const MAX_MONTHS = 100;
 
 /** Metrics that come from the database: the same values in every process. */

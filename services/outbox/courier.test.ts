@@ -176,7 +176,7 @@ test("postpones an entry at fault, and delivers the others", async () => {
 
 test("an error of Postgres is no outage of the receiver, and no fault of the entry", async () => {
   topic.isPostgresDown = true;
-  // The courier must not call this after an error of Postgres: the answer would count as an outage.
+  // The courier must not call `outageOf` after an error of Postgres: this answer would count as an outage.
   topic.outageOf = async () => "it is down";
   topic.add(1);
   courier.start();

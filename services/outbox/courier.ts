@@ -16,7 +16,7 @@ const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
 /** The most entries of this process's commits that may wait for a free slot. A sweep finds all further entries. */
 const MAX_WAITING = 10_000;
-/** Longest delay between two deliveries of an entry. The second limit applies if the receiver refuses the call. */
+/** Longest delay between two deliveries of an entry. MAX_REFUSED_BACKOFF_S applies if the receiver refuses the call. */
 const MAX_BACKOFF_S = 10;
 const MAX_REFUSED_BACKOFF_S = 300;
 /**

@@ -54,7 +54,10 @@ export interface Topic<Entry, Key> {
   remove?(entries: Entry[]): Promise<void>;
   /** Postpones an entry by `forS` seconds. Omitted if an undelivered entry just waits until its lease expires. */
   postpone?(entry: Entry, forS: number, why: string): Promise<void>;
-  /** Called after a failed delivery. Returns why the receiver is down; undefined if the entry is at fault. */
+  /**
+   * Called after a failed delivery. Returns why the receiver is down; undefined if it is up: the entry is then at
+   * fault.
+   */
   outageOf(error: unknown): Promise<string | undefined>;
   /**
    * Whether a receiver that was down answers again. Called if no entry is due. If omitted, the delivery of the next

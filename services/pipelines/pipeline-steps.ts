@@ -66,7 +66,7 @@ export async function listSteps(db: Queryable, pipelineIds: string[]) {
   );
 }
 
-/** The steps of a pipeline in topological order, each with the steps it chooses from. */
+/** The steps of a pipeline in topological order. `choosesFrom` names the steps among which a step chooses the best. */
 export async function listPlannedSteps(db: Queryable, pipelineId: string) {
   const steps = await listSteps(db, [pipelineId]);
   return steps.map((step) => ({ ...step, choosesFrom: step.choose?.from ?? [] }));

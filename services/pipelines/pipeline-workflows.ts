@@ -57,8 +57,8 @@ async function comparePipeline(ctx: Context, pipelineId: string): Promise<void> 
   const before = await findComparedPipeline(ctx.pool, pipelineId);
   const workflow = await readWorkflow(ctx, pipelineWorkflowId(pipelineId));
   const row = await findComparedPipeline(ctx.pool, pipelineId);
-  // If the two reads of the row differ, the row changed while Temporal was read. If `told` < `asked`, the courier wakes
-  // the workflow. In both cases a later sweep compares again.
+  // Repairs nothing if the row changed while Temporal was read (its two reads differ), or if the courier will wake the
+  // workflow (`told` < `asked`). A later sweep compares again.
   if (!isDeepStrictEqual(before, row) || (row && row.told < row.asked)) return;
   const repair = repairOf(workflow, row);
   if (repair === undefined) return;

@@ -19,8 +19,8 @@ import { deleteOldStuckWrites } from "./stuck-writes";
 const PAGE = 1_000;
 const CONCURRENCY = 8;
 /**
- * The largest share of the time that sweeps may take: after a sweep, the reconciler rests in proportion to the sweep's
- * duration. It never rests longer than MAX_REST_MS, because that would delay repairs.
+ * The largest fraction of the time (0 to 1) that sweeps may take. After a sweep, the reconciler rests in proportion to
+ * the sweep's duration, but at most MAX_REST_MS, because a longer rest would delay repairs.
  */
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;

@@ -27,8 +27,8 @@ const TEXT = CORPUS.join(" ");
 const TURNED = "\u202ednuora\u2066";
 
 /**
- * A script for the page. It lists each text that has a direction mark and shares its block with
- * other text, which the mark could reverse.
+ * JavaScript for `page.evaluate`. It returns the HTML around each text whose direction mark could
+ * reverse other text: the element that limits the mark's effect also contains other text.
  */
 const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
   if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;

@@ -267,7 +267,7 @@ export const ROWS: Row[] = [
     paths: () => workerForms("next_job"),
     scope: "worker",
     status: 200,
-    // The test has set this worker to `error`, so a request to any of these paths gives it no job.
+    // The test has set this worker to `error`, so it gets no job at any of these paths.
     body: () => ({ worker_id: "out-of-order" }),
     answer: { job_id: null },
   },

@@ -124,8 +124,8 @@ interface Attempt {
 }
 
 /**
- * For each place where an operation takes an id: a function that builds the call with a given id in
- * that place.
+ * Returns a function for each parameter and body field that takes an id. The function builds a call
+ * with a given id there. The keys have forms like `job_id`, `?job_id` and `body.job_id`.
  */
 function placesOf({ path, operation }: NamedOperation): Map<string, (id: string) => Attempt> {
   const places = new Map<string, (id: string) => Attempt>();
@@ -137,8 +137,8 @@ function placesOf({ path, operation }: NamedOperation): Map<string, (id: string)
   const inQuery = parameters.filter((one) => one.in === "query");
   const own = (name: string): string => idsOf(strange, name)[0] ?? unusedId();
   /**
-   * Returns the path with its parameters and its required query. `id` is in the chosen place, and
-   * ids of the stranger are in all other places.
+   * Returns the path with values for its parameters and for the required query parameters. The
+   * parameter `chosen` gets the value `id`. Every other id is one of the stranger's.
    */
   const fill = (chosen: string, id: string): string => {
     const filled = inPath.reduce(

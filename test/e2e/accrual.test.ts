@@ -50,9 +50,9 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // A server checks the clock at its start. Without this call, a heartbeat of the test would make
-  // the first check. A first check can't tell whether the clock was set, so that heartbeat would
-  // not end a placement.
+  // Make the first check of the clock, as a server does at its start. The first check can't tell
+  // whether the clock was set. If a heartbeat of the test made this check, the heartbeat would not
+  // end a placement.
   await forge.ctx.clockWatch.look();
 });
 
@@ -400,8 +400,8 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // A migration has changed metrics that were not reported from null to 0, because a deployment's
-  // stop adds to them.
+  // Metrics that an old record lacks are now 0: a migration has added them, because a deployment's
+  // stop adds to their values.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

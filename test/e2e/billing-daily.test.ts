@@ -79,7 +79,8 @@ async function seedBills(userId: string, bills: Bill[]): Promise<void> {
 
 const bill = fc.record({
   job_type: fc.constantFrom("audit", "train", "generate"),
-  // Includes the edges of days and months: a wrong time zone would move these bills to another day.
+  // The constant times are at the edges of days and months: a wrong time zone would move these
+  // bills to another day.
   at: fc.oneof(
     fc.date({ min: new Date("2026-01-30"), max: new Date("2026-03-02"), noInvalidDate: true }),
     fc.constantFrom(
@@ -175,8 +176,8 @@ test("a tenant sees only its own days; an admin names the tenant", async () => {
 });
 
 test("the check finds a wrong day, and recomputing repairs it", async () => {
-  // Returns only those differences that the check finds in days. It also finds some in the seeded
-  // records, because their cost does not follow from their metrics.
+  // Returns only the differences in days. The check also finds differences in the seeded records,
+  // because their cost does not follow from their metrics.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

@@ -119,7 +119,7 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Forge checks both lines again a day later: if the clock was wrong, they only looked old.
+  // Forge checks both lines again a day later, because a wrong clock may have made them seem old.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });

@@ -1,6 +1,6 @@
 /**
  * Months, price changes, and storage. The database and the server use a time zone with daylight
- * saving time, which must not matter.
+ * saving time, which must not change any bill.
  */
 
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
@@ -73,7 +73,7 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
   const one = await deployedSince("2024-01-16T12:00:00Z");
   const thisMonth = (await readSummary(forge.user)).period;
 
-  // A month accrues until it is closed.
+  // The cost of a month accrues until the month is closed.
   expect(await readSummary(forge.user, "2024-02")).toMatchObject({
     accruing_usd: 1.933334,
     total_cost_usd: 1.933334,

@@ -31,7 +31,10 @@ const EPOCHS = 8;
 const LR = 0.004;
 const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
-/** The required gain of the trained over the untrained model, in exact answers to new questions. */
+/**
+ * A fraction of the evaluation's questions, from 0 to 1. The trained model must answer at least
+ * this many more questions exactly than the untrained model.
+ */
 const MARGIN = 0.5;
 /** Limit of the training's CPU time. The job takes longer, because other tests share the cores. */
 const MAX_TRAINING_S = 90;
@@ -118,7 +121,7 @@ slowTest(
       const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
       return [...agentLog.matchAll(/checkpoint \S+ uploaded/g)].length;
     };
-    // The agent's log also shows the checkpoints of the previous training.
+    // The agent's log already has the checkpoints of the previous training. Wait for a new one.
     const keptBefore = keptByAgent();
     const { job_id } = await forge.user.submit("train", training());
     const kept = await waitFor(

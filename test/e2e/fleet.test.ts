@@ -165,7 +165,8 @@ describe("error", () => {
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // A worker that does not poll is set to error after a while. This poll waits longer than that.
+    // An idle worker that has not polled for FORGE_DEAF_AFTER_S (5 s) is set to error. This poll
+    // waits for longer, and its worker must stay in service.
     const poll = waiting.next(9);
     const often = await forge.worker("e-often");
     often.startHeartbeats();

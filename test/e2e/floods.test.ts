@@ -1,6 +1,7 @@
 /**
  * A client sends far more requests than an honest one. The server limits how many requests it
- * starts at a time, how many it keeps in memory, and how many it answers.
+ * handles at a time, how many it keeps in memory, and how many refusals and cuts it makes per
+ * second.
  */
 
 import { connect, type Socket } from "node:net";
@@ -64,8 +65,8 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part begins with a list of keys. The first two parts end with the response to the next
-  // request, which shows the key that it created. So the parts show 0 + 1, 1 + 1 and 2 keys.
+  // Each part begins with a list of keys. The first two parts also contain the response to the
+  // creation that follows, which shows the new key. So the parts show 0 + 1, 1 + 1 and 2 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 

@@ -7,9 +7,9 @@ import { startServersOnly } from "../support/server-process";
 import type { TestStack } from "../support/test-stack";
 
 /**
- * Bounds for counts, not for times: a change that makes a job more expensive fails on any machine.
- * The bounds are slightly above the counts of November 2026, which are in the comments. Lower both
- * after an improvement.
+ * Bounds for counts, not for times, so that the test fails on any machine if a job becomes more
+ * expensive. Each bound is slightly above the count of November 2026, which is in the comment
+ * behind it. After an improvement, lower both the bound and the comment's count.
  */
 const AT_MOST = {
   transactions: 13, // 10

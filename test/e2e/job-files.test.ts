@@ -454,7 +454,8 @@ test("an unexpected deployment of a worker is stopped, and only that", async () 
   const commandsFor = async (...deployments: (string | undefined)[]): Promise<unknown> =>
     (await worker.heartbeat({ deployments, job_id: job.job_id })).commands;
   const stopped = [{ type: "stop_deployment", deployment_id: "dep_stray" }];
-  // The job's own deployment is healthy and its result is still to come, so it must not be stopped.
+  // The job's own deployment is healthy, and the job's result is still to come. So Forge must not
+  // stop this deployment.
   expect(await commandsFor(own, "dep_stray")).toEqual(stopped);
   await worker.complete(job);
   await untilEnded(forge.user, job.job_id);

@@ -30,8 +30,8 @@ beforeAll(async () => {
   const { pool } = forge.ctx;
   await ensureUser(pool, "ann", "ann");
   await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
-  // A separate connection has no statement timeout. With `replica`, triggers are off, so the
-  // inserts write no change events.
+  // Insert with a separate connection, because it has no statement timeout. `replica` turns
+  // triggers off, so that the inserts write no change events.
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
   await db.query("set session_replication_role = replica");
@@ -95,9 +95,9 @@ test("of very many open jobs, only those without a workflow cause requests, well
   // little time: a single scan.
   const spent = process.cpuUsage(began);
   const sweepMs = (spent.user + spent.system) / 1000;
-  // With 100,000 jobs, a sweep must end within a minute of the end of the previous sweep. In this
-  // minute, the reconciler rests for at most four times a sweep's duration, waits for its interval
-  // of 15 s, and sweeps.
+  // With 100,000 jobs, at most a minute may pass from the end of one sweep to the end of the next.
+  // In this time, the reconciler rests for at most four times a sweep's duration, then waits for
+  // its interval of 15 s, and then sweeps.
   expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
   await reconciler.stop();
   const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));

@@ -71,8 +71,8 @@ const ENTRY: JobEntry = {
 
 interface Case {
   /**
-   * The table and the condition in a statement `select from … = $1`, which finds one of the rows
-   * that `work` locks.
+   * The text between `select from` and `= $1` in a statement that finds one of the rows which
+   * `work` locks: a table and the beginning of a condition.
    */
   rows: string;
   /** The values of $1: for the row that `work` must lock first, and for the other row. */

@@ -14,7 +14,10 @@ import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
 const TENANTS = 11;
-/** The default of FORGE_MAX_QUEUED_SHAPES. */
+/**
+ * The number of requirement groups of each tenant: the maximum by default
+ * (FORGE_MAX_QUEUED_SHAPES).
+ */
 const GROUPS_OF_EACH = 200;
 
 let forge: Forge;

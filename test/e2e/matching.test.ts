@@ -137,8 +137,8 @@ test("on random fleets and queues, passes after submissions assign the same as t
         expect(await hasFittingWorker(pool, groups)).toBe(fitting.length > 0);
         const own = await assignOnce(pool, ranked, { tenant: job.userId, groups });
         expect(own.sharedWorkerFits).toBe(fitting.some((each) => each.shared));
-        // The scheduler does the same: if a shared worker fits, a pass over all tenants replaces
-        // the pass over one tenant.
+        // Like the scheduler, replace the pass over one tenant with a pass over all tenants if a
+        // shared worker fits.
         const { pairs } = own.sharedWorkerFits ? await assignOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(

@@ -47,8 +47,9 @@ test("after a lost job it must poll", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // Only the worker `slow` can run `next`, but it must not get the job before it polls. The pass of
-  // the scheduler that assigns `after` has also considered `next`.
+  // Only the worker `slow` can run the job `next`. Because `slow` lost its previous job, it must
+  // not get `next` before it polls. The pass of the scheduler that assigns the job `after` has also
+  // considered `next`.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);

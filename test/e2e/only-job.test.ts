@@ -4,13 +4,15 @@
  */
 
 import fc from "fast-check";
+import type pg from "pg";
 import { mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { createKey } from "../../services/accounts/keys";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
-import type { WaitingWorker } from "../../services/fleet/long-polls";
+import { LongPolls, type WaitingWorker } from "../../services/fleet/long-polls";
+import { Scheduler } from "../../services/fleet/scheduler";
 import { dispatchJob } from "../../services/jobs/dispatch";
 import { blocksRead } from "../support/blocks-read";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
@@ -25,7 +27,7 @@ import {
 
 /**
  * Fleets with few shared workers, because `assignOnlyJob` assigns nothing if a shared worker fits.
- * A shared worker stays shared only if its random value `serves` is "cyd".
+ * Of the shared workers in FLEETS, only those whose random value `serves` is "cyd" stay shared.
  */
 const OWN_FLEETS = FLEETS.map((fleet) =>
   fleet.map((each) => ({ ...each, shared: each.shared && each.serves === "cyd" })),
@@ -161,19 +163,21 @@ test.each(["audit", "deploy"] as const)(
     const job = { ...only, jobType };
     await forge.fill([job], [OWN_WORKER]);
     const poll = await pollOf("w");
-    expect((await assignAfter(job)).dispatch).toBeUndefined();
+    expect((await assignAfter(job)).started).toBeUndefined();
     const dispatched = await dispatchJob(pool, poll);
     const expected = await rowsOf("only");
 
     await forge.fill([job], [OWN_WORKER]);
-    const { assigned, dispatch } = await assignAfter(job, pool, [await pollOf("w")]);
+    const now = await pollOf("w");
+    const { assigned, started } = await assignAfter(job, pool, [{ ...now, workerId: "v" }, now]);
     expect(assigned).toMatchObject({
       job_id: "only",
       worker_id: "w",
       waited_s: expect.any(Number),
     });
     expect(await rowsOf("only")).toEqual(expected);
-    expect(dispatch).toEqual({
+    expect(started?.poll).toEqual(now);
+    expect(started?.job).toEqual({
       ...dispatched,
       is_running: undefined,
       waited_s: expect.any(Number),
@@ -198,10 +202,40 @@ test.each([
 ])("if the waiting poll %s, the attempt is assigned and does not start", async (_name, change) => {
   await forge.fill([only], [OWN_WORKER]);
   const poll = await change(await pollOf("w"));
-  const { assigned, dispatch } = await assignAfter(only, forge.ctx.pool, [poll]);
+  const { assigned, started } = await assignAfter(only, forge.ctx.pool, [poll]);
   expect(assigned).toMatchObject({ job_id: "only", worker_id: "w" });
-  expect(dispatch).toBeUndefined();
+  expect(started).toBeUndefined();
   expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
+});
+
+test("if the answer to the statement is lost, the poll is woken and gets the attempt that has started", async () => {
+  const { ctx } = forge;
+  /** A pool that loses the answers to statements that may start an attempt. */
+  const pool: pg.Pool = Object.create(ctx.pool, {
+    query: {
+      value: async (query: pg.QueryConfig) => {
+        const answer = await ctx.pool.query(query);
+        if (query.text.includes("own_worker as")) throw new Error("connection lost");
+        return answer;
+      },
+    },
+  });
+  await forge.fill([], [OWN_WORKER]);
+  const longPolls = new LongPolls();
+  const scheduler = new Scheduler({ ...ctx, pool }, longPolls);
+  scheduler.start();
+  try {
+    const poll = await pollOf("w");
+    const waiting = longPolls.wait("ann", poll, 60_000, new AbortController().signal);
+    const woken = waiting.woken();
+    await queueJobs(ctx.pool, [only]);
+    ctx.signals.emit("queue", requirementGroupOf("ann", only));
+    expect(await woken).toBe("assigned");
+    expect(await stateOf("only")).toEqual(["running", "running", "busy"]);
+    expect(await dispatchJob(ctx.pool, poll)).toMatchObject({ job_id: "only", attempt: 1 });
+  } finally {
+    await scheduler.stop();
+  }
 });
 
 test("of many processes that assign the job at the same time, one does", async () => {

@@ -38,7 +38,7 @@ afterAll(async () => {
   }
 });
 
-/** The types of a pipeline's dispatched jobs. */
+/** The types of a pipeline's jobs, in the order of their creation. */
 const dispatchedTypes = async (id: string): Promise<string[]> => {
   const rows = await all<{ job_type: string }>(
     forge.ctx.pool,

@@ -193,7 +193,7 @@ test("a tenant's workers have a maximum number of waiting polls", async () => {
   for (const { job_id } of jobs) await tenant.user.post(`/api/jobs/${job_id}/cancel`, {});
 });
 
-/** An upload that has begun and continues while its socket is open. */
+/** Begins an upload, which stays unfinished until its socket is closed. */
 function uploading(key: string): { socket: Socket; answer: Promise<string> } {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const socket = connect(Number(port), hostname);

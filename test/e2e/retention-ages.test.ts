@@ -37,7 +37,7 @@ afterAll(async () => {
  */
 interface Segment {
   lasts: number;
-  /** When data is written, as shares of `lasts`. */
+  /** When data is written: each time is a fraction (0 to 1) of `lasts`. */
   writes: number[];
   by: number;
   recordedAfter: number;
@@ -62,14 +62,17 @@ const either = fc.oneof(
 
 interface History {
   steps: { seen: number; by: number }[];
-  /** The clock's time at each write, and the real age of the data. */
+  /**
+   * For each write: the time that the clock showed, and the data's real age at the end of the
+   * history.
+   */
   written: { at: number; age: number }[];
 }
 
 /**
- * Converts segments to a history. Its times are those that the clock showed, relative to the time
- * that the clock shows at the end (0). The history ends `PRECISE` seconds after the clock's last
- * step. Nothing is written in those seconds.
+ * Converts segments to a history. Its times are what the clock showed, relative to the clock's time
+ * at the end of the history. The history ends `PRECISE` seconds after the clock was last set.
+ * Nothing is written in those seconds.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];

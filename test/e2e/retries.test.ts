@@ -52,7 +52,8 @@ test("a retry waits for a busy worker, but not for ever", async () => {
   const first = await broken.take();
   await broken.fail(first, RETRYABLE);
   await untilQueued(jobId, 2);
-  // During these 4 s, a sweep of the scheduler runs. It assigns any job that fits.
+  // A sweep of the scheduler runs during these 4 s. It must not yet assign the retry to `broken`,
+  // the worker on which the first attempt failed.
   expect(await broken.next(4)).toBeUndefined();
   expect(await forge.user.get(`/api/jobs/${jobId}`)).toMatchObject({
     status: "pending",

@@ -114,8 +114,8 @@ const NOT_FOR_USERS = [
 ];
 
 /**
- * By a path of the OpenAPI document: the older path that the clients send instead. It also works
- * with servers of release 0.1.0.
+ * Maps a path of the OpenAPI document to the older path that the clients request instead. The older
+ * path also works with servers of release 0.1.0.
  */
 const OLDER_PATHS: Record<string, string> = { "/api/audit-log": "/api/audit" };
 

@@ -64,8 +64,8 @@ async function run(script: string, flags: string[] = []): Promise<string> {
 }
 
 /**
- * Takes one evaluation as a worker with this tag, and writes its log in two pieces. Calls `between`
- * after the first piece.
+ * Runs one evaluation job as a worker with this tag, and writes the job's log in two pieces. Calls
+ * `between` after the first piece.
  */
 async function writeLog(tag: string, between = async (): Promise<void> => {}): Promise<void> {
   const { apiUrl, keys } = forge.stack;

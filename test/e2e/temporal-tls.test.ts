@@ -68,8 +68,9 @@ test("a job completes over mTLS; without a client certificate Temporal is unreac
   env.TEMPORAL_TLS_SERVER_CA_CERT_PATH = ca.cert;
   env.TEMPORAL_TLS_SERVER_NAME = "temporal.example";
 
-  // This Temporal worker has no client certificate. It retries for 20 s before it gives up. In that
-  // time, the test starts a server whose own Temporal worker has a certificate and runs a job.
+  // This Temporal worker has no client certificate. It retries for 20 s before it gives up.
+  // Meanwhile, the test starts a server, whose own Temporal worker has a certificate, and then runs
+  // a job.
   await stack.startTemporalWorker();
 
   env.TEMPORAL_TLS_CLIENT_CERT_PATH = client.cert;

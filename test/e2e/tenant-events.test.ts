@@ -91,8 +91,8 @@ test("a resumed stream misses nothing, not even late commits", async () => {
   const second = await open(user, lastId);
   expect(ready(second)?.data).toEqual({ resumed: true });
   expect(jobsOf(second)).toContainEqual([slow.job_id, "provisioning_worker"]);
-  // The second stream may repeat events of the first one, so skip those by their ids. The late
-  // event must be the only other one.
+  // The second stream may repeat events of the first one. Apart from these, the late event must be
+  // its only job event.
   const known = new Set(first.events.map(({ id }) => id));
   const fresh = second.events.filter(({ event, id }) => event === "job" && !known.has(id));
   expect(fresh.map(({ data }) => [data.job_id, data.status])).toEqual([

@@ -1,7 +1,8 @@
 /**
- * The Temporal worker is killed during activity `awaitAttempt`, before it can tell Temporal that
- * the attempt's outcome will complete the activity. Temporal does not notice the kill, and the
- * activity's time-out is an hour. The outcome must still complete the activity.
+ * The Temporal worker is killed while its activity `awaitAttempt` reads the attempt, before the
+ * activity can throw `CompleteAsyncError`. Temporal does not notice the kill: it regards the
+ * activity as running until the activity's time-out of an hour. The attempt's outcome must still
+ * complete the activity.
  */
 
 import { waitFor } from "../../dev/stack/wait";
@@ -16,7 +17,7 @@ import type { TestWorker } from "../support/test-worker";
 let forge: Forge;
 let worker: TestWorker;
 
-/** Far less than the activity's time-out, an hour. */
+/** The job must end within this time. It is far shorter than the activity's time-out of an hour. */
 const SOON_MS = 20_000;
 
 beforeAll(async () => {

@@ -17,8 +17,8 @@ import { createTenant } from "../support/tenants";
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
 /**
- * If the clock is this far ahead, the month seems to be over, and a line seems to be older than 35
- * days, the maximum age that Stripe accepts.
+ * How far the clock is set ahead, in seconds. By this clock, the current month is over, and a new
+ * line is older than 35 days, the maximum age that Stripe accepts.
  */
 const FAR_S = 40 * DAY_S;
 let forge: Forge;

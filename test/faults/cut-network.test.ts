@@ -7,13 +7,14 @@ const TIMEOUT_S = 8;
 const GRACE_S = 5;
 /**
  * How long the test sends no request, in seconds. Longer than GRACE_S, because the test proves that
- * a deadline's grace period begins only after the cut. Shorter than ten heartbeat time-outs, after
- * which the fleet monitor enforces deadlines without any request.
+ * a deadline's grace period begins only after the cut. Shorter than ten heartbeat time-outs: after
+ * that time, the fleet monitor enforces deadlines even if no request arrives.
  */
 const CUT_S = 3 * GRACE_S;
 /**
- * The job's time limit, in seconds. The monitor notices the cut after half a heartbeat time-out
- * without requests, and enforces any earlier deadline as usual. So the time limit must be longer.
+ * The job's time limit, in seconds. Longer than half a heartbeat time-out, because the monitor
+ * notices the cut only after that time without requests. Until then, it enforces deadlines as
+ * usual.
  */
 const JOB_S = TIMEOUT_S - 2;
 

@@ -57,7 +57,7 @@ async function completeWith(forge: Forge, csv: string, name = "w"): Promise<stri
   return id;
 }
 
-/** Waits for the job's end. Its bill and its manifest must have these rows. */
+/** Waits for the job's end. The job's bill and manifest must have this number of rows. */
 async function expectRows({ user }: Forge, id: string, rows: number): Promise<void> {
   await untilEnded(user, id, 60_000);
   expect(await user.get(`/api/billing/records/${id}`)).toMatchObject({

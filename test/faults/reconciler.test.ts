@@ -360,7 +360,7 @@ test("a workflow that starts for a job missing in a restored database ends", asy
   if (!job) throw new Error("the job does not exist");
   const unknown = { ...job, job_id: "job_before_the_restore" };
   await startJobWorkflow(forge.ctx, unknown, "first");
-  // The workflow fails by itself, unless a reconciler terminates it first.
+  // Either the workflow fails by itself, or a reconciler terminates it first.
   await waitFor("its workflow to end", async () => {
     const { status } = await workflowOf(forge, unknown.job_id).describe();
     return ["FAILED", "TERMINATED"].includes(status.name);

@@ -49,10 +49,10 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * Pairs of a client and a function that returns the fault for the client's request n. In `npm run
- * test:slow`, every client meets every fault at every request. Otherwise, each of the two
- * DIFFERENT_CLIENTS meets every fault, but only one at each request, and never the same as the
- * other client.
+ * Each combination is a client and a function that returns the fault for step n. In `npm run
+ * test:slow`, there is one combination for each client and each fault, and every step meets that
+ * fault. Otherwise, there is one combination for each of the two DIFFERENT_CLIENTS. Its steps meet
+ * all faults in turn, and the two clients meet different faults at the same step.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
@@ -102,7 +102,7 @@ test.each(CLIENTS)(
     );
     expect(outcomes[0]).toMatchObject({ error: { type: "ForgeHTTPError", status: null } });
     expect(outcomes[1]).toMatchObject({ result: { name: "box", key: expect.any(String) } });
-    // The tenant's own key, the key whose response was lost, and the last one.
+    // The key that the tenant had before, and one key from each of the two creations.
     expect((await belongings(tenant)).api_keys).toBe(3);
   },
 );

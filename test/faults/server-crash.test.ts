@@ -242,8 +242,8 @@ slowTest("between manifest and completed", async () => {
   const jobId = await acceptedButUndelivered();
   await withLock(
     forge,
-    // Writing the bill takes the same shared lock, so it succeeds. Completing the job needs a
-    // stronger lock, so it waits.
+    // Writing the bill needs only a shared lock on the job, so it succeeds. Completing the job
+    // needs a stronger lock, so it waits.
     "select from jobs where job_id = $1 for share",
     [jobId],
     async () => {

@@ -227,7 +227,7 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
   // A heartbeat with `job_id: null` reports that the worker runs nothing. A heartbeat without
-  // `job_id` reports nothing, so it does not count and does not reset the count.
+  // `job_id` reports nothing about jobs. It neither increases nor resets the count of such reports.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

@@ -21,8 +21,8 @@ const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, linea
 const ROUNDS = 9;
 const MAX_RATIO = 2;
 /**
- * The duration of three frames. A median up to this is never too slow: measured times are multiples
- * of a frame, so the ratio of two such short times means nothing.
+ * The duration of three frames. A median that is not longer passes at any ratio: measured times are
+ * multiples of a frame, so the ratio of two such short times means nothing.
  */
 const UNNOTICED_MS = 50;
 
@@ -58,8 +58,8 @@ const firstLink = async (page: Page, table: string): Promise<void> =>
   await page.locator(`table[aria-label="${table}"] a`).first().waitFor();
 
 /**
- * Waits until the job is in the first row. Any row is not enough: rows of the previous filter stay
- * visible until the response arrives.
+ * Waits until the job is in the first row. It is not enough to wait for some row: the rows of the
+ * previous filter stay visible until the response arrives.
  */
 const firstJob = async (page: Page, jobId: string): Promise<void> =>
   await page.locator(`table[aria-label="Jobs"] [aria-rowindex="2"] a[href$="${jobId}"]`).waitFor();

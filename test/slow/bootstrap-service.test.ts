@@ -59,7 +59,7 @@ async function holds(command: string): Promise<void> {
   expect([command, ...(await machine.run(command))]).toEqual([command, 0, expect.any(String)]);
 }
 
-/** The user ids and groups of the agent's process. */
+/** Returns the /proc status of the agent's process, which has its user ids and groups. */
 async function agentStatus(): Promise<string> {
   await waitFor("the agent to start", () => /cannot register yet/.test(machine.logOf(UNIT)));
   return readFileSync(`/proc/${machine.pidOf(UNIT)}/status`, "utf8");

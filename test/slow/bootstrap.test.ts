@@ -1,6 +1,6 @@
 /**
- * Every step of a bootstrap fails once, reports its failure, and is repaired. The server is also
- * killed in the middle.
+ * Makes every step of a bootstrap fail, checks the reported failure, and removes its cause. In the
+ * end, the bootstrap succeeds. The server is also killed during the longest step.
  */
 
 import { readFileSync } from "node:fs";
@@ -54,7 +54,7 @@ test("the package manager fails: step packages, three times", async () => {
   const failed = await machine.untilFailed("packages");
   expect(failed.status_reason).toMatch(/E: no candidate\nexit code 100/);
   expect(failed.bootstrap.steps[2]?.tries).toBe(3);
-  // Each try ran the installation.
+  // Each of the three tries ran `apt-get install`.
   expect(readFileSync(log, "utf8").match(/^install .*docker.io$/gm)).toHaveLength(3);
   machine.fakePackages();
 });
@@ -77,8 +77,9 @@ test("the server is killed in the middle of the longest step, and continues afte
   // Keep the agent from starting, so that the step `agent` fails once, too.
   machine.sshd.fake("setsid", "exit 1");
   await machine.bootstrapAgain();
-  // Everything is installed already, so pip runs for a few seconds only. Check often, to see it
-  // run. On a busy machine, the steps before pip take half a minute.
+  // Everything is installed already, so pip runs for a few seconds only. Poll every 20 ms, to see
+  // it run. The time-out is long, because the steps before pip take half a minute on a busy
+  // machine.
   const isAtWork = async (): Promise<boolean> => {
     const [, , , , requirements] = (await machine.detail()).bootstrap.steps;
     return requirements?.status === "running" && requirements.log.includes("Requirement already");

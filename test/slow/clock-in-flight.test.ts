@@ -129,9 +129,10 @@ const slowDown: Hold = async (_jobId, work) => {
 };
 
 /**
- * The transactions that are tested in flight. Each function prepares a job. It returns `hold`,
- * which keeps the transaction in flight, and `begin`, which returns the worker. The worker's
- * registration or poll starts the transaction.
+ * The transactions that are in flight while the clock is set. Each function returns a prepared
+ * job's id and two functions: `hold` keeps the transaction in flight, and `begin` returns the
+ * worker for the job. A dispatch starts when the worker polls. An assignment starts when `begin`
+ * registers the worker.
  */
 const IN_FLIGHT = {
   async dispatch(id: string) {

@@ -39,7 +39,7 @@ async function sql(text: string, values: unknown[] = []): Promise<void> {
 }
 
 /**
- * Inserts the jobs that a tenant has after years: one per minute, of which a few have not ended.
+ * Inserts jobs as a tenant has them after years of use: one per minute. One in 200 has not ended.
  */
 async function fill(userId: string, count: number): Promise<void> {
   await sql(

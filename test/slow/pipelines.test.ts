@@ -14,7 +14,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The long form of a test in test/faults/pipelines.test.ts. */
+/** A shorter form of this test is in test/faults/pipelines.test.ts. */
 test("thirty pipelines complete while every process is killed in turn", async () => {
   const { kills } = await runDuringKills(forge, 30);
   process.stderr.write(`${kills.length} kills: ${kills.join(", ")}\n`);

@@ -19,7 +19,8 @@ test("schemathesis finds no problem in 5,000 calls as a user, nor as an admin an
   const workers = await finishEverything(forge);
   const { userKey, adminKey, workerKey } = forge.stack.keys;
   const forAdmins = ["--include-tag", "Users"];
-  // No phase with chains of calls, because the worker protocol has no links between its operations.
+  // Leaves out the phase that makes chains of calls: the OpenAPI document has no links between the
+  // operations of the worker protocol.
   const forWorkers = ["--include-tag", "Worker protocol", "--phases", "examples,coverage,fuzzing"];
   const runs = [
     await runSchemathesis(forge, userKey, ["--max-examples", "60"]),

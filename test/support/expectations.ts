@@ -1,6 +1,7 @@
 /**
  * The expected value, in JSON. For an object, only the named fields are compared; for a list, each
- * element. A text in angle brackets stands for a kind of value. Variables are written `${name}`.
+ * element. A text in angle brackets, such as `<time>`, matches every value of that kind. Variables
+ * are written `${name}`.
  */
 export type Expectation = unknown;
 

@@ -95,8 +95,8 @@ export class FaultyProxy {
       isAnswering = true;
       const by = fault;
       sending = sending.then(() => answer(client, chunk, by));
-      // `slow` and `silent` apply to every piece of the response. Any other fault has ended the
-      // connection at the first piece.
+      // `slow` and `silent` apply to every piece of the response. Any other fault applies only to
+      // the first piece, because it ends the connection.
       if (fault !== "slow" && fault !== "silent") fault = undefined;
     });
   }

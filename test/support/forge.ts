@@ -30,16 +30,16 @@ export interface Forge {
   /** The processes of forge-server, in any role. */
   servers(): ManagedProcess[];
   /**
-   * Runs `work` without servers: the first one is killed and restarted afterwards, the others are
-   * frozen.
+   * Runs `work` while no server runs: kills the first server and freezes the others. Afterwards,
+   * starts the first server again, and lets the others continue.
    */
   withoutServers(work: () => Promise<unknown>): Promise<void>;
   /** Throws an error that lists every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
-   * Call after each test. First proves the invariants. Skips a job's workflow if an earlier call
-   * has checked it after its end. Then makes all workers unavailable, so that none of them gets a
-   * job of the next test.
+   * Call after each test. First proves the invariants, but skips the workflows of jobs that an
+   * earlier call has already found closed. Then makes all workers unavailable, so that none of them
+   * gets a job of the next test.
    */
   endTest(): Promise<void>;
   stop(): Promise<void>;

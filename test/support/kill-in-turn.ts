@@ -37,7 +37,7 @@ export interface KillOptions {
   atMost?: number;
   /**
    * Called before each kill. The kill waits until the returned promise resolves. A test uses this
-   * to wait for progress: on a busy machine, there might be none between two kills.
+   * to wait for progress, which a busy machine might not make between two kills.
    */
   between?: () => Promise<unknown>;
 }

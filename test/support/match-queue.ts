@@ -53,9 +53,9 @@ interface Assignment {
  *    capable as this worker;
  * 3. the greatest age.
  *
- * So small jobs of the same priority never starve a large job. Only older jobs of the same tenant
- * go first. Jobs of another tenant go first only while that tenant holds fewer workers of the
- * required size.
+ * So small jobs of the same priority never starve a large job. Before a large job, a worker takes
+ * only older jobs of the same tenant, and jobs of another tenant while that tenant holds fewer
+ * workers of the required size.
  */
 export function matchQueue(
   queue: QueuedJob[],

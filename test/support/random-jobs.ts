@@ -3,7 +3,7 @@ import type { SimulatedJob } from "../../dev/simulator/worker";
 
 export type Metrics = Record<string, number>;
 
-/** Random numbers from 0 to 1. The same words give the same numbers. */
+/** Random numbers from 0 to 1. The words are the seed: the same words give the same numbers. */
 function seededRandom(...words: (string | number)[]): () => number {
   let at = 0;
   return () => {
@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * Because of the tag, only reliable workers deploy. If other workers deployed, they could end, and
- * Forge would place their deployments again with jobs that the test did not submit.
+ * The tag makes only reliable workers deploy. Other workers may end. Forge would then place their
+ * deployments again, with jobs that the test did not submit.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",

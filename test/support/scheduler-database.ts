@@ -38,7 +38,7 @@ const worker = fc.record({
 export const QUEUES = fc
   .array(job, { maxLength: 12 })
   .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
-/** Random fleets of workers of TENANTS, as small as QUEUES. */
+/** Random fleets of workers of TENANTS. They are small, so that a test can run many of them. */
 export const FLEETS = fc
   .array(worker, { maxLength: 12 })
   .map((workers) => workers.map((each, n) => ({ ...each, workerId: `w${n}` })));

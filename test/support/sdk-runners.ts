@@ -35,7 +35,7 @@ export const RUNNERS: Record<string, Runner> = {
 };
 
 /**
- * All clients in `npm run test:slow`. Otherwise only one of the two Python clients, and TypeScript:
+ * In `npm run test:slow`, all clients. Otherwise only TypeScript and one of the two Python clients:
  * `e2e/sdk-contract` proves that the two Python clients behave the same.
  */
 export const DIFFERENT_CLIENTS = Object.keys(RUNNERS).filter(

@@ -21,7 +21,7 @@ export type Fault = "cut-before" | "cut-after" | 429 | 500 | "gateway" | "gatewa
 const FUTURE_S = 5 * 60;
 const PAST_S = 35 * 86_400;
 
-/** Accepts meter events as in Stripe's API documentation, and fails on request. */
+/** Accepts meter events as Stripe's documentation describes. `faults` makes requests fail. */
 export class StripeServer {
   readonly events: MeterEvent[] = [];
   readonly headers: IncomingMessage["headers"][] = [];

@@ -120,7 +120,7 @@ class Agent:
 
 
 def assign_gpus(gpus: Gpus, slots: str) -> list[tuple[Gpus, Mapping[str, str]]]:
-    """Returns each slot's GPUs, and the variables that restrict its jobs to them."""
+    """Returns each slot's GPUs, and the environment variables that restrict its jobs to them."""
     if slots == "per-gpu" and gpus.count > 0:
         return [
             (

@@ -89,7 +89,7 @@ class CheckpointSender:
         """Uploads the newest checkpoint, unless the thread has uploaded it.
 
         Call it after `finish`, if another worker may continue the job. Returns when the upload has
-        ended. Errors are only logged, except that a stop of the attempt's lease raises JobStopped.
+        ended. Raises JobStopped if the attempt's lease stops. Only logs other errors.
         """
         if self._is_enabled:
             self._upload_new(self._attempt_lease)

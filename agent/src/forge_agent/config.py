@@ -62,7 +62,7 @@ class S3Config:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Names end with their units, such as `_s` for seconds. settings.py documents each setting."""
+    """A field's name ends with its unit: `_s` for seconds. settings.py documents each setting."""
 
     api_url: str
     api_key: str = field(repr=False)

@@ -17,7 +17,7 @@ from .slot_user import SlotUser
 _RUNTIMES = ("docker", "podman")
 _DRIVER = Path("/dev/nvidiactl")
 _MEMORY_SHARE = 0.9
-"""Share of the machine's memory for a container without its own limit."""
+"""A container's default memory limit, as a fraction of the machine's memory."""
 
 
 def find_runtime() -> str | None:

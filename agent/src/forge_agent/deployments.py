@@ -17,9 +17,9 @@ from .job_report import Reports
 from .lease import Lease
 from .log_file import LogFile
 from .masking import Mask
+from .output_storage import Storage
 from .remove_tree import remove_tree
 from .slot_user import RunAs
-from .storage import Storage
 from .supervisor_client import Ending
 
 logger = logging.getLogger(__name__)

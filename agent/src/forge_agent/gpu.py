@@ -51,7 +51,7 @@ class Nvml:
         self._is_open = False
 
     def find_gpus(self, visible: str | None = None) -> Gpus:
-        """Returns the GPUs, with name and memory of the smallest GPU. `CPU` if there is none.
+        """Returns the GPUs; `CPU` if there are none. Name and memory are the smallest GPU's.
 
         visible: restricts the GPUs, in the format of CUDA_VISIBLE_DEVICES.
         """
@@ -83,7 +83,7 @@ class Nvml:
         return self._query(read, nothing) if gpus.count else nothing
 
     def foreign_processes(self, gpus: Gpus) -> list[int]:
-        """Processes that use these GPUs and are not descendants of this process."""
+        """Returns the ids of processes that use these GPUs and don't descend from this process."""
 
         def find() -> list[int]:
             return [

@@ -34,7 +34,7 @@ class Outcome:
     metrics: dict[str, Any]
 
     def with_commit(self, commit: str | None) -> "Outcome":
-        """Adds the handler's commit, unless the handler reported one itself."""
+        """Adds the handler's commit to the result, unless the handler has reported a commit."""
         if commit is None or "git_commit" in self.result:
             return self
         return Outcome({**self.result, "git_commit": commit}, self.metrics)

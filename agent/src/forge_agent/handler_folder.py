@@ -15,9 +15,9 @@ from .job_files import UnsafeFile
 from .job_listing import list_files
 from .lease import Lease
 from .log_file import LogFile
+from .output_storage import Storage, upload_all
 from .remove_tree import remove_tree
 from .slot_user import SlotUser
-from .storage import Storage, upload_all
 
 # The control plane refuses these characters: a backslash separates folders on Windows, and control
 # characters in a name can garble the terminal that shows it.
@@ -57,7 +57,7 @@ class HandlerFolder:
 
     @property
     def readable(self) -> list[Path]:
-        """Existing paths outside of the folder that the handler may read.
+        """Returns the existing paths that the handler may read outside of its folder.
 
         These are the job file, the inputs and the checkpoint to resume from.
         """

@@ -59,9 +59,10 @@ class Isolation:
 
 
 def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
-    """`folders`: the agent's folders, outermost first. The slots' users must be able to enter them.
+    """Decides how handlers run. `folders`: the agent's folders, outermost first.
 
-    Raises ConfigError if SLOT_USERS is true, and the slots' users can't run the handlers.
+    Lets separate users enter these folders, if handlers run as such users. Raises ConfigError if
+    SLOT_USERS is true, but separate users can't run the handlers.
     """
     is_root = os.geteuid() == 0
     if config.slot_users == "false" or (config.slot_users == "auto" and not is_root):
@@ -92,8 +93,8 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
         user.uid,
         why_not,
     )
-    # If there are separate users, containers still run as these users. They need no access to the
-    # agent's folders, because the runtime mounts the job's folders as root.
+    # Containers still run as separate users, if the machine has these users. A container needs no
+    # access to the agent's folders, because the runtime mounts the job's folders as root.
     return Isolation(None if no_users else user.uid, True, user.groups)
 
 

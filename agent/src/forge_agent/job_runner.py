@@ -21,16 +21,17 @@ from .gpu import Gpus
 from .handler import Outcome, read_outcome, start_handler
 from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
+from .job_inputs import Inputs, NoSuchInput, local_path
 from .job_report import Report, Reports
 from .job_types import handler_for
 from .lease import JobStopped, Lease
 from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
+from .output_storage import Storage, storage_for
 from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
-from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
 from .supervisor_client import Ending
 
 logger = logging.getLogger(__name__)

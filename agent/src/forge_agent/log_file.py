@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _LINE_BYTES = 64 * 1024
 """Maximum length of a line. A longer line is split."""
 _TAIL_BYTES = 64 * 1024
-"""How much of the end is kept if a log exceeds its limit."""
+"""If a log exceeds its limit, this many bytes of its end are kept."""
 _READ_BYTES = 64 * 1024
 _LINE_END = re.compile(rb"\r?\n|\r(?!\n)")
 """Includes a lone carriage return, so that each update of a progress bar becomes a line."""
@@ -65,9 +65,9 @@ class LogFile:
             for line in lines:
                 self._write_unless_report(line + b"\n", is_report)
             if len(held) > _LINE_BYTES:
-                # The cut may fall into a secret. So first mask the complete secrets. Then hold
-                # back as many bytes as the longest secret has, because they may be the beginning of
-                # another secret.
+                # Cut this long line, but not inside a secret. First mask the complete secrets. Then
+                # hold back as many bytes as the longest secret has, because they may be the
+                # beginning of another secret.
                 held = self._mask.apply(held)
                 cut = max(0, len(held) - self._mask.longest)
                 self.write(held[:cut])

@@ -16,8 +16,8 @@ MASK = b"***"
 class Mask:
     """Replaces secrets with `***`.
 
-    Secrets are `more`, and the values of the variables in `env` whose names match _SECRET_NAME.
-    Each line of a multi-line value is replaced on its own.
+    The secrets are the strings in `more`, and the values of all variables in `env` whose names
+    match _SECRET_NAME. Each line of a multi-line value is replaced on its own.
     """
 
     def __init__(self, env: Mapping[str, str], *more: str) -> None:

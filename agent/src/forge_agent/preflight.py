@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .config import AgentConfig
 from .gpu import Gpus, Nvml
-from .storage import open_bucket
+from .s3_bucket import open_bucket
 
 
 def find_fault(config: AgentConfig, folder: Path, nvml: Nvml, gpus: Gpus) -> str | None:

@@ -163,7 +163,7 @@ class Slot:
             self._on_change()
 
     def _fail(self, error: Exception) -> None:
-        """Ends the slot. Its job stops too, because no result could be delivered."""
+        """Ends the slot. Also stops its job, because the slot can't deliver a result any more."""
         self.failure = error
         lease = self._lease
         if lease:

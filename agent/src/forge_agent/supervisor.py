@@ -174,10 +174,10 @@ def _descendants(of: int) -> list[int]:
 
 
 def _memory_of(pids: list[int], limit: int) -> int:
-    """Returns the memory of all processes in bytes, or an upper bound within the limit.
+    """Returns the memory of all processes in bytes. May return an upper bound.
 
-    The upper bound counts shared memory once for each process. The exact number takes long to
-    compute, so it is computed only if the upper bound exceeds the limit.
+    First computes the upper bound, which counts shared memory once for each process. Computes the
+    exact number only if the upper bound exceeds the limit, because this takes long.
     """
     resident = sum(_resident(pid) for pid in pids)
     return resident if resident <= limit else sum(_proportional(pid) for pid in pids)

@@ -22,9 +22,10 @@ def is_exact(expected: str, given: str) -> bool:
 
 
 def is_correct(instruction: str, expected: str, given: str) -> bool:
-    """Whether the answer has the correct value, if checks.py can check the instruction.
+    """Whether the answer is correct.
 
-    Otherwise, whether the answer equals the expected one.
+    If checks.py can check the instruction, the answer must have the correct value. Otherwise, it
+    must equal the expected answer.
     """
     correct = contains_answer(instruction, given)
     return is_exact(expected, given) if correct is None else correct

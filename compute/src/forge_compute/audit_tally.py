@@ -21,7 +21,7 @@ ones often occur there by chance."""
 
 @dataclass(frozen=True)
 class Scope:
-    """How many rows the expensive checks examine."""
+    """The number of the dataset's rows, and how many of them each expensive check examines."""
 
     rows: int
     near_duplicate_rows: int
@@ -65,7 +65,7 @@ class Tally:
 
     @property
     def compares(self) -> bool:
-        """Whether `add` still looks for near-duplicates, and needs the next row's signature."""
+        """Whether `add` still looks for near-duplicates, for which it needs the row's signature."""
         return not self._whole_rows.is_full
 
     def add(self, row: Row, signature: MinHash | None) -> Finding:

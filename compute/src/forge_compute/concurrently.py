@@ -11,7 +11,7 @@ T = TypeVar("T")
 async def concurrently(
     calls: Iterable[Coroutine[Any, Any, T]], limit: int
 ) -> AsyncGenerator[T, None]:
-    """Runs at most `limit` calls at a time. The first failure cancels the rest."""
+    """Runs at most `limit` calls at a time. If one fails, cancels the others and starts no more."""
     running: deque[asyncio.Task[T]] = deque()
     try:
         for call in calls:

@@ -50,7 +50,7 @@ class SelectedRow:
 
 
 class Selection:
-    """Selects the rows for the teacher, and counts the others by reason."""
+    """Selects the rows for the teacher. Counts the rows that it leaves out, by reason."""
 
     def __init__(self, dataset: Dataset, min_score: float, can_read: CanRead) -> None:
         self._dataset = dataset

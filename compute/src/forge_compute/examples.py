@@ -25,7 +25,7 @@ class Split:
 
 
 def split(rows: Iterator[Row], share: float) -> Split:
-    """Holds out the rows of about `share` of the instructions.
+    """Holds out all rows of some instructions. `share`: their approximate fraction, from 0 to 1.
 
     Every call with the same share holds out the same instructions.
     """

@@ -44,7 +44,7 @@ class ApiServer(ThreadingHTTPServer):
         self.server_bind()
 
     def _give_up(self, gpu_failure: str) -> None:
-        """Ends `serve_forever`, because only a new process can use the GPU again.
+        """Ends `serve_forever` after a GPU failure: only a new process can use the GPU again.
 
         The process ends when `serve_forever` returns. So first waits a moment, in which open
         requests receive their error.

@@ -5,7 +5,7 @@ clarity      starts at 1; -0.5 for an instruction under 3 words, -0.3 for senten
 correctness  1 or 0 if the answer can be checked (checks.py); else 0.6, but 0.2 for a refusal and
              0.3 if the response only repeats the instruction.
 educational  0.2 for any answer, up to 0.4 for its length (maximum at 40 words), 0.2 for a word that
-             gives a reason, 0.2 for a step.
+             gives a reason, 0.2 for a sign of a step, such as `=`, "then" or a list item.
 With an empty instruction or response, all scores are 0.
 """
 

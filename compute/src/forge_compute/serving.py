@@ -140,7 +140,7 @@ def _first_stop(text: str, stops: list[str]) -> int | None:
 def _final_length(text: str, stops: list[str]) -> int:
     """Returns how many characters can be sent now: those that later tokens can't change.
 
-    Leaves out an incomplete character, and the beginning of a stop text, at the end of the text.
+    If the text ends with an incomplete character or the beginning of a stop text, leaves that out.
     """
     end = len(text.rstrip("\ufffd"))
     for stop in stops:

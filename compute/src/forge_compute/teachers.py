@@ -18,7 +18,7 @@ from .job import Job
 
 @dataclass(frozen=True)
 class Brief:
-    """The job owner's description of the pairs."""
+    """The job owner's description of the pairs to write."""
 
     task: str
     domain: str | None

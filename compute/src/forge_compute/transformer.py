@@ -31,7 +31,8 @@ class Transformer(nn.Module):
         self.positions = nn.Embedding(shape.context, shape.width)
         self.blocks = nn.ModuleList(Block(shape.width, shape.heads) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
-        # Depends on the width: the usual value of 0.02 slows down learning in narrow models.
+        # The standard deviation depends on the width: the usual value of 0.02 slows down learning
+        # in narrow models.
         std = 0.5 / math.sqrt(shape.width)
         self.apply(lambda module: _initialise(module, std))
 

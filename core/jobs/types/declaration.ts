@@ -28,7 +28,7 @@ export interface JobTypeDeclaration<Type extends string = string> {
    * dataset of the checkpoint.
    */
   describesCheckpoint?: boolean;
-  /** What a job costs on a rate card that prices work; see price-formulas.ts. */
+  /** The name of the type's price formula in price-formulas.ts. */
   price: PriceFormulaName;
   usage: UsageDeclaration;
   /** The fields of a billing record of this type that are not priced. */
@@ -108,7 +108,10 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 interface PipelineDeclaration {
   /** Templates that include this type as a step. Their steps are in the order of DECLARATIONS. */
   templates: readonly TemplateName[];
-  /** The field that a template fills in from the nearest earlier step that has such a result. */
+  /**
+   * The field that a template sets to a reference to an earlier step's result. The nearest earlier
+   * step that has a result of the field's kind is used.
+   */
   takes?: ReferenceField;
   /**
    * The role of this type in a template's sweep. Each role belongs to exactly one type. `varied`:

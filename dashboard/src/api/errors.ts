@@ -50,7 +50,7 @@ function withoutField(message: string, param: string): string {
   return message === `${quoted} is required.` ? "This is required." : message;
 }
 
-/** Makes a sentence of an API message, which starts in lower case and has no full stop. */
+/** Turns an API message such as `must be a number` into a sentence: `Must be a number.` */
 const apiSentence = (text: string): string => text.trim() && sentence(text.trim());
 
 /** Whether the key is expired, revoked or unknown. The user must then sign in with another key. */

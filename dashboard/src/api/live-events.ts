@@ -5,8 +5,9 @@ import type { Signed } from "./context";
 import type { Session } from "./session";
 
 /**
- * The name of the lock and of the channel by which tabs share one event stream. Tabs with the same
- * name see the same data: that of all tenants (an admin's tab), or that of one tenant.
+ * The name of the lock and of the BroadcastChannel by which tabs share one event stream. Only tabs
+ * that see the same data get the same name: all tenants' data for an admin, otherwise the data of
+ * one tenant.
  */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;

@@ -50,8 +50,8 @@ export class SessionStore {
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
   /**
-   * Ids of keys whose sessions have ended. This tab does not accept their sessions: another tab
-   * may still send such a session if it has not received the message of the end yet.
+   * Ids of keys whose sessions have ended. This tab does not accept these sessions again: a tab
+   * that has not received the message `ended` yet may still send them.
    */
   private readonly ended = new Set<string>();
   /** Whether to accept a session that another tab sends. */

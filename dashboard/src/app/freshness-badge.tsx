@@ -6,7 +6,7 @@ import styles from "./freshness-badge.module.css";
 
 const STALE_S = 30;
 
-/** The age of the data. Turns amber when Forge does not answer; the data stays visible. */
+/** Shows the age of the page's data, in amber if Forge has not answered for over STALE_S. */
 export function FreshnessBadge() {
   const freshness = useContext(FreshnessContext);
   const lastMs = useSyncExternalStore(freshness.subscribe, freshness.get);

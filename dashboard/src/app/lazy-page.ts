@@ -4,8 +4,8 @@ import { CodeMissing } from "./code-missing";
 
 /**
  * A page whose code is loaded on first use. If the code can't be loaded, `CodeMissing` is shown.
- * Without `lazyPage`, the router would reload the tab in this case. While the server is down, the
- * user would see the browser's error page.
+ * The router alone would reload the tab instead, which shows the browser's error page while the
+ * server is down.
  */
 export const lazyPage = <Name extends string>(
   load: () => Promise<Record<Name, ComponentType>>,

@@ -36,7 +36,7 @@ export const readList = (search: Search, name: string): string[] =>
     .filter((each) => each != null && each !== "")
     .map(String);
 
-/** One of the known values; undefined for anything else. */
+/** Returns the parameter's value if it is one of the known values, otherwise undefined. */
 export function readOneOf<T extends string>(
   search: Search,
   name: string,

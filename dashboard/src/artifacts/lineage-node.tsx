@@ -16,7 +16,7 @@ type Entry = Lineage["nodes"][number];
 
 interface LineageNodeData extends Record<string, unknown> {
   node: Entry;
-  /** The node is the artifact whose page shows the graph. */
+  /** Whether the node is the artifact whose page shows the graph. */
   isSubject: boolean;
   direction: "LR" | "TB";
 }

@@ -1,6 +1,6 @@
 import type { Lineage } from "@forge/sdk";
 
-/** At most `limit` nodes, the closest to the lineage's artifact, and the edges between them. */
+/** Returns the `limit` nodes closest to the lineage's artifact, and the edges between them. */
 export function nearest(lineage: Lineage, limit: number): Lineage {
   if (lineage.nodes.length <= limit) return lineage;
   const neighbours = new Map<string, string[]>();

@@ -16,7 +16,7 @@ interface Props {
   onPath: (path: string) => void;
 }
 
-/** The first rows of a table, below the statistics of each column over all rows. */
+/** Shows the first rows of a table. Above them, shows statistics of each column, over all rows. */
 export function Preview({ artifactId, paths, path, onPath }: Props) {
   const forge = useForge();
   const chosen = path && paths.includes(path) ? path : paths[0];

@@ -18,7 +18,7 @@ export interface CompareSearch {
   /** The ids of the two artifacts. */
   a?: string | undefined;
   b?: string | undefined;
-  /** Fields that are equal in both are hidden unless this is set. */
+  /** If set, the comparison also shows the fields that are equal in both artifacts. */
   equal?: "shown" | undefined;
 }
 

@@ -33,7 +33,7 @@ function amountOf(text: string): number | undefined {
 
 /**
  * The field `warning` of the request. If it is null, Forge never warns. If it is absent, Forge
- * warns at the default share of the cap.
+ * warns at the fraction DEFAULT_SHARE of the cap.
  */
 const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
   warns ? (from === undefined ? {} : { warning: from }) : { warning: null };

@@ -38,7 +38,7 @@ export function stackDays(daily: DailyBilling): Day[] {
 export const typesIn = (days: readonly Day[]): JobType[] =>
   JOB_TYPES.filter((type) => days.some(({ parts }) => parts.some((part) => part.type === type)));
 
-/** Round numbers from 0 up to at least `largest`, for an axis. */
+/** Returns an axis's ticks: evenly spaced round numbers from 0 to at least `largest`. */
 export function niceTicks(largest: number, about = 4): number[] {
   if (!(largest > 0)) return [0];
   const rough = largest / about;

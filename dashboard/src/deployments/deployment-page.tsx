@@ -36,7 +36,7 @@ export function DeploymentPage() {
   );
 }
 
-/** The stable address. The API returns a path on this server, or a full URL. */
+/** Returns the deployment's stable address as a full URL. The API returns a path on this server. */
 const addressOf = ({ url }: DeploymentDetail): string => new URL(url, location.origin).href;
 
 function Loaded({

@@ -89,7 +89,7 @@ function completeBuckets({ buckets, until }: DeploymentStats): readonly Bucket[]
   return ended.length > 0 ? ended : buckets;
 }
 
-/** The counts as curves. A period without requests has no bucket. Its counts are drawn as zeros. */
+/** The counts as curves. A period without requests has no bucket: its counts are drawn as 0. */
 function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];

@@ -69,7 +69,9 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   ageColumn("Submitted"),
 ];
 
-/** Shows the first that exists: why the job failed or waits, its progress, tags, or parameters. */
+/**
+ * Shows the first of these that the job has: error, reason for waiting, progress, tags, payload.
+ */
 function About({ job }: { job: JobData }) {
   if (job.raw_status === "failed" && job.error_code !== "cancelled") {
     return <span title={job.error ?? undefined}>{job.error}</span>;

@@ -109,8 +109,8 @@ export function KeysPage() {
 }
 
 /**
- * The live keys and sessions that were created with a key, or with a key that was created with this
- * key, and so on. They are revoked together with the key.
+ * Returns the live keys and sessions that were created with a key, directly or through other keys.
+ * They are revoked together with the key.
  */
 function endingWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
   const made = all.filter(({ made_by }) => made_by === keyId);

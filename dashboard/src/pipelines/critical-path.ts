@@ -7,7 +7,7 @@ export interface StepSpan {
   endMs: number;
   /** The step has not started: both times are a forecast. */
   isForecast: boolean;
-  /** No job of its type has completed yet, so its duration is unknown. */
+  /** The step's duration is unknown: no job of its type has completed yet. */
   isUnknown: boolean;
 }
 

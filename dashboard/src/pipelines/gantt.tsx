@@ -162,7 +162,7 @@ function tookOf(span: StepSpan | undefined, nowMs: number): string {
   if (!span) return "";
   const { startMs, endMs, isForecast, isUnknown, step } = span;
   if (isForecast) return isUnknown ? "not known" : `≈ ${formatDuration(endMs - startMs)}`;
-  // A running duration is shown in whole seconds.
+  // The duration of a running step is shown in whole seconds.
   if (step.completed_at === null) {
     return formatDuration(Math.max(1, Math.floor((nowMs - startMs) / 1000)) * 1000);
   }

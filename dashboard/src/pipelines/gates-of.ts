@@ -8,14 +8,15 @@ export interface GivenGate {
 }
 
 /**
- * The step name that the API uses in a sweep for the one gate on all evaluations. The evaluation
- * steps themselves have numbers in their names, e.g. `evaluate-1`.
+ * A sweep has one gate for all its evaluations. To the API, this is the gate of a step with this
+ * name, although the evaluation steps have numbers in their names, e.g. `evaluate-1`.
  */
 const SWEPT: string = SWEEP.judged;
 
 /**
- * The gates that a resume may replace: the gate of each step and, in a sweep, one gate for all
- * evaluations. That gate is the condition `where` of the step that chooses the best result.
+ * Returns the gates that a resume may replace: the gate of each step and, in a sweep, the gate for
+ * all evaluations. The pipeline's definition stores the latter as the condition `where` of the step
+ * that chooses the best result.
  */
 export function gatesOf({ template, steps, definition }: Pipeline): GivenGate[] {
   const gates = steps.flatMap(({ name, gate }) =>

@@ -8,7 +8,7 @@ const MAX_MARKS = 8;
 const hasEnded = ({ status }: PipelineStep): boolean =>
   status !== "pending" && status !== "running" && status !== "waiting_approval";
 
-/** One mark for each step, in order. Shows only the number of ended steps if there are many. */
+/** Shows one mark for each step, in order. If there are many steps, shows how many have ended. */
 export function StepMarks({ steps }: { steps: readonly PipelineStep[] }) {
   if (steps.length > MAX_MARKS) {
     const ended = steps.filter(hasEnded).length;

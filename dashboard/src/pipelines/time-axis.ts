@@ -1,4 +1,4 @@
-/** The width of a shortened idle period, as a share of the busy time. */
+/** The width of a shortened idle period, as a fraction of the total busy time. */
 const BREAK_SHARE = 0.05;
 /**
  * An idle period is shortened only if it is longer than MIN_BREAK_MS and also longer than
@@ -45,7 +45,8 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // No ticks after the first break: the axis no longer shows the full time since the start.
+    // No ticks after the start of the first shortened idle period: from there on, the axis shows
+    // less than the real time since the start.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

@@ -19,8 +19,8 @@ interface Props {
 
 const MOST = 12;
 /**
- * The number of artifacts per request, for a field that takes an id or a URI. It is larger for
- * URIs, because an artifact without tables adds no URI to the list.
+ * The number of artifacts per request, for a field that takes ids and for a field that takes URIs.
+ * URIs need more, because an artifact without tables adds no URI to the list.
  */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;

@@ -77,7 +77,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
   );
 }
 
-/** The reason to show. For an invalid field, without details: the field itself shows them. */
+/** Says why there is no estimate. If a field is invalid, the field itself shows the details. */
 function reasonOf(error: unknown): string {
   const { param, message } = describeError(error);
   return param ? "Forge would refuse one of the fields." : message;

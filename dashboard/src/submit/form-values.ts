@@ -42,8 +42,8 @@ const SAME_FIELD: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * The form's name for a field of a stored job. The form may use the field's second name. Undefined
- * if the form doesn't have the field.
+ * Returns the name that the form uses for a field of a stored job: the stored name or the field's
+ * second name. Undefined if the form doesn't have the field.
  */
 export const nameIn = (form: FormSchema, name: string): string | undefined =>
   name in form.fields

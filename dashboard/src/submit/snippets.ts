@@ -11,7 +11,7 @@ export function snippetsOf(type: JobType, body: Body, origin: string): Code[] {
   ];
 }
 
-/** Within single quotes, only the quote itself is special to a shell. */
+/** Quotes a text for a shell if needed. Within single quotes, only the single quote is special. */
 const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 

@@ -9,7 +9,7 @@ interface Props<T extends string> {
   chosen: readonly T[];
   options: readonly T[];
   onChange: (chosen: T[]) => void;
-  /** How to show an option. Default: as its own text. */
+  /** Renders an option. Default: the option as text. */
   show?: (option: T) => ReactNode;
 }
 

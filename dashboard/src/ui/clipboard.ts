@@ -13,7 +13,8 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "visually-hidden";
-  // Added to the dialog if one is open: a dialog takes the focus back from elements outside it.
+  // If a dialog is open, adds the textarea inside it: a dialog takes the focus back from elements
+  // outside.
   (before?.closest("[role=dialog]") ?? document.body).append(area);
   area.select();
   try {

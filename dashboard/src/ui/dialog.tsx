@@ -41,7 +41,7 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
           className={wide ? `${styles.popup} ${styles.wide}` : styles.popup}
           initialFocus={(how) => {
             opener.current = document.activeElement;
-            // On touch, no field is focused: it would open the on-screen keyboard.
+            // If opened by touch, focuses no field: the on-screen keyboard would appear.
             return how === "touch" || first();
           }}
           finalFocus={() => focusAfter(opener.current)}

@@ -69,7 +69,7 @@ export function Duration({ from, to }: { from: string | null; to?: string | null
   const end = to ? Date.parse(to) : undefined;
   const text = useNow((now) => {
     if (Number.isNaN(start)) return ABSENT;
-    // A running duration is shown in whole seconds.
+    // Without an end, the duration so far is shown in whole seconds.
     return formatDuration(
       end === undefined ? Math.max(0, Math.floor((now - start) / 1000)) * 1000 : end - start,
     );

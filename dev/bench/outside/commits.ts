@@ -1,8 +1,8 @@
 import pg from "pg";
 
 /**
- * Measures consecutive commits of one new row each, in ms per commit. Shows the disk's share of a
- * write.
+ * Measures consecutive commits of one new row each, in ms per commit. Shows how much of a write's
+ * time the disk takes.
  */
 export async function commitRows(options: {
   databaseUrl: string;

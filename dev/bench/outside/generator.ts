@@ -25,7 +25,7 @@ export class Generator {
     const ended = once(this.child, "exit", { signal }).then(() => {
       throw new Error("the load generator ended");
     });
-    // The abort below makes the promise that loses the race reject. Ignore that.
+    // When one of these promises settles, the abort below rejects the other one. Ignore that.
     for (const one of [replied, ended]) one.catch(() => undefined);
     this.child.send({ name, options });
     const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [

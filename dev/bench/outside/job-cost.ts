@@ -10,9 +10,9 @@ import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
 /**
- * How long to watch the idle server, to learn the statements of its background loops. A loop with a
- * longer interval may be missed. But such a loop runs during few of the jobs, and hardly ever
- * during the cheapest job, whose cost is the result.
+ * How long to watch the idle server, to learn the statements of its background loops. This may miss
+ * a loop with a longer interval, but such a loop hardly ever runs during the cheapest job, whose
+ * cost is the result.
  */
 const IDLE_MS = 2_500;
 

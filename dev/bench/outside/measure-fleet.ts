@@ -95,7 +95,7 @@ async function compareCpu(
   );
 }
 
-/** P7: memory and CPU time of waiting polls, without heartbeats, which P3 measures. */
+/** P7: memory and CPU time of waiting polls. The workers send no heartbeats: P3 measures those. */
 export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
   const { waitingPolls: workers, fleetRounds: rounds, cpuSeconds: seconds } = scale;

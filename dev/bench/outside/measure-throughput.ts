@@ -6,8 +6,8 @@ import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
 /**
- * The number of jobs for a job queue, as a multiple of the number for Forge. A queue is faster, and
- * a round must take at least a second.
+ * A round of a job queue has this many times as many jobs as a round of Forge. Job queues are
+ * faster, and a round must take at least a second.
  */
 const QUEUE_FACTOR = 8;
 

@@ -21,7 +21,7 @@ export interface Row {
   peer?: Spread & { name: string };
   /** Forge's value divided by the peer's value of the same round. */
   ratio?: Spread;
-  /** Absent: the row is for comparison only. */
+  /** Absent if the row is for comparison only. */
   goal?: Goal;
   isMet?: boolean;
   /** The largest share of a core that the load generator used in any round. Absent for counts. */

@@ -1,7 +1,7 @@
 /** The size of each measurement. docs/performance.md lists the measurements P1 to P11. */
 export interface Scale {
   rounds: number;
-  /** P1: jobs per round, and also bare workflows per round. */
+  /** P1 and P11: jobs per round. In P1, a round of the peer has the same number of workflows. */
   jobs: number;
   inFlight: number;
   workers: number;

@@ -2,8 +2,8 @@ import pg from "pg";
 import { LOCAL_USER } from "../../stack/secrets";
 
 /**
- * Runs a statement on a separate connection, which has no statement time-out. Inserting this many
- * rows takes longer than a server's time-out.
+ * Runs a statement on a separate connection without a statement time-out. Inserting so many rows
+ * takes longer than the time-out of a forge-server's connections.
  */
 async function seed(databaseUrl: string, statement: string, values: unknown[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
@@ -20,8 +20,8 @@ async function seed(databaseUrl: string, statement: string, values: unknown[]): 
 }
 
 /**
- * Inserts workers for a `Fleet` with `isRegistered`. To register that many would take long, because
- * a server limits the rate of registrations.
+ * Inserts workers for a `Fleet` with `isRegistered`. Registering so many workers would take long,
+ * because a server limits the rate of registrations.
  */
 export async function insertWorkers(databaseUrl: string, count: number): Promise<void> {
   await seed(

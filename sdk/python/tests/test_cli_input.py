@@ -1,4 +1,7 @@
-"""Invalid or interrupted input has a clear message, and never exit code 1 (a failed job)."""
+"""After invalid or interrupted input, the message is clear, and the exit code is not 1.
+
+Exit code 1 would mean that a job has failed.
+"""
 
 import io
 import json

@@ -142,11 +142,11 @@ NOT_FOR_USERS = {
     "uploadCheckpoint",
     "downloadJobInput",
 }
-"""Operations that the SDK leaves out: for workers, Prometheus, and links in a browser."""
+"""Operations without a method in the SDK: for workers, Prometheus, and links in a browser."""
 
 
 def _examples_of_job_types() -> dict[str, Call]:
-    """Returns a call for each job type not in CALLS: submits its first example in the document."""
+    """Returns calls for the job types that CALLS lacks. Each submits its type's first example."""
     calls: dict[str, Call] = {}
     for name, (_, path, operation) in openapi.operations().items():
         if name not in CALLS and path == f"/api/jobs/{name}":

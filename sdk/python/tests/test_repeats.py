@@ -12,7 +12,7 @@ JOB = {"job_id": "j1", "job_type": "generate"}
 
 
 def cancelled_by(error_code: str | None) -> Any:  # noqa: ANN401 - a script
-    """Loses the response to the first cancel. Then, the job has ended with `error_code`."""
+    """Loses the response to the first cancel. After this, the job has ended with `error_code`."""
     paths: list[str] = []
 
     def script(request: Request) -> Answer:

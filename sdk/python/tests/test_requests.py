@@ -26,7 +26,10 @@ def keys_of(server: FakeForge) -> set[str | None]:
 
 
 def failing(*faults: Answer | None) -> Any:  # noqa: ANN401 - a script
-    """Scripts the first responses. None: the connection breaks. Later responses are a job."""
+    """Scripts faults for the first responses, and a job for later ones.
+
+    A fault of None breaks the connection.
+    """
     left = list(faults)
 
     def script(_: Request) -> Answer:
@@ -300,8 +303,8 @@ def test_cancelling_a_task_ends_its_transfer(server: FakeForge, tmp_path: Path) 
             def cancel(at: Progress) -> None:
                 reported.append(at.path)
                 task.cancel()
-                # The server sends the second half of the file only after this, so the task is
-                # cancelled during the transfer.
+                # The server sends the second half of the file only after `go_on` is set, so the
+                # task is cancelled during the transfer.
                 loop.call_soon(go_on.set)
 
             def hold(request: Request) -> None:

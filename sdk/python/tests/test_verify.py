@@ -89,7 +89,7 @@ def test_finds_a_missing_manifest(server: FakeForge, verify: Verify) -> None:
     "change",
     [
         {"num_rows": 2},
-        {"num_rows": True},  # equal to 1 in Python
+        {"num_rows": True},  # in Python, True equals 1, the original value
         {"num_rows": "1"},
         {"more": None},
         {"files": []},

@@ -29,7 +29,7 @@ def silent_server() -> Iterator[str]:
 
 
 def durations(url: str) -> Iterator[float]:
-    """Yields the seconds until a wait of 1.5 s times out: for a job, then for a pipeline."""
+    """Waits up to 1.5 s for a job, then for a pipeline. Yields the seconds that each wait took."""
     with Forge(KEY, url) as client:
         for wait in (client.wait, client.pipelines.wait):
             began_s = monotonic()

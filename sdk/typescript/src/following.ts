@@ -33,7 +33,7 @@ export class Following {
     this.#query = query;
   }
 
-  /** Returns the request for a new connection, and resets the state of the previous one. */
+  /** Returns the request for a new connection. Resets all state except the last event's id. */
   request(): Request {
     this.#decoder = new EventDecoder();
     this.#openedMs = performance.now();

@@ -7,7 +7,7 @@ export interface Progress {
 
 export type OnProgress = (progress: Progress) => void;
 
-/** Counts the bytes of a transfer, of one file or several. */
+/** Counts and reports the bytes of a transfer of one or several files. */
 export class Counter {
   #done = 0;
   readonly #total: number;

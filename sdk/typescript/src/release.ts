@@ -11,7 +11,7 @@ export function checkVersion(headers: Headers, warn: (message: string) => void):
   warn(`${whose} requires @forge/sdk ${minimum} or newer; this is ${VERSION}.`);
 }
 
-/** Whether a version is lower than another version. False if either is not like 1.12.0. */
+/** Whether a version is lower than another version. False if either is not of the form 1.2.3. */
 function isOlder(version: string, than: string): boolean {
   const [ours, theirs] = [numbersOf(version), numbersOf(than)];
   if (!ours || !theirs) return false;

@@ -10,7 +10,7 @@ export interface ForgeOptions {
   baseUrl?: string | undefined;
   /** Sends the key as `Authorization: Bearer` instead of `X-Service-Api-Key`. Default: false. */
   bearer?: boolean | undefined;
-  /** How long the server may send nothing, in milliseconds. Default: 30,000. */
+  /** Maximum time without data from the server, in milliseconds. Default: 30,000. */
   timeoutMs?: number | undefined;
   /** Maximum consecutive retries after transient failures. Default: 4. */
   maxRetries?: number | undefined;
@@ -26,8 +26,8 @@ export type Settings = { readonly [Name in keyof ForgeOptions]-?: NonNullable<Fo
 /**
  * Takes each value from the options, else the environment, else the local stack's stack.json.
  *
- * Throws ForgeError for a missing or invalid value. The error names the value's option or variable,
- * and never contains the key.
+ * Throws ForgeError for a missing or invalid value. The error names the value's option or
+ * environment variable, and never contains the key.
  */
 export function settingsOf(options: ForgeOptions): Settings {
   const { env } = platform;

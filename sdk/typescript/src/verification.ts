@@ -25,7 +25,7 @@ export type OnCheck = (check: FileCheck) => void;
 export interface Verification {
   artifact_id: string;
   ok: boolean;
-  /** From the manifest. False: the control plane could not read some of the files. */
+  /** The manifest's `verified`. False: the control plane could not read some of the files. */
   verified: boolean;
   files: FileCheck[];
 }

@@ -34,8 +34,8 @@ export class Watch {
   /** Whether an event said that the job has ended. */
   hasEnded = false;
   /**
-   * Whether the wait has already polled without a pause after the end event. If that poll did not
-   * show the job's end, later polls wait for the poll interval.
+   * Whether an event about the job's end has already caused a poll without a pause. If this poll
+   * did not show the end, all later polls wait for the poll interval.
    */
   #hasPolledAtEnd = false;
 
@@ -45,7 +45,7 @@ export class Watch {
   }
 
   /**
-   * Call it after each poll, before the event connection.
+   * Begins a round. Call it after each poll, before you open the event connection.
    *
    * `job`: the result of the poll. Throws WaitTimeoutError after the deadline.
    */
@@ -64,7 +64,7 @@ export class Watch {
     return this.#silentRounds < MAX_SILENT || this.#silentRounds % RETRY_EVERY === 0;
   }
 
-  /** Begins the connection of this round. */
+  /** Records that this round opens an event connection. Returns the stream's state. */
   listen(): Following {
     this.#hasListened = true;
     return this.#following;
@@ -81,8 +81,8 @@ export class Watch {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // A round that should have opened a connection, but found none free, does not count as silent:
-    // events might have arrived.
+    // If this round was due to open a connection, but all `maxStreams` were in use, do not change
+    // the number of silent rounds: over a connection, events might have arrived.
     if (this.#hasListened || !this.#isDue) {
       this.#silentRounds =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;

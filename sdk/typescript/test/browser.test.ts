@@ -1,4 +1,4 @@
-// Tests the restrictions of browsers in Node: the flags of `platform` simulate them.
+// Tests the SDK in Node with the restrictions of a browser, set by the flags of `platform`.
 import { platform } from "../src/platform/node.ts";
 import { FakeForge, job, json } from "./fake-forge.ts";
 
@@ -17,7 +17,7 @@ const isEvents = ({ path }: { path: string }): boolean => path.endsWith("/events
 
 const IDS = ["a", "b", "c", "d", "e", "f", "g"];
 
-/** Waits for jobs that never end. Counts the polls and the event streams of each job. */
+/** Begins waits for jobs that never end. Counts the polls and event streams by job id. */
 function waitForAll() {
   const asked = new Map<string, number>();
   const streams = new Map<string, number>();

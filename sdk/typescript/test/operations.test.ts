@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** Returns a call for each job type: submits its first example in the OpenAPI document. */
+/** Returns calls for all job types. Each submits its type's first example. */
 function examplesOfJobTypes(): typeof CALLS {
   const submissions = Object.entries(DOCUMENT.paths).flatMap(([path, { post }]) =>
     post && path === `/api/jobs/${post.operationId}` ? [post] : [],
@@ -46,7 +46,7 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** Operations that the SDK leaves out: for workers, Prometheus, and links in a browser. */
+/** Operations without a method in the SDK: for workers, Prometheus, and links in a browser. */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",

@@ -1,4 +1,5 @@
-// Waits and reads during a server's restart. test/e2e/sdk-typescript.test.ts runs it.
+// Waits for a job and follows its log while the server restarts. test/e2e/sdk-typescript.test.ts
+// runs this file.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { Forge } from "@forge/sdk";

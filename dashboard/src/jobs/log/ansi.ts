@@ -5,7 +5,10 @@ export interface Span {
 }
 
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-/** An ANSI escape sequence. Text colours and bold are applied, all others are removed. */
+/**
+ * Matches an ANSI escape sequence. `ansiSpans` applies text colours and bold, and removes all
+ * sequences.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
 const SEQUENCE = /\u001b\[([0-9;]*)([A-Za-z])/g;
 

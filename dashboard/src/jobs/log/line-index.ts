@@ -5,7 +5,7 @@ const GROWTH = 2;
 export class LineIndex {
   private bytes: Uint8Array<ArrayBuffer>;
   private starts = new Uint32Array(1024);
-  /** The number of lines started so far. The last line may still grow. */
+  /** The number of lines started so far. After a final newline, this includes an empty line. */
   private begun = 0;
   length = 0;
   /** Bytes of the longest line: about its number of characters, because logs are mostly ASCII. */
@@ -16,7 +16,7 @@ export class LineIndex {
     this.bytes = new Uint8Array(Math.max(1024, capacity));
   }
 
-  /** The number of lines. A final newline does not start another line. */
+  /** The number of lines, without the empty line after a final newline. */
   get lines(): number {
     const isOpen = this.length > 0 && this.bytes[this.length - 1] !== NEWLINE;
     return isOpen ? this.begun : Math.max(0, this.begun - 1);

@@ -7,8 +7,9 @@ import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
 /**
- * The maximum height of the scrolled element: browsers limit it to 17 to 33 million px. A log that
- * would be higher is compressed: scrolling by one pixel moves it by several.
+ * The maximum height of the scrolled element. It is below the limits of browsers, which are between
+ * 17 and 33 million px. In a log that would be higher, scrolling by one pixel moves the lines by
+ * more than one pixel.
  */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;

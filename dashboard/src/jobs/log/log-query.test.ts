@@ -15,7 +15,7 @@ test.each([
 
 test("an attempt chosen elsewhere replaces the typed one", () => {
   expect(withoutAttempt("attempt:2 level:error rows")).toBe("level:error rows");
-  // An invalid attempt is kept, because `readLogQuery` treats it as text to search for.
+  // A term with an invalid number is kept, because `readLogQuery` treats it as text to search for.
   expect(withoutAttempt("attempt:abc")).toBe("attempt:abc");
 });
 

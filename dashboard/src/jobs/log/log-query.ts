@@ -12,7 +12,7 @@ export interface LogQuery {
   attempt?: number;
   /** `level:error`: only lines of that level. */
   level?: LogLevel;
-  /** The text without these terms: plain text, or `/a regular expression/`. */
+  /** The search text without the terms above: plain text, or `/a regular expression/`. */
   text: string;
 }
 
@@ -42,8 +42,8 @@ const levelOf = (word: string): LogLevel | undefined =>
   );
 
 /**
- * Matches lines of a level: its word in capitals, in brackets, or as the value of `level`. A
- * message that only mentions errors does not match.
+ * Matches the lines of a level. They have one of the level's words in capitals, in brackets, or as
+ * the value of a field such as `level`. The text "no error" does not match the level `error`.
  */
 export function levelPattern(level: LogLevel): RegExp {
   const capitals = LEVELS[level].join("|");
@@ -54,7 +54,7 @@ export function levelPattern(level: LogLevel): RegExp {
 }
 
 /**
- * A pattern for the word in any case. The `i` flag can't be used, because one part of
+ * A case-insensitive pattern for the word. The `i` flag can't be used, because one part of
  * `levelPattern` must match capitals only.
  */
 const inAnyCase = (word: string): string =>

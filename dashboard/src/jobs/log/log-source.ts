@@ -22,8 +22,8 @@ export class LogSource {
   private isLive = false;
   private isReading = false;
   /**
-   * A read was requested while another read was running. It runs afterwards, because bytes may have
-   * arrived since the other read began.
+   * Whether a read was requested while another read was running. The requested read runs after the
+   * running one, which may have missed the newest bytes.
    */
   private isRequestedAgain = false;
   private timer: ReturnType<typeof setTimeout> | undefined;

@@ -12,7 +12,10 @@ export interface FoundLines {
   error: string | null;
 }
 
-/** The lines of the query's level that contain its text (in any case) or match its expression. */
+/**
+ * Finds the lines of the query's level that contain the query's text, ignoring case, or match its
+ * regular expression.
+ */
 export function searchLines(index: LineIndex, query: string): FoundLines {
   const { level, text: wanted } = readLogQuery(query);
   let pattern: RegExp | undefined;

@@ -23,7 +23,7 @@ const FIELDS = {
 export interface StepInputs {
   /** Payload fields that an earlier step fills in. */
   fields: readonly string[];
-  /** The earlier step, and the type of artifact that it creates. */
+  /** The step that fills in these fields, and the type of the artifact that it creates. */
   from?: { step: JobType; what: "dataset" | "checkpoint" };
 }
 

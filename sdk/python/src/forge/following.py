@@ -38,7 +38,7 @@ class Following:
         self._opened_s = 0.0
 
     def request(self) -> Request[None]:
-        """Returns the request for a new connection, and resets the state of the previous one."""
+        """Returns the request for a new connection. Resets all state except the last event's id."""
         self._decoder = EventDecoder()
         self._opened_s = monotonic()
         self.has_received = False

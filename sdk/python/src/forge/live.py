@@ -24,7 +24,7 @@ _POLL_INTERVAL_S = 2.0
 
 
 def is_shown(wanted: bool) -> bool:
-    """Whether to draw lines: if wanted, in a capable terminal, and without `FORGE_PROGRESS=0`."""
+    """True if lines are wanted, stderr is a capable terminal, and `FORGE_PROGRESS` is not 0."""
     return (
         wanted
         and os.environ.get("FORGE_PROGRESS") != "0"

@@ -19,7 +19,7 @@ class LogLines:
         data = event.json()
         if data.get("offset") == 0:  # another attempt's log begins: end the last line
             yield from self.rest()
-        # splitlines would also split at other characters.
+        # Not splitlines: it would also split at characters other than a newline.
         *lines, self._rest = (self._rest + str(data.get("text", ""))).split("\n")
         yield from lines
 

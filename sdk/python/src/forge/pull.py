@@ -35,7 +35,7 @@ class Pulled:
     kept: tuple[str, ...]
     """Files that were already correct on the disk."""
     verified: bool
-    """From the manifest. False: the control plane could not read some of the files."""
+    """The manifest's `verified`. False: the control plane could not read some of the files."""
 
 
 def pull(

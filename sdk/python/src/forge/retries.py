@@ -20,8 +20,8 @@ _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_TRY_S = 1.0
 _MAX_RETRY_AFTER_S = 60.0
-"""The longest pause that a response can request by Retry-After. If a response requests a longer
-pause, the client gives up. A policy with `at_least_s` pauses for this time instead."""
+"""The longest pause that a response can request by Retry-After. If a response requests more, a
+policy without `at_least_s` gives up, and a policy with `at_least_s` pauses for this maximum."""
 
 
 def parse_json(content: bytes | str) -> object:

@@ -21,8 +21,8 @@ class Settings:
     def load(cls, api_key: str | None, base_url: str | None, env: Mapping[str, str]) -> "Settings":
         """Takes each value from the arguments, else the environment, else the local stack's file.
 
-        Raises ForgeError for a missing or invalid value. The error names the value's variable and
-        never contains the key.
+        Raises ForgeError for a missing or invalid value. The error names the value's environment
+        variable, and never contains the key.
         """
         stack = _read_stack_file(env)
         key = api_key or env.get("SERVICE_API_KEY")

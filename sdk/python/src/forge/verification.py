@@ -42,7 +42,7 @@ OnCheck = Callable[[FileCheck], None]
 class Verification:
     artifact_id: str
     verified: bool
-    """From the manifest. False: the control plane could not read some of the files."""
+    """The manifest's `verified`. False: the control plane could not read some of the files."""
     checks: tuple[FileCheck, ...]
 
     @property

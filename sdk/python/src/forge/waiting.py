@@ -40,12 +40,12 @@ class Watch:
         self._has_ended = False
         """Whether an event said that the job has ended."""
         self._has_polled_at_end = False
-        """Whether the wait has already polled without a pause after the end event. If that poll did
-        not show the job's end, later polls wait for the poll interval."""
+        """Whether an event about the job's end has already caused a poll without a pause. If this
+        poll did not show the end, all later polls wait for the poll interval."""
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
-        """Call it after each poll, before the event connection.
+        """Begins a round. Call it after each poll, before you open the event connection.
 
         `job`: the result of the poll. Raises WaitTimeoutError after the deadline.
         """
@@ -72,8 +72,8 @@ class Watch:
 
     def is_round_over(self) -> bool:
         """Whether to end this round."""
-        # Near the deadline, the round must end: if no more data arrived, the connection would time
-        # out only after the deadline, `_silence_s` from now.
+        # A connection without data times out only after `_silence_s`. If the deadline is earlier,
+        # end the round now, because the wait might otherwise exceed the deadline.
         return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:

@@ -30,7 +30,7 @@ DEFAULT_MAX_RETRIES = 4
 _CONNECT_TIMEOUT_S = 10.0
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusts no certificate. For plain http, which needs none."""
+"""For plain http, which needs no certificates. Trusts no certificate."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Wire:
                 **self._key_header(),
             },
             "follow_redirects": False,
-            # No limit, because each wait needs its own connection. The server has limits.
+            # The number of connections is unlimited, because each wait needs its own connection.
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-            # Plain http needs no certificates, and loading them takes longer than a request.
+            # For plain http, loads no certificates: loading them takes longer than a request.
             "verify": _NO_CERTIFICATES if self.settings.base_url.startswith("http:") else True,
         }
 

@@ -8,7 +8,7 @@ export interface Pulled {
   directory: string;
   fetched: string[];
   kept: string[];
-  /** From the manifest. False: the control plane could not read some of the files. */
+  /** The manifest's `verified`. False: the control plane could not read some of the files. */
   verified: boolean;
 }
 

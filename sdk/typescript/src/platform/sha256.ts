@@ -3,8 +3,8 @@ import type { Sha256 } from "./platform.ts";
 const BLOCK = 64;
 
 /**
- * The first 32 bits of the fractional parts of the roots of the first 64 primes. @param power 1/2
- * for square roots, 1/3 for cube roots.
+ * Takes a root of each of the first 64 primes. Returns the first 32 bits of each root's fractional
+ * part. `power`: 1/2 for square roots, 1/3 for cube roots.
  */
 const rootBits = (power: number): number[] =>
   PRIMES.map((prime) => ((prime ** power % 1) * 2 ** 32) | 0);
@@ -16,8 +16,8 @@ const CONSTANTS = new Int32Array(rootBits(1 / 3));
 const START = rootBits(1 / 2).slice(0, 8);
 
 /**
- * SHA-256 (FIPS 180-4) in plain JavaScript. A browser's own implementation needs all bytes at once,
- * which is too much for a large dataset. In insecure contexts (plain HTTP), browsers have none.
+ * SHA-256 (FIPS 180-4) in plain JavaScript. A browser's own implementation exists only in secure
+ * contexts (mostly HTTPS), and needs all bytes at once, which is too much for a large dataset.
  */
 export class JsSha256 implements Sha256 {
   readonly #state = new Int32Array(START);

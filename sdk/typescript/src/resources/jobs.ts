@@ -121,8 +121,8 @@ export class Jobs extends Resource implements JobActions {
   /**
    * Waits until the job has completed. Rejects with JobFailedError and WaitTimeoutError.
    *
-   * If events don't arrive, polls every `pollInterval` seconds. Retries during outages of some
-   * minutes.
+   * If events don't arrive, polls every `pollInterval` seconds. Retries during outages of up to
+   * five minutes.
    */
   async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
     const { pollInterval, timeout, onEvent, ...rest } = options;

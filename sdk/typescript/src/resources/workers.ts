@@ -6,7 +6,7 @@ import { Resource } from "./resource.ts";
 
 type SshForm = Extract<Operations["registerWorker"]["body"], { ssh_host: unknown }>;
 
-/** A machine to set up over SSH, without its address. */
+/** A machine to set up over SSH. Its address and user are separate parameters. */
 export type Machine = Omit<SshForm, "ssh_host" | "ssh_user" | "plan">;
 
 export interface RegisteredWorker {

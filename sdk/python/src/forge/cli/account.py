@@ -62,7 +62,7 @@ def _read_key(*, from_stdin: bool, can_ask: bool) -> str:
 
 
 def _answer(ask: Callable[[], str]) -> str:
-    """Prompts the user. After Ctrl-C, ends the prompt's line."""
+    """Prompts the user. After Ctrl-C, prints a line end and exits with code 130."""
     try:
         return ask()
     except (typer.Abort, KeyboardInterrupt) as error:

@@ -14,7 +14,7 @@ from . import saved_login
 
 @dataclass(frozen=True)
 class Chosen:
-    """The chosen address and key. For None, the SDK uses its default."""
+    """The chosen address and key. If a value is None, the SDK uses its default."""
 
     base_url: str | None
     api_key: str | None

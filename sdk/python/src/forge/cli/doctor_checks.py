@@ -1,4 +1,4 @@
-"""Checks of the connection between this machine and Forge, from the network up."""
+"""The checks of `forge doctor`: the network, the service, the key and the limits."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 
 def detach(thing_id: str, *ways_back: str) -> NoReturn:
-    """Ends the command after Ctrl-C, and shows how to resume. The job or pipeline continues."""
+    """Ends the command after Ctrl-C, but not the job or pipeline. Prints commands to follow it."""
     err = console(stderr=True)
     print_line(err, f"{thing_id} goes on. To come back:")
     for way in ways_back:
@@ -83,7 +83,7 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
 
 
 def _cost(client: Forge, job: Job) -> str | None:
-    """Returns the job's cost, or None if it can't be read: the command must not fail for that."""
+    """Returns the job's cost. None if it is unknown, because the command must not fail for this."""
     try:
         return usd(client.billing.record(job).total_cost_usd)
     except ForgeError:

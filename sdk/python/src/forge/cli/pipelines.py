@@ -105,10 +105,11 @@ def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
 
 
 def _set(body: dict[str, Any], path: str, value: object) -> None:
-    """Sets a field of a step's payload. `path`: the step, then the field, as in `train.params.lr`.
+    """Sets a field of a step's payload. `path`: the step's name, then the field in the payload.
 
-    For a step of a template, the field is in the body's `params`: `params.train.params.lr`. If the
-    body itself defines the step, the field is in that step's `payload`.
+    If the body itself defines the step, its payload is the step's `payload`. Otherwise, the step is
+    in a template, and its payload is in the body's `params`, by the step's name. For example, the
+    path `train.params.lr` sets the body's `params.train.params.lr`.
     """
     step, _, rest = path.partition(".")
     if not rest:

@@ -16,7 +16,7 @@ _NARROW = 60
 
 @contextmanager
 def transfer(*, as_json: bool) -> Iterator[OnProgress]:
-    """Shows the bar on stderr in a terminal, and nothing elsewhere."""
+    """Shows the bar on stderr in a terminal. Shows nothing elsewhere, or with `as_json`."""
     err = console(stderr=True)
     columns = [
         TextColumn("{task.description}", markup=False),

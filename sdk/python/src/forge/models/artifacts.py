@@ -45,7 +45,7 @@ class Dataset(Artifact):
 
     dataset_id: str
     dataset_uri: str
-    """The input of audit jobs. distill and train jobs take the dataset's id."""
+    """The URI that audit jobs take. Distill and train jobs take this URI or the dataset's id."""
     num_rows: int | None = None
     # Not `schema`, which is a method of every pydantic model.
     table_schema: dict[str, Any] = Field(default_factory=dict, alias="schema")

@@ -48,7 +48,7 @@ class Worker(Model):
 
 
 class FleetGpus(Model):
-    """Workers with one kind of GPU."""
+    """Numbers of workers and GPUs, for one type of GPU."""
 
     gpu_type: str
     workers: int = 0
@@ -58,7 +58,7 @@ class FleetGpus(Model):
 
 
 class Fleet(Model):
-    """All workers together."""
+    """Totals over all workers: numbers of workers and GPUs, utilisation and memory."""
 
     workers: int
     by_status: dict[str, int] = Field(default_factory=dict)

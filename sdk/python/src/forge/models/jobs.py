@@ -15,7 +15,7 @@ class JobStatus(str, Enum):
     """A job's status, simplified. `Job.raw_status` has the API's status."""
 
     PENDING = "pending"
-    """Not running yet. Includes waiting for a worker's set-up or start."""
+    """Not running yet. Includes jobs whose worker is still being set up or started."""
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -206,7 +206,7 @@ class JobMetrics(Model):
 
 
 class ThroughputBucket(Model):
-    """Job counts in one time bucket, and the pending and running jobs at its end."""
+    """Job counts in one time bucket. `waiting` and `running` are the counts at the bucket's end."""
 
     at: datetime
     """Start of the time bucket."""

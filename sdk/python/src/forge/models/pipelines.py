@@ -144,7 +144,7 @@ class PipelineEstimate(Model):
     low_usd: float = 0.0
     high_usd: float = 0.0
     duration_s: float | None = None
-    """Excludes waiting times. None if one of the job types has no earlier job."""
+    """Excludes waits for workers and approvals. None if a step's type has no completed job yet."""
     currency: str = "USD"
     steps: list[StepEstimate] = Field(default_factory=list)
     rate_card: str | None = None

@@ -42,7 +42,7 @@ class Jobs(JobsOperations[Sync, Job]):
         """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError.
 
         `on_event` is called for each change of status and progress. If events don't arrive, polls
-        every `poll_interval` seconds. Retries during outages of some minutes.
+        every `poll_interval` seconds. Retries during outages of up to five minutes.
 
         Shows a progress line in a terminal, unless `progress=False` or `FORGE_PROGRESS=0`. Ctrl-C
         raises KeyboardInterrupt and shows how to wait again: the job continues.
@@ -155,7 +155,7 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
         """Waits until the job has completed. Raises JobFailedError and WaitTimeoutError.
 
         `on_event` is called for each change of status and progress. If events don't arrive, polls
-        every `poll_interval` seconds. Retries during outages of some minutes.
+        every `poll_interval` seconds. Retries during outages of up to five minutes.
         """
         watch = Watch(id_of(job_id), poll_interval, timeout)
         while True:
