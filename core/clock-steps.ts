@@ -57,9 +57,9 @@ export const nextBaseline = (before: ClockReading, now: ClockReading): ClockRead
   isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < MIN_DRIFT_MS ? now : before;
 
 /**
- * Returns the part of a clock step that no process has recorded yet, in ms. A process that saw no
- * step returns 0, even if others recorded one. If it corrected their steps, two processes that
- * disagree (for example because one was suspended) would correct each other forever.
+ * Returns the part of a clock step that no process has recorded yet, in ms. If this process saw no
+ * step, returns 0, even if another process recorded one. Otherwise, two processes that disagree
+ * (for example because one was suspended) would undo each other's records forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

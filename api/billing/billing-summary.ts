@@ -38,7 +38,7 @@ const summarySchema = z
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
     total_cost_usd: usd.describe(
-      "this month's share of all records, including live deployments so far",
+      "the month's costs without storage; of a deployment, only its cost in this month, so far if it is live",
     ),
     by_job_type: numbers,
     by_tag: numbers.describe(

@@ -44,7 +44,8 @@ test("recomputing a record finds no difference for any reported usage", () => {
         );
         const metrics = metricsOf(attempts, 0);
         const bill = priceJob(type, portionsOf({ metrics, gpu_tokens: [], attempts }), card);
-        // NUMERIC is read back as a float, which can't hold the millionths of ten billion dollars.
+        // Convert the total to a float, as reading Postgres's NUMERIC does. At ten billion dollars, a
+        // float can't hold all six decimals.
         const record = {
           job_id: "j",
           job_type: type,

@@ -15,7 +15,7 @@ const PROGRAM = join(__dirname, "../../dist/platform/tables/engine-process.js");
 let folder: string;
 let engine: TableEngine;
 let peakMb = 0;
-/** The reader's running time so far. Unlike wall time, it depends little on other load. */
+/** The reader's CPU time so far, but at most the elapsed time. Depends little on other load. */
 let readMs = 0;
 
 beforeAll(() => {

@@ -52,7 +52,10 @@ export function requirementGroupRange(userId: string): [from: string, before: st
   return [first, `${first.slice(0, -1)}-`];
 }
 
-/** The number of a tenant's queued jobs by requirement group. Ignores the workers that retries avoid. */
+/**
+ * The number of a tenant's queued jobs by requirement group. Jobs that differ only in the workers that their retries
+ * avoid count as one group.
+ */
 export async function countQueuedByGroup(
   db: Queryable,
   userId: string,

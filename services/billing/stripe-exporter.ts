@@ -119,8 +119,8 @@ export class StripeExporter implements UsageExporter {
 }
 
 /**
- * Warning: according to the database, this was the first send of the line, but Stripe had it already. The database may
- * have been restored, and the lost line may have had another amount.
+ * The warning of a delivery that Stripe already had, although it was the line's first send according to the database.
+ * The database may have been restored, and the line that it lost may have had another amount.
  */
 const UNKNOWN =
   "already_there: Stripe had this line before it was sent; compare the amounts in Stripe and here";

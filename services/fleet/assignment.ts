@@ -189,8 +189,8 @@ export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: 
 }
 
 /**
- * Of the given workers, returns those that hold an attempt. The attempt may be running: it started for a poll that no
- * longer waited, and the worker's later poll missed its wake-up.
+ * Returns those of the given workers that hold an attempt. The attempt may be running although the worker's poll waits:
+ * it started for an earlier poll that no longer waited, and the later poll missed its wake-up.
  */
 export async function listHolding(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(

@@ -123,8 +123,9 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows of the kinds with `endsAsRow`, whose workflows must end with the same status as their
-   * rows. The statuses may differ, because an activity may have finished a row after its workflow was terminated.
+   * Lists terminated workflows, but only of the kinds with `endsAsRow`: their workflows must end with the same status
+   * as their rows. After a termination, the statuses can differ, because one of the workflow's activities may finish the
+   * row later.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
     const kinds = this.kinds.filter(({ endsAsRow }) => endsAsRow);

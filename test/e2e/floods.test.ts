@@ -128,8 +128,8 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // The server sends at most 20 refusals at once, and then 20 a second. It delays up to 100 further
-  // refusals at a time by at least 1 s, so these are at most 100 a second.
+  // The server sends 20 refusals at once, and then 20 a second. Beyond this rate, at most 100
+  // refusals wait at a time, each for at least 1 s. This adds at most 100 refusals a second.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });

@@ -106,9 +106,9 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // This lock makes both the server and the test's own `finishJob` wait right before they write the
-  // bill. So both have found the job unfinished. Once the lock is released, the test's `finishJob`
-  // writes the bill before the server's last write locks the job.
+  // This lock stops both the server and the test's own `finishJob` right before they write the bill,
+  // when both have found the job unfinished. After the release, the test's `finishJob` gets past the
+  // bill and pauses at the store. Meanwhile the server completes the job.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

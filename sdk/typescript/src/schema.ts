@@ -893,7 +893,7 @@ export interface BillingSummary {
   user_id: string;
   /** YYYY-MM, UTC */
   period: string;
-  /** this month's share of all records, including live deployments so far */
+  /** the month's costs without storage; of a deployment, only its cost in this month, so far if it is live */
   total_cost_usd: number;
   by_job_type: Record<string, number>;
   /** the 100 most expensive tags; a job counts under each of its tags */
