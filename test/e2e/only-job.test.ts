@@ -208,6 +208,13 @@ test.each([
   expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
 });
 
+/** A scheduler that assigns only after a signal. */
+class WithoutSweeps extends Scheduler {
+  protected override run(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
 test("if the answer to the statement is lost, the poll is woken and gets the attempt that has started", async () => {
   const { ctx } = forge;
   /** A pool that loses the answers to statements that may start an attempt. */
@@ -222,7 +229,7 @@ test("if the answer to the statement is lost, the poll is woken and gets the att
   });
   await forge.fill([], [OWN_WORKER]);
   const longPolls = new LongPolls();
-  const scheduler = new Scheduler({ ...ctx, pool }, longPolls);
+  const scheduler = new WithoutSweeps({ ...ctx, pool }, longPolls);
   scheduler.start();
   try {
     const poll = await pollOf("w");

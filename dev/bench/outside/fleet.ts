@@ -2,6 +2,8 @@ import { bodyOf, encode, HttpConnection } from "./http-connection";
 
 const HEARTBEAT_MS = 5_000;
 const WAIT_S = 50;
+/** If more connections are opened at once, the kernel may reset some: its queue for a server is limited. */
+const STARTED_AT_ONCE = 100;
 
 export interface FleetOptions {
   url: string;
@@ -30,7 +32,10 @@ export class Fleet {
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
     const numbers = Array.from({ length: options.workers }, (_, n) => n);
-    await Promise.all(numbers.map((n) => fleet.startWorker(n)));
+    for (let n = 0; n < numbers.length; n += STARTED_AT_ONCE) {
+      const some = numbers.slice(n, n + STARTED_AT_ONCE);
+      await Promise.all(some.map((each) => fleet.startWorker(each)));
+    }
     return fleet;
   }
 
