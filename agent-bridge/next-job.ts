@@ -17,7 +17,12 @@ import {
   type WorkerCall,
   withdrawOffer,
 } from "../services/fleet/workers";
-import { type Dispatch, dispatchJob, type PollingWorker } from "../services/jobs/dispatch";
+import {
+  type Dispatch,
+  dispatchJob,
+  observeDispatch,
+  type PollingWorker,
+} from "../services/jobs/dispatch";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
@@ -217,8 +222,7 @@ async function dispatch(ctx: Context, worker: PollingWorker): Promise<Polled | u
   const job = await dispatchJob(ctx.pool, worker);
   if (!job) return undefined;
   if (job.is_cancelled) return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
-  const { job_type, waited_s: waitedS } = job;
-  if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
+  observeDispatch(ctx.metrics, job);
   return { job, commands: [] };
 }
 

@@ -7,12 +7,14 @@ import { findManifest } from "./artifacts";
 
 type Stores = Pick<Context, "pool" | "store">;
 
+const keyOf = (prefix: string): string => `${prefix}${MANIFEST_FILE}`;
+
 /** Writes a manifest to the artifact's folder. */
 export const putManifestFile = (
   { store }: Pick<Context, "store">,
   prefix: string,
   manifest: Manifest,
-): Promise<void> => putJson(store, `${prefix}${MANIFEST_FILE}`, manifest);
+): Promise<void> => putJson(store, keyOf(prefix), manifest);
 
 /**
  * Rewrites the manifest file until it agrees with the registry, or removes it if the artifact is
@@ -20,17 +22,16 @@ export const putManifestFile = (
  * may be older than the registered manifest.
  */
 export async function syncManifestFile(
-  { pool, store }: Stores,
+  ctx: Stores,
   storageId: string,
   prefix: string,
 ): Promise<void> {
-  const key = `${prefix}${MANIFEST_FILE}`;
   for (let written: Manifest | undefined; ; ) {
-    const registered = await findManifest(pool, storageId);
+    const registered = await findManifest(ctx.pool, storageId);
     if (!registered) return;
-    if (registered.deleted_at !== null) return await store.remove(key);
+    if (registered.deleted_at !== null) return await ctx.store.remove(keyOf(prefix));
     if (isDeepStrictEqual(registered.manifest, written)) return;
-    await putJson(store, key, registered.manifest);
+    await putManifestFile(ctx, prefix, registered.manifest);
     written = registered.manifest;
   }
 }
@@ -47,7 +48,6 @@ export async function checkManifestFile(
 ): Promise<void> {
   const registered = await findManifest(ctx.pool, storageId);
   if (!registered || registered.deleted_at !== null) return;
-  const key = `${prefix}${MANIFEST_FILE}`;
-  if (await holdsJson(ctx.store, key, registered.manifest)) return;
+  if (await holdsJson(ctx.store, keyOf(prefix), registered.manifest)) return;
   await syncManifestFile(ctx, storageId, prefix);
 }

@@ -16,8 +16,6 @@ interface WaitingPoll {
 interface Entry {
   worker: WaitingWorker;
   tenant: string;
-  /** Whether the result of the wait will be used: attempts start only for such polls. */
-  isAwaited: boolean;
   /** The scheduler may be starting an attempt for the poll. So the poll must not time out. */
   isReserved: boolean;
   /** The poll's time is over. A reserved poll ends later than that. */
@@ -34,7 +32,8 @@ const MAX_RESERVED = 32;
  */
 export class LongPolls {
   private readonly waiting = new Map<string, Entry>();
-  private readonly ofTenant = new Map<string, Set<Entry>>();
+  /** By tenant: the polls whose result will be used. Attempts start only for these. */
+  private readonly awaited = new Map<string, Set<Entry>>();
 
   get workerIds(): string[] {
     return [...this.waiting.keys()];
@@ -49,7 +48,6 @@ export class LongPolls {
     const entry: Entry = {
       worker,
       tenant,
-      isAwaited: false,
       isReserved: false,
       isOver: false,
       end: () => undefined,
@@ -67,12 +65,12 @@ export class LongPolls {
         resolve(why);
       };
       signal.addEventListener("abort", onAbort);
-      this.add(entry);
+      this.waiting.set(worker.workerId, entry);
       if (signal.aborted) entry.end("disconnected");
     });
     return {
       woken: () => {
-        entry.isAwaited = true;
+        if (this.waiting.get(worker.workerId) === entry) this.addAwaited(entry);
         return woken;
       },
       leave: () => entry.end("time-out"),
@@ -94,8 +92,7 @@ export class LongPolls {
    * this case, all these polls are woken, and their handlers look for an attempt.
    */
   async reserve<T>(tenant: string, assign: (polls: WaitingWorker[]) => Promise<T>): Promise<T> {
-    const awaited = [...(this.ofTenant.get(tenant) ?? [])].filter(({ isAwaited }) => isAwaited);
-    const reserved = awaited.slice(-MAX_RESERVED);
+    const reserved = [...(this.awaited.get(tenant) ?? [])].slice(-MAX_RESERVED);
     for (const entry of reserved) entry.isReserved = true;
     try {
       return await assign(reserved.map(({ worker }) => worker));
@@ -121,17 +118,16 @@ export class LongPolls {
     return true;
   }
 
-  private add(entry: Entry): void {
-    this.waiting.set(entry.worker.workerId, entry);
-    const polls = this.ofTenant.get(entry.tenant) ?? new Set();
-    this.ofTenant.set(entry.tenant, polls.add(entry));
+  private addAwaited(entry: Entry): void {
+    const polls = this.awaited.get(entry.tenant) ?? new Set();
+    this.awaited.set(entry.tenant, polls.add(entry));
   }
 
   private remove(entry: Entry): void {
     const { workerId } = entry.worker;
     if (this.waiting.get(workerId) === entry) this.waiting.delete(workerId);
-    const polls = this.ofTenant.get(entry.tenant);
+    const polls = this.awaited.get(entry.tenant);
     polls?.delete(entry);
-    if (polls?.size === 0) this.ofTenant.delete(entry.tenant);
+    if (polls?.size === 0) this.awaited.delete(entry.tenant);
   }
 }

@@ -1,6 +1,7 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { stopAvoiding } from "../jobs/avoided-workers";
+import { observeDispatch } from "../jobs/dispatch";
 import { LoopComponent } from "../loop-component";
 import { assignOnlyJob, type Started } from "./assign-only-job";
 import {
@@ -183,9 +184,9 @@ export class Scheduler extends LoopComponent {
   }: OneTenant): Promise<"no pass" | "one pass" | "passes over all"> {
     const { pool } = this.ctx;
     const found = await this.longPolls.reserve(tenant, async (polls) => {
-      const found = await assignOnlyJob(pool, tenant, groups, polls);
-      if (found.assigned) this.noteAssigned([found.assigned], found.started);
-      return found;
+      const result = await assignOnlyJob(pool, tenant, groups, polls);
+      if (result.assigned) this.noteAssigned([result.assigned], result.started);
+      return result;
     });
     if (found.sharedWorkerFits) return "passes over all";
     return found.assigned || !found.ownWorkerFits ? "no pass" : "one pass";
@@ -245,8 +246,7 @@ export class Scheduler extends LoopComponent {
       if (waited_s !== null) metrics.assignSeconds.observe({ job_type }, waited_s);
     }
     if (started) {
-      const { job_type, waited_s } = started.job;
-      if (waited_s !== null) metrics.dispatchSeconds.observe({ job_type }, waited_s);
+      observeDispatch(metrics, started.job);
       if (this.longPolls.deliver(started.poll, started.job)) return;
     }
     const elsewhere = this.longPolls.wake(assigned.map((each) => each.worker_id));

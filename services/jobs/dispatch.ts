@@ -1,5 +1,6 @@
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
+import type { Metrics } from "../../platform/metrics/metrics";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "../accounts/keys";
 
@@ -20,6 +21,11 @@ export interface Dispatch {
   waited_s: number | null;
   /** The job is cancelled: the worker should stop. */
   is_cancelled: boolean;
+}
+
+/** Records how long an attempt was queued before it started. Does nothing if the attempt had started earlier. */
+export function observeDispatch(metrics: Metrics, { job_type, waited_s }: Dispatch): void {
+  if (waited_s !== null) metrics.dispatchSeconds.observe({ job_type }, waited_s);
 }
 
 export interface PollingWorker {

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ logger = logging.getLogger(__name__)
 
 PART_BYTES = 8 * 1024 * 1024
 _READ_BYTES = 1024 * 1024
-_RANGE_NOT_SATISFIABLE = 416
 _MAX_MISMATCHES = 3
 _HASHED_BYTES_PER_S = 50e6
 # Number of tries to transfer a file directly to or from the store. If all fail, the control plane
@@ -156,7 +156,7 @@ def download(
             control_plane.get(url, lease.proof, start) as response,
             partial.open("ab" if response.status_code == 206 else "wb") as output,
         ):
-            if response.status_code == _RANGE_NOT_SATISFIABLE:
+            if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise ControlPlaneUnavailable(f"{target.name} has changed in the store")
             for chunk in response.iter_bytes(_READ_BYTES):
                 lease.require()

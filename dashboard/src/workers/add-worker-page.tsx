@@ -19,7 +19,7 @@ export function AddWorkerPage() {
   const navigate = useNavigate();
   const [values, setValues] = useState<FormValues>(START);
   const [plan, setPlan] = useState<BootstrapPlan>();
-  const planQuery = useMutation({
+  const planRequest = useMutation({
     mutationFn: () => forge.workers.plan(values.ssh_host, values.ssh_user, machineOf(values)),
     onSuccess: setPlan,
     onError: () => setPlan(undefined),
@@ -32,7 +32,7 @@ export function AddWorkerPage() {
       await navigate({ to: "/workers/$workerId", params: { workerId: worker_id } });
     },
   });
-  const failed = register.error ?? planQuery.error;
+  const failed = register.error ?? planRequest.error;
   const refusal = failed ? describeError(failed) : undefined;
   // For an invalid entry of a list, `param` names the entry, e.g. `tags.0`.
   const place = refusal?.param?.split(".")[0];
@@ -40,7 +40,7 @@ export function AddWorkerPage() {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     register.reset();
-    planQuery.mutate();
+    planRequest.mutate();
   };
   return (
     <Page title="Add a machine by SSH" narrow above={<Link to="/workers">Workers</Link>}>
@@ -65,8 +65,8 @@ export function AddWorkerPage() {
           />
         ))}
         <div className={styles.actions}>
-          <Button type="submit" kind={plan ? "secondary" : "primary"} busy={planQuery.isPending}>
-            {planQuery.isPending ? "Asking for the plan …" : "Show the plan"}
+          <Button type="submit" kind={plan ? "secondary" : "primary"} busy={planRequest.isPending}>
+            {planRequest.isPending ? "Asking for the plan …" : "Show the plan"}
           </Button>
           {plan && (
             <Button kind="primary" busy={register.isPending} onClick={() => register.mutate()}>

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import httpx2
 
 from .errors import ForgeHTTPError
-
-RANGE_NOT_SATISFIABLE = 416
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,6 @@ class LogRange:
         if not found:
             raise ForgeHTTPError("a partial response has no valid Content-Range")
         total = int(found[2])
-        if response.status_code == RANGE_NOT_SATISFIABLE:
+        if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return cls(total, total, b"")
         return cls(int(found[1] or 0), total, content)

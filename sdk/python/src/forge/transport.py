@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from time import sleep
 from typing import Any, TypeVar
 
@@ -9,7 +10,6 @@ import httpx2
 
 from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
-from .log_range import RANGE_NOT_SATISFIABLE
 from .request import Request
 from .retries import RetryPolicy, TransientFailure, failure_of
 from .wire import Wire, log, range_headers, result_of, start_of
@@ -87,11 +87,11 @@ class Transport:
                 path,
                 lambda _: None,
                 headers=range_headers(given),
-                other_statuses={RANGE_NOT_SATISFIABLE} if given else set(),
+                other_statuses={HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE} if given else set(),
             )
             try:
                 with self.open(request) as response:
-                    if response.status_code == RANGE_NOT_SATISFIABLE:
+                    if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                         return  # all bytes had arrived when the connection was lost
                     if start_of(response) > given:
                         raise ForgeHTTPError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
-from ..log_range import RANGE_NOT_SATISFIABLE, LogRange
+from ..log_range import LogRange
 from ..models import Artifact, Attempt, BaseJob, JobCounts, JobMetrics, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import AppliedCheck, Request, create, get, get_list, path_of, post
@@ -202,7 +203,7 @@ class JobsOperations(Resource[M], Generic[M, J]):
             query,
             headers=headers,
             is_whole=True,
-            other_statuses={RANGE_NOT_SATISFIABLE},
+            other_statuses={HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE},
         )
 
     def _log_stream(self, job_id: JobRef, attempt: int | None) -> Following:
