@@ -7,11 +7,12 @@ export const BEHAVIOURS = [
   "normal",
   // Takes ten times as long.
   "slow",
-  // Crashes at random and registers again with another boot id.
+  // Crashes during every second job and registers again with another boot id.
   "flapping",
   // Sends heartbeats, but after its first job never polls again and ignores commands.
   "deaf",
-  // Stops heartbeats until its job is assigned to another worker, then delivers the result anyway.
+  // With every second job: stops heartbeats until the job is assigned to another worker, then
+  // delivers the result anyway.
   "zombie",
   // Sends every result twice at the same time, and once more later.
   "double",
@@ -57,6 +58,8 @@ export class SimulatedWorker {
   private readonly stopping = new AbortController();
   private job: SimulatedJob | undefined;
   private silent = false;
+  /** Whether the last job that could fail did so. */
+  private failed = false;
   private heartbeats: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
 
@@ -147,17 +150,23 @@ export class SimulatedWorker {
     }
   }
 
+  /** True every second time, the first time included: a test can rely on a failure. */
+  private failsThisTime(): boolean {
+    this.failed = !this.failed;
+    return this.failed;
+  }
+
   private async run(job: SimulatedJob): Promise<void> {
     const { workMs, silenceMs } = this.options;
     switch (this.behaviour) {
       case "slow":
         return await this.finish(job, workMs * 10);
       case "flapping":
-        if (Math.random() < 0.5) return await this.finish(job, workMs);
+        if (!this.failsThisTime()) return await this.finish(job, workMs);
         await this.pause(workMs * Math.random());
         return await this.crash();
       case "zombie":
-        if (Math.random() < 0.5) return await this.finish(job, workMs);
+        if (!this.failsThisTime()) return await this.finish(job, workMs);
         this.silent = true;
         await this.pause(silenceMs);
         this.silent = false;

@@ -1,3 +1,4 @@
+import timers from "node:timers/promises";
 import fc from "fast-check";
 import { Throttle } from "./throttle";
 
@@ -51,14 +52,13 @@ test("calls beyond the maximum number of waiting calls are refused", async () =>
 });
 
 test("calls above the rate that arrive together pass at different times", async () => {
+  const sleep = jest.spyOn(timers, "setTimeout").mockResolvedValue(undefined);
   const throttle = new Throttle({ ...RATE, maxWaitMs: 1_000, maxWaiting: 100 }, () => 0);
-  const began = performance.now();
-  const passed: number[] = [];
-  const call = async (): Promise<void> => {
-    await throttle.wait("a");
-    passed.push(performance.now() - began);
-  };
-  await Promise.all(Array.from({ length: 60 }, call));
-  const late = passed.slice(-40);
-  expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(50);
+  await Promise.all(Array.from({ length: 60 }, () => throttle.wait("a")));
+  const waits = sleep.mock.calls.map(([ms]) => ms ?? 0);
+  sleep.mockRestore();
+  const longest = waits.slice(-36);
+  expect(Math.min(...longest)).toBeGreaterThanOrEqual(500);
+  expect(Math.max(...longest)).toBeLessThanOrEqual(1_000);
+  expect(Math.max(...longest) - Math.min(...longest)).toBeGreaterThan(100);
 });

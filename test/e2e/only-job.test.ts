@@ -25,12 +25,25 @@ import {
   TENANTS,
 } from "../support/scheduler-database";
 
+const MOST_CAPABLE = {
+  gpuTokens: ["a100", "80gb", "nvidia"],
+  memoryGb: 80,
+  tags: ["eu", "us"],
+  jobTypes: null,
+  tenants: null,
+};
+
 /**
  * Fleets with few shared workers, because `assignOnlyJob` assigns nothing if a shared worker fits.
  * Of the shared workers in FLEETS, only those whose random value `serves` is "cyd" stay shared.
+ * The workers with eight GPUs run any job of their owner, so that many jobs are assigned.
  */
 const OWN_FLEETS = FLEETS.map((fleet) =>
-  fleet.map((each) => ({ ...each, shared: each.shared && each.serves === "cyd" })),
+  fleet.map((each) =>
+    each.gpuCount === 8
+      ? { ...each, ...MOST_CAPABLE, shared: false }
+      : { ...each, shared: each.shared && each.serves === "cyd" },
+  ),
 );
 
 let forge: SchedulerDatabase;
@@ -75,6 +88,7 @@ test("on random fleets and queues, a tenant's only queued job gets the worker of
     }),
     { numRuns: process.env.TEST_SLOW ? 500 : 80 },
   );
+  // In 400 simulations of 80 runs: from 31 to 87, median 56.
   expect(assignments).toBeGreaterThan(10);
 }, 120_000);
 
