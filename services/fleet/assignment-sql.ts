@@ -120,11 +120,18 @@ const headsAfter = (after: string, condition = "true"): string =>
 export const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
 ${HEADS}`;
 
+/**
+ * SQL: the order of a group's queued attempts. Where any attempt would do, the order makes the planner use the index
+ * of the queue. If the queue is long, the planner otherwise expects to find a queued attempt near the beginning of the
+ * table, and reads all ended attempts before it finds one.
+ */
+const QUEUE_ORDER = "priority desc, queued_at, job_id";
+
 /** SQL: a CTE `name` with the given groups that have queued jobs, and one job of each. */
 function firstOf(groups: string, name: string): string {
   return `${name} as materialized (
   select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
-    select job_id from attempts where state = 'queued' and shape = g.shape limit 1) first)`;
+    select job_id from attempts where state = 'queued' and shape = g.shape order by ${QUEUE_ORDER} limit 1) first)`;
 }
 
 /** SQL: the group after which the next pass continues; null if this pass read all groups. */

@@ -8,10 +8,12 @@ import { requirementGroupOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
+import { assignOnlyJob } from "../../services/fleet/assign-only-job";
 import {
   assignOnce,
   findOfferAndFit,
   hasFittingWorker,
+  isAnythingQueued,
   type MatchedPair,
 } from "../../services/fleet/assignment";
 import { blocksRead } from "../support/blocks-read";
@@ -190,6 +192,37 @@ test("what others have queued costs a worker's poll and a submission nothing", a
       { job_id: "own" },
     ]);
   }
+});
+
+test("a long queue of one tenant, behind many ended jobs, costs the jobs of others nothing", async () => {
+  const { pool } = forge.ctx;
+  const jobsOf = (userId: string, count: number, prefix: string) =>
+    Array.from({ length: count }, (_, n) => {
+      return { ...NO_NEEDS, jobId: `${prefix}_${n}`, userId, priority: 0, queuedAt: n };
+    });
+  await fill(jobsOf("bob", 10_000, "ended"), [OWN_WORKER]);
+  await pool.query("update attempts set state = 'ended', outcome = 'cancelled', ended_at = now()");
+  // The ended attempts come first in the table, as they do in any installation.
+  await pool.query("vacuum full attempts");
+  const [own] = jobsOf("ann", 1, "own");
+  if (!own) throw new Error("no job");
+  const queued = [...jobsOf("bob", 5_000, "queued"), own];
+  await queueJobs(pool, queued);
+  await pool.query("vacuum analyze jobs, attempts, workers");
+  const groups = queued.slice(-2).map((job) => requirementGroupOf(job.userId, job));
+  const read = async (work: Parameters<typeof blocksRead>[2]): Promise<number> =>
+    await blocksRead(forge, ["attempts"], work);
+  const blocks = {
+    isAnythingQueued: await read(isAnythingQueued),
+    hasFittingWorker: await read((one) => hasFittingWorker(one, groups)),
+    findOfferAndFit: await read((one) => findOfferAndFit(one, "w", "ann")),
+    assignOnlyJob: await read((one) => assignOnlyJob(one, "ann", groups.slice(1), [])),
+    passOfWorker: await read((one) => assignOnce(one, [], { workers: ["w"], groups })),
+    pass: await read((one) => assignOnce(one, [])),
+  };
+  // Reading up to the first queued attempt would take 200 blocks; an update of all indexes takes 60.
+  const tooMany = Object.entries(blocks).filter(([, count]) => count > 150);
+  expect(tooMany).toEqual([]);
 });
 
 test("a pass with more idle workers than jobs sees all, and is not taken for a blocked one", async () => {

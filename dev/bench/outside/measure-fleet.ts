@@ -5,6 +5,7 @@ import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import { insertWorkers } from "./seeded-rows";
 import type { Stage } from "./stage";
+import { POLL_S } from "./waiting-polls";
 
 const PER_SECOND = 20;
 /**
@@ -102,13 +103,10 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
   const kib: number[] = [];
   const shares: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const forge = await stage.startForge(NEVER_SILENT);
+    const forge = await stage.startForge({ ...NEVER_SILENT, FORGE_MAX_POLL_S: String(POLL_S) });
     try {
       await insertWorkers(forge.databaseUrl, workers);
       const options = { ...forge, ...(await forge.startApiServer()), workers, seconds };
-      // Warm up first. Otherwise the memory of compiled code and caches would count as memory of
-      // the polls.
-      await generator.run("holdPolls", { ...options, workers: Math.ceil(workers / 10) });
       const { kibPerPoll, addedCpuShare } = await generator.run("holdPolls", options);
       kib.push(kibPerPoll);
       shares.push(100 * addedCpuShare);

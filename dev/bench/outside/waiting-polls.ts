@@ -16,10 +16,15 @@ export interface HoldOptions {
 /** How long to wait until the load of opening connections is over. */
 const SETTLE_MS = 6_000;
 /**
+ * How long to wait until V8 has collected the garbage of opening or closing thousands of polls,
+ * which takes half a second of CPU time. It does so up to 20 s later.
+ */
+const COLLECTED_MS = 25_000;
+/**
  * How long a poll waits for a job. Longer than the measured periods, so that no poll is answered
  * meanwhile.
  */
-const WAIT_S = 50;
+export const POLL_S = 120;
 
 /**
  * Lets a fleet poll and send heartbeats, without jobs. Returns the share of a core that the server
@@ -44,27 +49,43 @@ export interface PollCost {
 
 /** Opens one waiting poll per worker, and measures what the polls cost. Sends no heartbeats. */
 export async function holdPolls(options: HoldOptions): Promise<PollCost> {
-  const { url, workerKey, workers, pid } = options;
+  const { workers, pid } = options;
+  // Warm up first. Otherwise the memory of compiled code and caches would count as memory of the
+  // polls.
+  const first = await openPolls(options, Math.ceil(workers / 10));
+  await sleep(SETTLE_MS);
+  close(first);
+  await sleep(COLLECTED_MS);
   const idleShare = await cpuShare(options);
   const before = residentKib(pid);
-  const connections: HttpConnection[] = [];
+  const polls = await openPolls(options, workers);
   try {
-    for (let n = 0; n < workers; n++) {
-      const connection = await HttpConnection.open(url);
-      connections.push(connection);
-      const body = { worker_id: `bench-${n}`, wait_seconds: WAIT_S };
-      const poll = encode({ method: "POST", path: "/worker/next_job", body }, workerKey);
-      connection.send(poll).catch(() => undefined);
-    }
-    await sleep(SETTLE_MS);
+    await sleep(COLLECTED_MS);
     const share = await cpuShare(options);
     return {
       kibPerPoll: (residentKib(pid) - before) / workers,
       addedCpuShare: share - idleShare,
     };
   } finally {
-    for (const connection of connections) connection.close();
+    close(polls);
   }
+}
+
+/** Opens a connection per worker and sends a poll over it. Does not wait for the answers. */
+async function openPolls({ url, workerKey }: HoldOptions, workers: number) {
+  const connections: HttpConnection[] = [];
+  for (let n = 0; n < workers; n++) {
+    const connection = await HttpConnection.open(url);
+    connections.push(connection);
+    const body = { worker_id: `bench-${n}`, wait_seconds: POLL_S };
+    const poll = encode({ method: "POST", path: "/worker/next_job", body }, workerKey);
+    connection.send(poll).catch(() => undefined);
+  }
+  return connections;
+}
+
+function close(connections: HttpConnection[]): void {
+  for (const connection of connections) connection.close();
 }
 
 async function cpuShare({ pid, seconds }: HoldOptions): Promise<number> {
