@@ -58,7 +58,7 @@ const UNEXPORTED = "exported_at is null and cost_usd > 0";
  * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.
  */
 export const WAITS: [table: Table, column: string, condition: string, afterForward?: "moves"][] = [
-  ["attempts", "queued_at", "state <> 'ended'"],
+  ["attempts", "queued_at", "ended_at is null"],
   ["workers", "available_until", "true"],
   ["workers", "bootstrap_seen_at", "true"],
   ["rate_buckets", "refilled_at", "true"],

@@ -87,7 +87,8 @@ async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken
        update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
               started_at = coalesce(j.started_at, now())
        from held
-       where j.job_id = held.job_id and held.state = 'assigned' and j.status = 'assigned'
+       -- A subquery, because a join may be planned as a scan of all unfinished jobs.
+       where j.job_id = (select job_id from held) and held.state = 'assigned' and j.status = 'assigned'
          and j.worker_id = $1
        returning j.job_id, j.job_type, j.timeout_s),
      started as (

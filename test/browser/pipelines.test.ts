@@ -101,8 +101,17 @@ inBrowser("pipelines", () => {
     await stage.open("/pipelines/new?template=synthetic");
     const step = (type: string) => page.locator(`[data-step="${type}"]`);
     await page.getByLabel("Name").fill("by form");
+    const more = step("train").getByText("Worker, limits and parameters");
+    const sweep = step("train").getByLabel("Sweep");
+    await more.click();
+    await sweep.fill("epochs = 3");
+    await more.click();
+    await sweep.waitFor({ state: "hidden" });
     await page.getByRole("button", { name: "Submit 6 steps" }).click();
     await step("train").getByText("This is required.").waitFor();
+    // The collapsed section has opened, because it contains a problem.
+    await step("train").getByText("Line 1 is not a JSON object").waitFor();
+    await sweep.fill("");
     await step("generate")
       .getByLabel("Given by")
       .selectOption({ label: "Domain, number of samples" });

@@ -1,0 +1,103 @@
+import pg from "pg";
+import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { ensureUser } from "../../services/accounts/users";
+import { untilEnded } from "../support/jobs";
+import { NO_NEEDS } from "../support/match-queue";
+import { queueJobs } from "../support/queued-jobs";
+import { startServersOnly } from "../support/server-process";
+import type { TestStack } from "../support/test-stack";
+import { TestWorker } from "../support/test-worker";
+
+/** Numbers of jobs of another tenant. */
+const ENDED = 10_000;
+const QUEUED = 10_000;
+
+let servers: TestStack;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  // A process of its own, whose connections end with it.
+  servers = await startServersOnly(["server"]);
+  pool = new pg.Pool({ connectionString: servers.stack.databaseUrl, max: 1 });
+  await ensureUser(pool, "bob", "bob");
+});
+
+afterAll(async () => {
+  await pool?.end();
+  await servers?.end();
+});
+
+/** The blocks of tables and indexes that all connections have read so far. */
+async function blocksRead(): Promise<number> {
+  await waitFor("the connections of the last server to have ended", async () => {
+    const { rows } = await pool.query(
+      "select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    return rows.length === 0;
+  });
+  // The pool's own connection reports what it has read with a delay, too.
+  await pool.query("select pg_stat_force_next_flush()");
+  const { rows } = await pool.query<{ blocks: number }>(
+    `select sum(coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0)
+              + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))::float8 as blocks
+     from pg_statio_user_tables`,
+  );
+  return rows[0]?.blocks ?? Number.NaN;
+}
+
+/** Runs jobs, one after the other, on a new server. Returns the blocks that the server has read. */
+async function blocksFor(jobs: number): Promise<number> {
+  const { stack } = servers;
+  const before = await blocksRead();
+  // The reconciler would start workflows for the other tenant's jobs.
+  await stack.startServer({ FORGE_RECONCILE_AFTER_S: "86400", FORGE_HEARTBEAT_TIMEOUT_S: "600" });
+  const user = new ApiClient(stack.apiUrl, stack.keys.userKey);
+  const worker = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "w");
+  await worker.register();
+  for (let n = 0; n < jobs; n++) {
+    const { job_id } = await user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
+    await worker.complete(await worker.take());
+    expect((await untilEnded(user, job_id)).status).toBe("completed");
+  }
+  // A connection reports what it has read when it ends, if not before.
+  await stack.server?.stop();
+  return (await blocksRead()) - before;
+}
+
+/** The blocks of one job, without those of the server's start and its sweeps. */
+async function blocksPerJob(): Promise<number> {
+  const few = await blocksFor(5);
+  return ((await blocksFor(45)) - few) / 40;
+}
+
+test("what a job reads does not grow with the ended and queued jobs of others, even before ANALYZE has seen them", async () => {
+  const jobs = (count: number, name: string) =>
+    Array.from({ length: count }, (_, n) => {
+      const tags = ["nowhere"];
+      return { ...NO_NEEDS, tags, jobId: `${name}_${n}`, userId: "bob", priority: 0, queuedAt: n };
+    });
+  // Without autovacuum, Postgres keeps its statistics, as if the queue had just been filled.
+  for (const table of ["jobs", "attempts", "job_events", "artifacts", "billing_records"]) {
+    await pool.query(`alter table ${table} set (autovacuum_enabled = false)`);
+  }
+  const blocks: Record<string, number> = { empty: await blocksPerJob() };
+  await queueJobs(pool, jobs(ENDED, "ended"));
+  await pool.query(
+    `update attempts set state = 'ended', outcome = 'completed', started_at = now(), ended_at = now()
+     where job_id like 'ended%'`,
+  );
+  await pool.query(
+    "update jobs set status = 'completed', result = '{}', completed_at = now() where job_id like 'ended%'",
+  );
+  blocks.ended = await blocksPerJob();
+  await pool.query("vacuum analyze");
+  await queueJobs(pool, jobs(QUEUED, "queued"));
+  blocks.queued = await blocksPerJob();
+  await pool.query("vacuum analyze");
+  blocks.analyzed = await blocksPerJob();
+  // Each is between 550 and 1,000, with a share of the sweeps. A statement that read the whole queue
+  // for each job would add 2,000.
+  const tooMany = Object.entries(blocks).filter(([, count]) => count > 2_500);
+  expect(tooMany).toEqual([]);
+}, 180_000);
