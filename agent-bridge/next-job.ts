@@ -62,7 +62,9 @@ const dispatchedSchema = z
       artifacts_uri: z.string().nullable(),
       logs_uri: z.string(),
       artifacts_url: z.string().describe("PUT the artifact's files below this URL"),
-      checkpoints_url: z.string().describe("PUT checkpoints for later attempts below it"),
+      checkpoints_url: z
+        .string()
+        .describe("PUT checkpoints below this URL; later attempts can resume from them"),
       log_url: z.string().describe("PATCH the log to this URL"),
       log_max_bytes: z.int(),
     }),

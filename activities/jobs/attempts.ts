@@ -32,9 +32,9 @@ export function createAttemptActivities(ctx: Context) {
   async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
     if (!row) throw gone(`job ${input.jobId}`);
-    // The attempt's end takes precedence over the job's end. So after a cancelled attempt, the
-    // workflow calls `failJob`, which bills the attempt's usage if the operator bills cancelled
-    // attempts.
+    // If both have ended, return the attempt's end: the workflow then calls `failJob`, which bills a
+    // cancelled attempt if the operator bills those. A job's end would end the workflow at once,
+    // without a bill.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);

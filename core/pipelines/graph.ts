@@ -9,7 +9,7 @@ interface Node {
 /**
  * Sorts steps so that each comes after the steps it needs. Steps that are already sorted keep their
  * order.
- * @param at the field of the request that holds a step, for error messages.
+ * @param at returns the path of the step with this index in the request, for error messages.
  * @throws InvalidRequest for a duplicate name, an unknown name, or a cycle.
  */
 export function sortSteps<T extends Node>(steps: T[], at: (index: number) => string): T[] {

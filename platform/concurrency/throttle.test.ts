@@ -2,6 +2,8 @@ import timers from "node:timers/promises";
 import fc from "fast-check";
 import { Throttle } from "./throttle";
 
+afterEach(() => jest.restoreAllMocks());
+
 const RATE = { perSecond: 20, burst: 5, maxWaitMs: 1_000, maxWaiting: 3 };
 
 test("a burst passes at once, later calls pass at the rate", () => {
@@ -56,7 +58,6 @@ test("calls above the rate that arrive together pass at different times", async 
   const throttle = new Throttle({ ...RATE, maxWaitMs: 1_000, maxWaiting: 100 }, () => 0);
   await Promise.all(Array.from({ length: 60 }, () => throttle.wait("a")));
   const waits = sleep.mock.calls.map(([ms]) => ms ?? 0);
-  sleep.mockRestore();
   const longest = waits.slice(-36);
   expect(Math.min(...longest)).toBeGreaterThanOrEqual(500);
   expect(Math.max(...longest)).toBeLessThanOrEqual(1_000);

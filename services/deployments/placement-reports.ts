@@ -1,6 +1,7 @@
 import type { Config } from "../../platform/config/config";
 import { LOCKED_AT } from "../../platform/postgres/clock";
 import { all, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import { backoff } from "./deployments";
 
 /** A heartbeat's report on one live placement of its worker. */
@@ -107,7 +108,7 @@ export async function listUnexpectedDeployments(
        where p.worker_id = $1 and coalesce(p.served_as, p.deployment_id) = id and p.state = 'serving')
      and not exists (
        select from attempts a join jobs j using (job_id)
-       where a.worker_id = $1 and j.status not in ('completed', 'failed')
+       where a.worker_id = $1 and ${rowFilter("j.status not in ('completed', 'failed')")}
          and (a.state = 'running' or a.outcome = 'completed')
          and (a.output_ids->>'deployment_id' = id or exists (
            select from artifacts r

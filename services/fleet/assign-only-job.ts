@@ -1,4 +1,5 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import { IS_LIVE } from "../accounts/keys";
 import { requirementGroupRange } from "../accounts/quotas";
 import { type Dispatch, STARTED } from "../jobs/dispatch";
@@ -54,12 +55,12 @@ own_worker as materialized (
   select q.*, w.worker_id from commits, one_job q cross join lateral ${OWN_FITTING_WORKER} w),
 locked_job as materialized (
   select q.* from own_worker q cross join lateral (
-    select from jobs j where j.job_id = q.job_id and j.status in ('pending', 'provisioning_worker')
+    select from jobs j where j.job_id = q.job_id and ${rowFilter("j.status in ('pending', 'provisioning_worker')")}
       and j.req_avoid = q.req_avoid
     for no key update skip locked) j),
 locked_attempt as materialized (
   select q.* from locked_job q cross join lateral (
-    select from attempts where job_id = q.job_id and attempt = q.attempt and state = 'queued'
+    select from attempts where job_id = q.job_id and attempt = q.attempt and ${rowFilter("state = 'queued'")}
     for no key update skip locked) a),
 locked_worker as materialized (
   select q.job_id, q.attempt, q.worker_id, w.poll_seq from locked_attempt q cross join lateral (

@@ -1,4 +1,5 @@
 import { JOB_TYPES } from "../../core/jobs/job-types";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import {
   ACCEPTS_JOBS,
   ADMITS_AND_FITS,
@@ -272,10 +273,10 @@ pairs as materialized (
   select job_id, attempt, worker_id, shared_for from greedy where job_id is not null),
 locked_jobs as materialized (
   select p.* from pairs p join jobs j using (job_id)
-  where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j ${skips ? "skip locked" : ""}),
+  where ${rowFilter("j.status in ('pending', 'provisioning_worker')")} order by p.job_id for no key update of j ${skips ? "skip locked" : ""}),
 locked_attempts as materialized (
   select p.* from locked_jobs p join attempts a using (job_id, attempt)
-  where a.state = 'queued' order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
+  where ${rowFilter("a.state = 'queued'")} order by p.job_id for no key update of a ${skips ? "skip locked" : ""}),
 locked as materialized (
   select p.* from locked_attempts p join jobs q on q.job_id = p.job_id join workers w on w.worker_id = p.worker_id
   where ${IDLE} and ${MAY_RUN} order by p.worker_id for no key update of w ${skips ? "skip locked" : ""}),

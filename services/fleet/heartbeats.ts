@@ -91,8 +91,10 @@ export async function recordHeartbeats(
                       or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))
              from placements p
              where p.worker_id = r.worker_id and p.state in ('serving', 'stopping')) as placements
-     from recorded r left join attempts a
-       on a.worker_id = r.worker_id and a.state in ('assigned', 'running')`,
+     from recorded r left join lateral (
+       -- With a plain join, Postgres may read the attempts of all workers for each heartbeat.
+       select job_id, attempt, state, denials, cancel_by from attempts
+       where worker_id = r.worker_id and state in ('assigned', 'running') offset 0) a on true`,
     [JSON.stringify(heartbeats), missingS, unhealthyS],
   );
 }

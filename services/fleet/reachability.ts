@@ -1,9 +1,12 @@
-/** If the server has received no request for this many heartbeat time-outs, all silent workers are marked dead. */
+/**
+ * After this many heartbeat time-outs without a request or a heartbeat, the server no longer assumes that only its own
+ * network is down: silent workers count as dead, and deadlines are enforced.
+ */
 const MAX_SILENT_TIMEOUTS = 10;
 
 /**
- * Distinguishes silent workers from a server that has lost the network. Such a server hears from no worker, and must
- * not mark workers dead or enforce deadlines. A request proves that the network works, and so does a heartbeat that
+ * Distinguishes silent workers from a server that has lost the network. Such a server hears from no worker. Until
+ * MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce deadlines. A request proves that the network works, and so does a heartbeat that
  * another process records. All times are monotonic, in ms.
  */
 export class Reachability {

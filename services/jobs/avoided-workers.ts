@@ -1,5 +1,6 @@
 import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import { MAY_RUN, needsOf } from "../fleet/eligibility-sql";
 import { type JobRow, requirementsOfJob } from "./jobs";
 
@@ -20,9 +21,9 @@ export async function setAvoided(db: Queryable, job: JobRow, avoid: string[]): P
     db,
     `with waiting as (
        update jobs set req_avoid = $2
-       where job_id = $1 and status in ('pending', 'provisioning_worker') and req_avoid <> $2
+       where job_id = $1 and ${rowFilter("status in ('pending', 'provisioning_worker')")} and req_avoid <> $2
        returning job_id)
-     update attempts a set shape = $3 from waiting where a.job_id = waiting.job_id and a.state = 'queued'`,
+     update attempts a set shape = $3 from waiting where a.job_id = waiting.job_id and ${rowFilter("a.state = 'queued'")}`,
     [job.job_id, needs.avoid, requirementGroupOf(job.user_id, needs)],
   );
   return changed > 0;

@@ -43,8 +43,9 @@ export interface PollingWorker {
 /**
  * Starts the attempt assigned to this worker, or returns the attempt that the worker already runs. Idempotent. Locks
  * the job row first, then the attempt. Returns undefined if the worker holds no attempt, or if the key was revoked
- * while the poll waited. Also returns undefined if the worker has sent a newer poll, because it may no longer read the
- * response to the older one.
+ * while the poll waited. Also returns undefined if the running attempt has another lease token, if the attempt changed
+ * during each of MAX_TRIES tries, or if the worker has sent a newer poll, because it may no longer read the response to
+ * the older one.
  */
 export async function dispatchJob(
   db: Queryable,

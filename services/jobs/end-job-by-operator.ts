@@ -43,7 +43,8 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
       if (job.status === "completed" || !(await hasStuckWrite(db, jobWorkflowId(jobId))))
         return "already ended";
       if (await findBillingRecord(db, jobId, null)) return "already billed";
-      // Write the hours in this transaction, so that the job's workflow can't bill the job before they are written.
+      // Write the GPU hours on a billing line without cost, in this transaction: the workflow of a job that has such a
+      // line does not bill it.
       await insertHours(db, jobId);
     } else {
       const latest = await lockLatestAttempt(db, jobId);
@@ -82,7 +83,7 @@ export async function recordUnbilledHours(ctx: Context, jobId: string): Promise<
   await transaction(ctx.pool, (db) => insertHours(db, jobId));
 }
 
-/** Writes a job's hours on a billing line without cost. Idempotent. */
+/** Writes a job's GPU hours on a billing line without cost. Idempotent. */
 async function insertHours(db: Queryable, jobId: string): Promise<void> {
   const latest = await lockLatestAttempt(db, jobId);
   if (!latest) return;

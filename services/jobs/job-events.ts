@@ -2,7 +2,10 @@ import type { TenantScope } from "../../core/accounts/principal";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** A change of a job's status. A trigger writes it in the transaction of the change. */
+/**
+ * A change of a job's status. A trigger writes it in the transaction of the change. If a job is assigned and started by
+ * one statement (assign-only-job.ts), that statement writes `assigned`.
+ */
 export interface JobEventRow {
   event_id: number;
   job_id: string;

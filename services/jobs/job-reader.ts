@@ -5,8 +5,9 @@ import { findJobsUpTo, type JobRow } from "./jobs";
 
 const MAX_AT_ONCE = 16;
 /**
- * The most bytes of jobs per statement; only the last job may exceed this. The limit exists because the process serves
- * no other request while it writes the responses with these jobs.
+ * A statement returns no further job once the jobs before it have this many bytes in total, so only the last job may
+ * take the total above it. The limit exists because the process serves no other request while it writes the responses
+ * with these jobs.
  */
 const MAX_BYTES = 256 * 1024;
 

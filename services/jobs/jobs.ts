@@ -5,6 +5,7 @@ import type { Requirements } from "../../core/jobs/requirements";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Parameters } from "../../platform/postgres/parameters";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import { CARD_NOW } from "../billing/rate-cards";
 import { START_NUMBER } from "./outbox-entries";
 
@@ -334,7 +335,7 @@ export async function recordProgress(
        select * from unnest($1::text[], $2::text[], $3::float8[]) reports (job_id, worker_id, progress)),
      moved as (
        select j.job_id, reports.progress from jobs j join reports using (job_id, worker_id)
-       where j.status = 'running' and j.progress is distinct from reports.progress
+       where ${rowFilter("j.status = 'running'")} and j.progress is distinct from reports.progress
        order by j.job_id for no key update of j skip locked)
      update jobs j set progress = moved.progress from moved where j.job_id = moved.job_id`,
     [

@@ -1,5 +1,6 @@
 import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 
 /** All workers of the fleet, as the scheduler sees them. */
 export async function readFleet(db: Queryable) {
@@ -54,7 +55,7 @@ export async function listQueued(db: Queryable, jobIds: string[]) {
   return await all<{ job_id: string; queued_at: number }>(
     db,
     `select job_id, extract(epoch from queued_at)::float8 as queued_at from attempts
-     where job_id = any($1) and state = 'queued'`,
+     where job_id = any($1) and ${rowFilter("state = 'queued'")}`,
     [jobIds],
   );
 }

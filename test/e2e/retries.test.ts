@@ -27,7 +27,7 @@ const untilQueued = (jobId: string, attempt: number) =>
   });
 
 test("a retry goes to a worker on which the job has not failed, although the first one is preferred otherwise", async () => {
-  // The scheduler prefers the worker that is first by its id.
+  // Of equally capable workers, the scheduler prefers the first by id.
   const broken = await forge.worker("a-broken");
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
   const first = await broken.take();

@@ -16,7 +16,7 @@ export const datasetUri = z
   .max(2048)
   .meta({ pattern: DATASET_URI.source })
   .describe(
-    "s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root",
+    "`s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root",
   );
 export const datasetId = name.describe("the id of one of your datasets");
 /** Exactly one of the two must be given: see `requireOneDataset`. */

@@ -19,7 +19,7 @@ export interface GenerateParams extends SubmissionParams {
 
 /** Scores the rows of a dataset. */
 export interface AuditParams extends SubmissionParams {
-  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
   dataset_uri: string;
 }
 
@@ -29,7 +29,7 @@ export interface DistillParams extends SubmissionParams {
   teacher_model?: string | undefined;
   /** the model that learns from the answers */
   student_model?: string | undefined;
-  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
   dataset_uri?: string | undefined;
   /** the id of one of your datasets */
   dataset_id?: string | undefined;
@@ -47,7 +47,7 @@ export interface TrainParams extends SubmissionParams {
   epochs?: number | undefined;
   /** the model that is trained, e.g. llama-3-8b */
   model_id?: string | undefined;
-  /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+  /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
   dataset_uri?: string | undefined;
 }
 

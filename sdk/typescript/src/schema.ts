@@ -1392,7 +1392,7 @@ export interface HandedJob {
     logs_uri: string;
     /** PUT the artifact's files below this URL */
     artifacts_url: string;
-    /** PUT checkpoints for later attempts below it */
+    /** PUT checkpoints below this URL; later attempts can resume from them */
     checkpoints_url: string;
     /** PATCH the log to this URL */
     log_url: string;
@@ -1526,7 +1526,7 @@ export interface Operations {
   };
   audit: {
     body: {
-      /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+      /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
       dataset_uri: string;
       /** what the job requires of its worker */
       resources?: Resources;
@@ -1568,7 +1568,7 @@ export interface Operations {
       /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
-      /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+      /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
       dataset_uri: string;
       /** the model that writes the answers */
       teacher_model: string;
@@ -1614,7 +1614,7 @@ export interface Operations {
       /** most attempts, if a worker fails or is lost */
       max_attempts?: number;
     } | {
-      /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+      /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
       dataset_uri: string;
       /** the model that is trained, e.g. llama-3-8b */
       model_id: string;
@@ -2215,7 +2215,7 @@ export interface Operations {
       job_type: "audit";
       /** the job's payload, with options such as `resources` */
       payload: {
-        /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+        /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
         dataset_uri: string;
         /** what the job requires of its worker */
         resources?: Resources;
@@ -2257,7 +2257,7 @@ export interface Operations {
         /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
-        /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+        /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
         dataset_uri: string;
         /** the model that writes the answers */
         teacher_model: string;
@@ -2303,7 +2303,7 @@ export interface Operations {
         /** most attempts, if a worker fails or is lost */
         max_attempts?: number;
       } | {
-        /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
+        /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
         dataset_uri: string;
         /** the model that is trained, e.g. llama-3-8b */
         model_id: string;

@@ -81,8 +81,8 @@ export class Watch {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // If this round was due to open a connection, but all `maxStreams` were in use, do not change
-    // the number of silent rounds: over a connection, events might have arrived.
+    // A round that was due to open a connection, but found all `maxStreams` in use, is not counted as
+    // silent: it did not listen, so it does not show whether events arrive.
     if (this.#hasListened || !this.#isDue) {
       this.#silentRounds =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;

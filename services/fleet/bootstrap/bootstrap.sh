@@ -256,7 +256,8 @@ require_valid_key() {
 # `forge-agent install` creates the unit and the account.
 start_service() {
   unit=forge-agent-$WORKER_ID
-  # -B: don't write bytecode. Root runs Python below, and this user could not remove root's files later.
+  # -B: write no bytecode. At the end of this function, root runs this Python, and the SSH user could not remove root's
+  # files later.
   help=$("$python" -B -m forge_agent install --help)
   case $help in *--env-file*) ;; *)
     fail "the agent of $(revision) is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;

@@ -18,11 +18,11 @@ from .request import Request
 
 
 class Sync:
-    """Marks resources of `Forge`."""
+    """Type argument of `Resource` for the resources of `Forge`. Has no instances."""
 
 
 class Async:
-    """Marks resources of `AsyncForge`."""
+    """Type argument of `Resource` for the resources of `AsyncForge`. Has no instances."""
 
 
 M = TypeVar("M", bound="Sync | Async")
