@@ -70,13 +70,13 @@ const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id colla
 
 /**
  * SQL: the least capable idle worker of the tenant that fits requirements `q`. Reads the tenant's idle workers in the
- * order of the index `workers_idle` until one fits. Without the `case`, the planner expects hardly any worker to meet
+ * order of the index `workers_idle` until one fits. Without `rowFilter`, the planner expects hardly any worker to meet
  * the conditions, and sorts all idle workers. Without the `offset`, Postgres may read the held attempts of all tenants.
  */
 export const OWN_FITTING_WORKER = `(
   select w.worker_id from workers w
   where w.user_id = q.user_id and not w.shared and w.status = 'idle' and w.gpu_count >= q.req_gpu_count
-    and case when ${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT} offset 0) then true else false end
+    and ${rowFilter(`${MAY_RUN} and ${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT} offset 0)`)}
   order by ${LEAST_CAPABLE} limit 1)`;
 
 /** SQL: whether an idle worker that belongs to the tenant fits one of these `heads`. */
@@ -126,7 +126,7 @@ ${HEADS}`;
  * of the queue. If the queue is long, the planner otherwise expects to find a queued attempt near the beginning of the
  * table, and reads all ended attempts before it finds one.
  */
-const QUEUE_ORDER = "priority desc, queued_at, job_id";
+export const QUEUE_ORDER = "priority desc, queued_at, job_id";
 
 /** SQL: a CTE `name` with the given groups that have queued jobs, and one job of each. */
 function firstOf(groups: string, name: string): string {

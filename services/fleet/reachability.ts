@@ -6,8 +6,8 @@ const MAX_SILENT_TIMEOUTS = 10;
 
 /**
  * Distinguishes silent workers from a server that has lost the network. Such a server hears from no worker. Until
- * MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce deadlines. A request proves that the network works, and so does a heartbeat that
- * another process records. All times are monotonic, in ms.
+ * MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce deadlines. A request proves that the network
+ * works, and so does a heartbeat that another process records. All times are monotonic, in ms.
  */
 export class Reachability {
   /** Time of the latest request or heartbeat. */

@@ -2,6 +2,7 @@ import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Metrics } from "../../platform/metrics/metrics";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { rowFilter } from "../../platform/postgres/row-filter";
 import { IS_LIVE } from "../accounts/keys";
 
 export interface Dispatch {
@@ -88,9 +89,8 @@ async function tryDispatch(db: Queryable, { workerId, keyId, pollSeq, leaseToken
        update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
               started_at = coalesce(j.started_at, now())
        from held
-       -- A subquery, because a join may be planned as a scan of all unfinished jobs.
-       where j.job_id = (select job_id from held) and held.state = 'assigned' and j.status = 'assigned'
-         and j.worker_id = $1
+       where j.job_id = held.job_id and held.state = 'assigned'
+         and ${rowFilter("j.status = 'assigned'")} and j.worker_id = $1
        returning j.job_id, j.job_type, j.timeout_s),
      started as (
        update attempts a set state = 'running', lease_token = $3,

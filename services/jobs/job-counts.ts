@@ -5,6 +5,7 @@ import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { requirementGroupRange } from "../accounts/quotas";
+import { QUEUE_ORDER } from "../fleet/assignment-sql";
 
 export interface JobCount {
   job_type: JobType;
@@ -61,7 +62,7 @@ export async function listQueueFronts(
      cross join lateral (
        select job_id, queued_at from attempts
        where state = 'queued' and shape = groups.shape
-       order by priority desc, queued_at, job_id limit 1) front
+       order by ${QUEUE_ORDER} limit 1) front
      join jobs j using (job_id)`,
     [limit, ...(range ?? [])],
   );

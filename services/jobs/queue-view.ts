@@ -1,6 +1,7 @@
 import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { rowFilter } from "../../platform/postgres/row-filter";
+import { QUEUE_ORDER } from "../fleet/assignment-sql";
 
 /** All workers of the fleet, as the scheduler sees them. */
 export async function readFleet(db: Queryable) {
@@ -40,11 +41,11 @@ export async function readQueue(db: Queryable) {
      from groups s, lateral (
        select min(job_id) as any_job_id, count(*) > ${JOBS} as has_more,
               (json_agg(json_build_object('jobId', job_id, 'priority', priority,
-                 'queuedAt', extract(epoch from queued_at)) order by priority desc, queued_at, job_id)
+                 'queuedAt', extract(epoch from queued_at)) order by ${QUEUE_ORDER})
               ) as jobs
        from (select job_id, priority, queued_at from attempts a
              where a.state = 'queued' and a.shape = s.shape
-             order by priority desc, queued_at, job_id limit ${JOBS + 1}) first) front
+             order by ${QUEUE_ORDER} limit ${JOBS + 1}) first) front
      join jobs j on j.job_id = front.any_job_id
      where s.shape is not null`,
   );

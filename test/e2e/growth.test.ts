@@ -2,6 +2,7 @@ import pg from "pg";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { ensureUser } from "../../services/accounts/users";
+import { blocksReadSoFar } from "../support/blocks-read";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
@@ -36,14 +37,7 @@ async function blocksRead(): Promise<number> {
     );
     return rows.length === 0;
   });
-  // The pool's own connection reports what it has read with a delay, too.
-  await pool.query("select pg_stat_force_next_flush()");
-  const { rows } = await pool.query<{ blocks: number }>(
-    `select sum(coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0)
-              + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))::float8 as blocks
-     from pg_statio_user_tables`,
-  );
-  return rows[0]?.blocks ?? Number.NaN;
+  return await blocksReadSoFar(pool, null);
 }
 
 /** Runs jobs, one after the other, on a new server. Returns the blocks that the server has read. */

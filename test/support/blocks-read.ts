@@ -15,22 +15,30 @@ export async function blocksRead(
 ): Promise<number> {
   const options = { connectionString: databaseUrl, max: 1, timeoutMs: 20_000 };
   const pool = createPool(options, ctx.logger);
-  const read = async (): Promise<number> => {
-    // A connection reports its reads to Postgres's statistics with a delay, so force the report.
-    await execute(pool, "select pg_stat_force_next_flush()");
-    const row = await maybeOne<{ blocks: number }>(
-      pool,
-      `select sum(coalesce(heap_blks_hit + heap_blks_read, 0) + coalesce(idx_blks_hit + idx_blks_read, 0)) as blocks
-       from pg_statio_user_tables where relname = any($1)`,
-      [tables],
-    );
-    return row?.blocks ?? 0;
-  };
   try {
-    const before = await read();
+    const before = await blocksReadSoFar(pool, tables);
     await work(pool);
-    return (await read()) - before;
+    return (await blocksReadSoFar(pool, tables)) - before;
   } finally {
     await pool.end();
   }
+}
+
+/**
+ * The blocks of these tables and their indexes that Postgres has read so far. Other connections that
+ * are open may not have reported theirs yet.
+ *
+ * @param tables null for all tables.
+ * @param pool has only one connection.
+ */
+export async function blocksReadSoFar(pool: pg.Pool, tables: string[] | null): Promise<number> {
+  // A connection reports its reads to Postgres's statistics with a delay, so force the report.
+  await execute(pool, "select pg_stat_force_next_flush()");
+  const row = await maybeOne<{ blocks: number }>(
+    pool,
+    `select sum(coalesce(heap_blks_hit + heap_blks_read, 0) + coalesce(idx_blks_hit + idx_blks_read, 0))::float8 as blocks
+     from pg_statio_user_tables where $1::text[] is null or relname = any($1)`,
+    [tables],
+  );
+  return row?.blocks ?? 0;
 }
