@@ -12,6 +12,7 @@ import { presentBillingRecord } from "../core/billing/record";
 import { all } from "../platform/postgres/pool";
 import type { ObjectStore } from "../platform/store/object-store";
 import type { BillingRow } from "../services/billing/billing-records";
+import { ALL_JOBS } from "../services/jobs/all-jobs";
 import { inParallel } from "./in-parallel";
 
 interface Place {
@@ -84,7 +85,7 @@ async function compareBills({ pool, store }: Place): Promise<string[]> {
   // doesn't know the job's files and can't remove them.
   const unbilled = await all<{ job_id: string; user_id: string }>(
     pool,
-    `select job_id, user_id from jobs j
+    `select job_id, user_id from ${ALL_JOBS} j
      where not exists (select from billing_records b where b.job_id = j.job_id)`,
   );
   const leftOver = unbilled

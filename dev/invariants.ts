@@ -5,6 +5,7 @@ import { jobWorkflowId } from "../core/workflow-ids";
 import { all } from "../platform/postgres/pool";
 import type { ObjectStore } from "../platform/store/object-store";
 import { recompute } from "../services/billing/recompute";
+import { ALL_ATTEMPTS, ALL_JOBS } from "../services/jobs/all-jobs";
 import { compareWorkflow } from "./compare-workflow";
 import {
   compareDeployments,
@@ -35,7 +36,8 @@ export async function checkInvariants(
 ): Promise<string[]> {
   const found: string[] = [];
   for (const [name, sql] of Object.entries({ ...IMPOSSIBLE, ...IMPOSSIBLE_DEPLOYMENTS })) {
-    for (const row of await all(world.pool, sql)) found.push(`${name}: ${JSON.stringify(row)}`);
+    for (const row of await all(world.pool, `${WITH_ARCHIVED} ${sql}`))
+      found.push(`${name}: ${JSON.stringify(row)}`);
   }
   found.push(...(await recomputeBills(world)));
   found.push(...(await recomputeAccruals(world.pool)));
@@ -43,16 +45,19 @@ export async function checkInvariants(
   // Check files and billing lines only now: a workflow writes them before it closes, and
   // compareWithTemporal has waited for the jobs' workflows to close.
   found.push(...(await compareFiles(world)));
-  for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
+  for (const row of await all(world.pool, `${WITH_ARCHIVED} ${HOURS_ON_NO_LINE}`)) {
     found.push(`I2 a job's hours are on no billing line: ${JSON.stringify(row)}`);
   }
-  for (const row of await all(world.pool, HOURS_DIFFER)) {
+  for (const row of await all(world.pool, `${WITH_ARCHIVED} ${HOURS_DIFFER}`)) {
     found.push(`I2 a job's billed hours differ from its attempts' hours: ${JSON.stringify(row)}`);
   }
   found.push(...(await compareDeployments(world.pool, world.temporal)));
   found.push(...(await comparePipelines(world.pool, world.temporal)));
   return found;
 }
+
+/** SQL: makes the statement after it read archived jobs and attempts, too, where it says `jobs` and `attempts`. */
+const WITH_ARCHIVED = `with jobs as ${ALL_JOBS}, attempts as ${ALL_ATTEMPTS}`;
 
 /** Each statement finds invalid states. */
 const IMPOSSIBLE: Record<string, string> = {
@@ -208,7 +213,7 @@ async function compareWithTemporal(
 ): Promise<string[]> {
   const jobs = await all<{ job_id: string; status: string }>(
     pool,
-    "select job_id, status from jobs where status in ('completed', 'failed')",
+    `select job_id, status from ${ALL_JOBS} where status in ('completed', 'failed')`,
   );
   const open = jobs.filter(({ job_id: id }) => !closed.has(jobWorkflowId(id)));
   return await inParallel(open, async ({ job_id, status }) => {

@@ -121,6 +121,8 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   const job = await requireJob(ctx.pool, jobId);
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
+  // An earlier run of this activity has completed the job, which was archived since.
+  if (job.status === "completed" && !deploymentId) return { status: "completed" };
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   // The workflow calls this only for a completed attempt. Outcomes are committed before workflows
   // are notified, so if this one is missing, the database has lost it.

@@ -83,6 +83,9 @@ const variables = {
   FORGE_SWEEP_INTERVAL_S: seconds(30).describe(
     "how often the sweeper looks for orphaned files, in seconds",
   ),
+  FORGE_ARCHIVE_AFTER_S: seconds(86_400).describe(
+    "time after a job's end until its rows move to the archive tables, in seconds; it stays visible everywhere",
+  ),
   FORGE_RECONCILE_AFTER_S: seconds(25).describe(
     "an unfinished job, pipeline or deployment that has been unchanged for longer is compared with Temporal, in " +
       "seconds; with more than 25, a lost workflow may take more than a minute until it runs again",
@@ -189,6 +192,7 @@ const schema = z.object(variables).transform((env, context) => ({
     metricsIntervalS: env.FORGE_JOB_METRICS_S,
     cancelGraceS: env.FORGE_CANCEL_GRACE_S,
     strictReferences: env.FORGE_STRICT_REFERENCES,
+    archiveAfterS: env.FORGE_ARCHIVE_AFTER_S,
   },
   ...bootstrapOf(env),
   sweep: { afterS: env.FORGE_SWEEP_AFTER_S, intervalS: env.FORGE_SWEEP_INTERVAL_S },

@@ -4,6 +4,7 @@ import type { ErrorCode } from "../../core/jobs/states";
 import { deleteOlder } from "../../platform/postgres/clock";
 import { Where } from "../../platform/postgres/pages";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 
 export interface TenantEventRow {
   event_id: number;
@@ -21,16 +22,23 @@ export interface TenantEventRow {
   created_at: Date;
 }
 
-const eventsWhere = (condition: string): string => `
+/**
+ * SQL: the first events that fulfil the condition, ordered by id. Reads their jobs one by one: OFFSET 0 keeps Postgres
+ * from joining with all jobs, which it would do because it expects many events.
+ */
+const firstEvents = (condition: string, limit: string): string => `
   select e.event_id, e.user_id, 'job' as kind, e.job_id as subject, e.status, j.job_type, j.pipeline_id,
          e.attempts, e.worker_id, e.error_code, e.created_at
-  from job_events e join jobs j using (job_id, user_id) where ${condition}
+  from (select * from job_events e where ${condition} order by event_id limit ${limit}) e
+  cross join lateral (
+    select job_type, pipeline_id from ${ALL_JOBS} j where j.job_id = e.job_id offset 0) j
   union all
   select event_id, e.user_id, kind,
          case when kind = 'deployment' then coalesce(
            (select coalesce(given_id, artifact_id) from artifacts a where a.artifact_id = e.subject), subject)
          else subject end, status, null, null, null, null, null, created_at
-  from change_events e where ${condition}`;
+  from (select * from change_events e where ${condition} order by event_id limit ${limit}) e
+  order by event_id limit ${limit}`;
 
 /** The newest event's id; 0 if there is none. */
 export async function findLastEventId(db: Queryable): Promise<number> {
@@ -52,12 +60,10 @@ export async function readEvents(
   ids: number[],
   limit: number,
 ): Promise<TenantEventRow[]> {
-  const condition = "(event_id > $1 or event_id = any($2))";
-  return await all<TenantEventRow>(db, `${eventsWhere(condition)} order by event_id limit $3`, [
-    afterId,
-    ids,
-    limit,
-  ]);
+  // With the first condition, Postgres finds the events by a range of an index.
+  const condition = "event_id > $3 and (event_id > $1 or event_id = any($2))";
+  const before = Math.min(afterId, ...ids.map((id) => id - 1));
+  return await all<TenantEventRow>(db, firstEvents(condition, "$4"), [afterId, ids, before, limit]);
 }
 
 /**
@@ -83,14 +89,10 @@ export async function listEventsSince(
     const known = (table: string): string =>
       `(select created_at from ${table} where event_id = ${last}::bigint)`;
     const at = `coalesce(${known("job_events")}, ${known("change_events")}, now())`;
-    return `(e.event_id > ${last}::bigint or e.event_id > ${last}::bigint - ${OVERLAP_IDS}
-      and e.created_at > ${at} - interval '${OVERLAP_S} s')`;
+    return `e.event_id > ${last}::bigint - ${OVERLAP_IDS}
+      and (e.event_id > ${last}::bigint or e.created_at > ${at} - interval '${OVERLAP_S} s')`;
   });
-  return await all<TenantEventRow>(
-    db,
-    `${eventsWhere(String(where))} order by event_id limit ${limit}`,
-    where.values,
-  );
+  return await all<TenantEventRow>(db, firstEvents(String(where), String(limit)), where.values);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { all, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 import type { JobRow } from "../jobs/jobs";
 import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 
@@ -60,7 +61,7 @@ type LineageJob = Pick<JobRow, "job_id" | "job_type" | "status" | "pipeline_id" 
 export async function listLineageJobs(db: Queryable, jobIds: string[], userId: string) {
   return await all<LineageJob>(
     db,
-    `select job_id, job_type, status, pipeline_id, created_at from jobs
+    `select job_id, job_type, status, pipeline_id, created_at from ${ALL_JOBS} jobs
      where job_id = any($1) and user_id = $2 order by created_at, job_id`,
     [jobIds, userId],
   );

@@ -1,5 +1,6 @@
 import { secondsSince } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 import type { DueLine } from "./usage-exporter";
 
 /**
@@ -26,7 +27,7 @@ export async function claimLines(
      update billing_lines l
      set export_due_at = now() + make_interval(secs => $1), export_tries = l.export_tries + 1,
          export_error = null, export_asked_at = coalesce(l.export_asked_at, now())
-     from due left join jobs j on j.job_id = due.job_id
+     from due left join ${ALL_JOBS} j on j.job_id = due.job_id
      where l.line_id = due.line_id
      returning l.line_id, l.user_id, due.payment_customer_id as customer_id,
        to_char(l.month, 'YYYY-MM') as month, l.job_id, j.job_type, l.cost_usd::text as cost_usd,

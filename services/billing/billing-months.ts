@@ -1,6 +1,7 @@
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { RateCard } from "../../core/billing/rate-card";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
@@ -242,7 +243,7 @@ export async function readLines(
     `select l.line_id, l.job_id, j.job_type, j.pipeline_id, j.tags, l.cost_usd, l.gpu_hours, l.tokens, l.gb_months,
             coalesce(l.rate_card, b.rate_card) as rate_card, to_char(l.month, 'YYYY-MM') as period, b.formula,
             coalesce(b.created_at, l.created_at) as created_at
-     from billing_lines l left join jobs j using (job_id) left join billing_records b using (job_id)
+     from billing_lines l left join ${ALL_JOBS} j using (job_id) left join billing_records b using (job_id)
      where l.user_id = $1 and l.month = $2 and l.line_id > $3 and l.is_billed
      order by l.line_id limit $4`,
     [userId, month, after, limit],

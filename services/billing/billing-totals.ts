@@ -1,4 +1,5 @@
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { ALL_ATTEMPTS, ALL_JOBS } from "../jobs/all-jobs";
 import { rebuildDays } from "./billing-days";
 
 /** The most differences of one kind that are reported. */
@@ -9,7 +10,7 @@ const EXPECTED = `
   select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed) as records,
          sum(l.cost_usd) as cost_usd, sum(l.gpu_hours) as gpu_hours, sum(l.tokens) as tokens,
          sum(l.unbilled_gpu_hours) as unbilled_gpu_hours
-  from billing_lines l left join jobs j using (job_id)
+  from billing_lines l left join ${ALL_JOBS} j using (job_id)
   cross join lateral dimensions_of(j.job_type, j.pipeline_id, j.tags) d
   group by 1, 2, 3, 4`;
 
@@ -45,7 +46,7 @@ export async function listWrongSums(db: Queryable) {
   return await all<{ job_id: string; total: number; billed: number | null }>(
     db,
     `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as billed
-     from billing_records b join jobs j using (job_id) left join billing_lines l using (job_id)
+     from billing_records b join ${ALL_JOBS} j using (job_id) left join billing_lines l using (job_id)
      where b.state = 'final' and j.status in ('completed', 'failed')
      group by b.job_id having sum(l.cost_usd) is distinct from b.total_cost_usd
      order by 1 limit ${MAX_DIFFERENCES}`,
@@ -57,15 +58,15 @@ export async function listInconsistentRecords(db: Queryable) {
   return await all<{ job_id: string; what: string }>(
     db,
     `select b.job_id, 'its rate card differs from its job''s' as what
-     from billing_records b join jobs j using (job_id) where b.rate_card <> j.rate_card
+     from billing_records b join ${ALL_JOBS} j using (job_id) where b.rate_card <> j.rate_card
      union all
      select b.job_id, 'attempt ' || a.attempt || ' has a different outcome or measured time'
      from billing_records b cross join lateral jsonb_to_recordset(b.attempts) stored (
        attempt int, outcome text, gpu_hours_measured numeric)
-     join attempts a on a.job_id = b.job_id and a.attempt = stored.attempt
+     join ${ALL_ATTEMPTS} a on a.job_id = b.job_id and a.attempt = stored.attempt
      where (a.outcome, coalesce(a.gpu_hours_measured, 0)) is distinct from (stored.outcome, stored.gpu_hours_measured)
      union all
-     select job_id, 'the job has completed, but its record is missing' from jobs j
+     select job_id, 'the job has completed, but its record is missing' from ${ALL_JOBS} j
      where status = 'completed' and not exists (select from billing_records b where b.job_id = j.job_id)
      order by 1 limit ${MAX_DIFFERENCES}`,
   );

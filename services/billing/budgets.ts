@@ -1,5 +1,6 @@
 import type { Outcome } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 
 /** A tenant's monthly budget. A limit that is null does not apply. */
 export interface BudgetRow {
@@ -73,7 +74,7 @@ export async function sumExpected(
      typical as (
        select t.job_type, (
          select percentile_cont(0.5) within group (order by lately.total_cost_usd::float8)
-         from (select b.total_cost_usd from jobs j join billing_records b using (job_id)
+         from (select b.total_cost_usd from ${ALL_JOBS} j join billing_records b using (job_id)
                where j.user_id = $1 and j.job_type = t.job_type and j.status = 'completed'
                order by j.completed_at desc limit 50) lately)::numeric as cost
        from (select distinct job_type from unfinished where expected_cost_usd is null) t)

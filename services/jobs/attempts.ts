@@ -3,6 +3,7 @@ import type { ReportedUsage } from "../../core/billing/usage";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/jobs/states";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { FREED } from "../fleet/workers";
+import { ALL_ATTEMPTS, ALL_JOBS } from "./all-jobs";
 
 export interface AttemptRow {
   job_id: string;
@@ -60,7 +61,7 @@ export async function findAttemptState(db: Queryable, jobId: string, attempt: nu
     db,
     `select a.outcome, a.retryable, a.error_code, j.status as job_status,
             j.error_code as job_error_code, a.job_id is not null as attempt_exists
-     from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = $2
+     from ${ALL_JOBS} j left join ${ALL_ATTEMPTS} a on a.job_id = j.job_id and a.attempt = $2
      where j.job_id = $1`,
     [jobId, attempt],
   );
@@ -69,7 +70,7 @@ export async function findAttemptState(db: Queryable, jobId: string, attempt: nu
 export async function listAttempts(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await all<AttemptRow>(
     db,
-    `select a.* from attempts a join jobs j using (job_id)
+    `select a.* from ${ALL_ATTEMPTS} a join ${ALL_JOBS} j using (job_id)
      where job_id = $1 and ($2::text is null or j.user_id = $2) order by attempt`,
     [jobId, tenantScope],
   );
@@ -78,7 +79,7 @@ export async function listAttempts(db: Queryable, jobId: string, tenantScope: Te
 export async function findAttempt(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<AttemptRow>(
     db,
-    "select * from attempts where job_id = $1 and attempt = $2",
+    `select * from ${ALL_ATTEMPTS} where job_id = $1 and attempt = $2`,
     [jobId, attempt],
   );
 }
@@ -93,14 +94,19 @@ export async function lockAttemptOf(
   workerId: string,
   attempt: number | null,
 ) {
-  return await maybeOne<AttemptRow>(
+  return await lockLast(
     db,
-    `select * from attempts
-     where job_id = $1 and worker_id = $2 and started_at is not null
-       and ($3::int is null or attempt = $3)
-     order by attempt desc limit 1 for no key update`,
+    `job_id = $1 and worker_id = $2 and started_at is not null and ($3::int is null or attempt = $3)`,
     [jobId, workerId, attempt],
   );
+}
+
+/** Locks the last attempt for which the condition is true. Does not lock an attempt of an archived job (see `lockJob`). */
+async function lockLast(db: Queryable, condition: string, values: unknown[]) {
+  const last = (table: string): string =>
+    `select * from ${table} where ${condition} order by attempt desc limit 1`;
+  const locked = await maybeOne<AttemptRow>(db, `${last("attempts")} for no key update`, values);
+  return locked ?? (await maybeOne<AttemptRow>(db, last("archived_attempts"), values));
 }
 
 const HELD = "select * from attempts where worker_id = $1 and state in ('assigned', 'running')";
@@ -117,11 +123,7 @@ export async function lockHeldAttempt(db: Queryable, workerId: string) {
 
 /** Locks the last attempt of a job. The caller holds the job's lock. */
 export async function lockLatestAttempt(db: Queryable, jobId: string) {
-  return await maybeOne<AttemptRow>(
-    db,
-    "select * from attempts where job_id = $1 order by attempt desc limit 1 for no key update",
-    [jobId],
-  );
+  return await lockLast(db, "job_id = $1", [jobId]);
 }
 
 /**

@@ -6,6 +6,7 @@ import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { requirementGroupRange } from "../accounts/quotas";
 import { QUEUE_ORDER } from "../fleet/assignment-sql";
+import { ALL_JOBS } from "./all-jobs";
 
 export interface JobCount {
   job_type: JobType;
@@ -29,7 +30,7 @@ export async function countJobs(
     `select job_type, status, null as error_code, count(*)::int as jobs
      from jobs where ${open} group by 1, 2
      union all
-     select job_type, status, error_code, count(*)::int from jobs where ${ended} group by 1, 2, 3`,
+     select job_type, status, error_code, count(*)::int from ${ALL_JOBS} where ${ended} group by 1, 2, 3`,
     ended.values,
   );
 }

@@ -1,6 +1,7 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "./all-jobs";
 
 /**
  * A change of a job's status. A trigger writes it in the transaction of the change. If a job is assigned and started by
@@ -43,7 +44,7 @@ export interface JobSnapshot {
 export async function findJobSnapshot(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await maybeOne<JobSnapshot>(
     db,
-    `select job_id, status, attempts, progress from jobs
+    `select job_id, status, attempts, progress from ${ALL_JOBS} jobs
      where job_id = $1 and ($2::text is null or user_id = $2)`,
     [jobId, tenantScope],
   );
@@ -54,7 +55,7 @@ export async function listJobSnapshots(db: Queryable, jobIds: string[]) {
   return await all<JobSnapshot & { last_event_id: number }>(
     db,
     `select j.job_id, j.status, j.attempts, j.progress, last.event_id as last_event_id
-     from jobs j, lateral (
+     from ${ALL_JOBS} j, lateral (
        select event_id from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
      where j.job_id = any($1)`,
     [jobIds],

@@ -10,6 +10,7 @@ import {
 } from "../../platform/postgres/pages";
 import type { Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either, startsWith } from "../../platform/postgres/text-search";
+import { ALL_JOBS } from "./all-jobs";
 import { DERIVED, type JobRow } from "./jobs";
 
 export interface JobFilter {
@@ -61,7 +62,7 @@ export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, p
   if (filter.statuses) where.and(`status in (${known.map((status) => `'${status}'`).join(", ")})`);
   return pageStatement({
     select: `*, ${DERIVED}`,
-    from: "jobs",
+    from: `${ALL_JOBS} jobs`,
     order: ["created_at", "job_id"],
     where,
     page,

@@ -1,6 +1,7 @@
 import type { TenantScope } from "../../core/accounts/principal";
 import { deleteOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "./all-jobs";
 
 /** What a worker reported about its running attempt. */
 export interface MetricsReport {
@@ -58,7 +59,7 @@ export async function listMetrics(
     `with numbered as (
        select m.at, m.progress, m.metrics, row_number() over (order by m.at desc) - 1 as back,
               count(*) over () as points
-       from job_metrics m join jobs j using (job_id)
+       from job_metrics m join ${ALL_JOBS} j using (job_id)
        where m.job_id = $1 and m.attempt = $2 and ($3::text is null or j.user_id = $3))
      select at, progress, metrics from numbered
      where back % ceil(points::float8 / $4)::bigint = 0 order by at`,

@@ -2,6 +2,7 @@ import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "./all-jobs";
 
 export interface ThroughputBucket {
   at: Date;
@@ -54,7 +55,7 @@ export async function readThroughput(
        select created_at, started_at, completed_at, status from jobs
        where ${where} and status not in ('completed', 'failed')
        union all
-       select created_at, started_at, completed_at, status from jobs, span
+       select created_at, started_at, completed_at, status from ${ALL_JOBS}, span
        where ${where} and completed_at is not null and completed_at >= span.first),
      changes as (
        select created_at as at, 1 as submitted, 0 as started, 0 as completed, 0 as failed,

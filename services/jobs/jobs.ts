@@ -7,6 +7,7 @@ import { Parameters } from "../../platform/postgres/parameters";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { rowFilter } from "../../platform/postgres/row-filter";
 import { CARD_NOW } from "../billing/rate-cards";
+import { ALL_JOBS } from "./all-jobs";
 import { START_NUMBER } from "./outbox-entries";
 
 /** A warning about an accepted submission. */
@@ -269,7 +270,7 @@ export async function findJobsUpTo(
   return await all<JobRow & { shown_bytes: number }>(
     db,
     `select *, ${DERIVED} from (
-       select *, sum(shown_bytes) over (order by job_id) - shown_bytes as bytes_before from jobs
+       select *, sum(shown_bytes) over (order by job_id) - shown_bytes as bytes_before from ${ALL_JOBS} jobs
        where job_id = any($1) and ($2::text is null or user_id = $2)) jobs
      where bytes_before < $3`,
     [jobIds, tenantScope, maxBytes],
@@ -279,16 +280,20 @@ export async function findJobsUpTo(
 export async function findJob(db: Queryable, jobId: string, tenantScope: TenantScope) {
   return await maybeOne<JobRow>(
     db,
-    `select *, ${DERIVED} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
+    `select *, ${DERIVED} from ${ALL_JOBS} jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
     [jobId, tenantScope],
   );
 }
 
-/** Locks the job. Every transaction locks in this order: job, attempt, worker. */
+/**
+ * Locks the job. Every transaction locks in this order: job, attempt, worker. An archived job is returned without a
+ * lock, because it never changes.
+ */
 export async function lockJob(db: Queryable, jobId: string) {
-  return await maybeOne<JobRow>(db, "select * from jobs where job_id = $1 for no key update", [
-    jobId,
-  ]);
+  const lock = "select * from jobs where job_id = $1 for no key update";
+  const locked = await maybeOne<JobRow>(db, lock, [jobId]);
+  if (locked) return locked;
+  return await maybeOne<JobRow>(db, "select * from archived_jobs where job_id = $1", [jobId]);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_ATTEMPTS, ALL_JOBS } from "./all-jobs";
 
 /** An ended job whose attempts may have left files that belong to no artifact. */
 export interface SweepableJob {
@@ -33,16 +34,16 @@ export async function listJobsToSweep(
     `select j.job_id, j.user_id, j.job_type, j.completed_at::text as ended_at,
             (select artifact_id from artifacts r
              where r.job_id = j.job_id and r.registered_at is not null) as storage_id,
-            array(select id from attempts a cross join jsonb_each_text(a.output_ids) as minted (field, id)
+            array(select id from ${ALL_ATTEMPTS} a cross join jsonb_each_text(a.output_ids) as minted (field, id)
                   where a.job_id = j.job_id
                     and not exists (select from artifacts r where r.artifact_id = id)
                   union
                   select artifact_id from artifacts r
                   where r.job_id = j.job_id and r.registered_at is null) as orphaned_ids
-     from jobs j
+     from ${ALL_JOBS} j
      where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
        and ($2::text is null or (j.completed_at, j.job_id) >
-            (select completed_at, job_id from jobs where job_id = $2))
+            (select completed_at, job_id from ${ALL_JOBS} where job_id = $2))
      order by j.completed_at, j.job_id limit $3`,
     [afterS, after?.job_id ?? null, limit],
   );
@@ -55,10 +56,8 @@ type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
  * job may run again, or may have ended a second time.
  */
 export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
-  const row = await maybeOne(db, "select from jobs where job_id = $1 and completed_at = $2", [
-    job.job_id,
-    job.ended_at,
-  ]);
+  const same = `select from ${ALL_JOBS} where job_id = $1 and completed_at = $2`;
+  const row = await maybeOne(db, same, [job.job_id, job.ended_at]);
   return row !== undefined;
 }
 
@@ -70,7 +69,10 @@ export async function markSwept(db: Queryable, job: EndedJob): Promise<void> {
   await execute(
     db,
     `with swept as (
-       update jobs set swept_at = now() where job_id = $1 and completed_at = $2 returning job_id)
+       update jobs set swept_at = now() where job_id = $1 and completed_at = $2 returning job_id),
+     -- An operator has it swept again, because files were lost.
+     swept_again as (
+       update archived_jobs set swept_at = now() where job_id = $1 and completed_at = $2)
      delete from artifacts r using swept where r.job_id = swept.job_id and r.registered_at is null`,
     [job.job_id, job.ended_at],
   );

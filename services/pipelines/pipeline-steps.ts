@@ -4,6 +4,7 @@ import type { Verdict } from "../../core/pipelines/gate";
 import type { PipelineStep, StepStatus } from "../../core/pipelines/step";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS } from "../artifacts/artifacts";
+import { ALL_ATTEMPTS, ALL_JOBS } from "../jobs/all-jobs";
 import type { JobWarning } from "../jobs/jobs";
 
 /** A step and its state, without payload and options, which may be large. */
@@ -53,7 +54,7 @@ const JOB_COLUMNS = `j.status as job_status, j.progress as job_progress, j.attem
   j.worker_id as job_worker_id, j.error as job_error,
   greatest(0, extract(epoch from coalesce(j.completed_at, now()) - j.started_at))::float8 as job_elapsed_s,
   case when s.reused then 0 else b.total_cost_usd end as cost_usd
-  from pipeline_steps s left join jobs j using (job_id)
+  from pipeline_steps s left join ${ALL_JOBS} j using (job_id)
   left join billing_records b on b.job_id = s.job_id`;
 
 /** The steps of these pipelines, ordered by pipeline and position. */
@@ -109,8 +110,8 @@ export async function listWork(db: Queryable, pipelineId: string, names: string[
     db,
     `select s.name, s.status, j.payload, j.result, j.artifacts_uri,
             coalesce(won.metrics, '{}') || coalesce(won.usage, '{}') as metrics
-     from pipeline_steps s left join jobs j using (job_id)
-     left join attempts won on won.job_id = j.job_id and won.outcome = 'completed'
+     from pipeline_steps s left join ${ALL_JOBS} j using (job_id)
+     left join ${ALL_ATTEMPTS} won on won.job_id = j.job_id and won.outcome = 'completed'
      where s.pipeline_id = $1 and s.name = any($2)`,
     [pipelineId, names],
   );

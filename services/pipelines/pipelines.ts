@@ -7,6 +7,7 @@ import type { PipelineStatus } from "../../core/pipelines/step";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either, startsWith } from "../../platform/postgres/text-search";
+import { ALL_JOBS } from "../jobs/all-jobs";
 
 export interface PipelineRow {
   pipeline_id: string;
@@ -208,7 +209,7 @@ export async function costsOfPipelines(
   const rows = await all<{ pipeline_id: string; cost: number }>(
     db,
     `select j.pipeline_id, sum(b.total_cost_usd) as cost
-     from jobs j join billing_records b using (job_id)
+     from ${ALL_JOBS} j join billing_records b using (job_id)
      where j.pipeline_id = any($1) and j.job_type <> '${DEPLOYMENT_TYPE}' group by j.pipeline_id`,
     [pipelineIds],
   );

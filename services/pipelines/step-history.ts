@@ -2,6 +2,7 @@ import type { Usage } from "../../core/billing/usage";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { JobType } from "../../core/jobs/job-types";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ALL_JOBS } from "../jobs/all-jobs";
 
 /** Median duration and cost of a tenant's most recent completed jobs of a type. */
 export interface TypeHistory {
@@ -24,7 +25,7 @@ export async function readHistory(db: Queryable, userId: string, types: JobType[
               as cost_usd
      from unnest($2::text[]) as t (job_type)
      cross join lateral (
-       select job_id, started_at, completed_at from jobs
+       select job_id, started_at, completed_at from ${ALL_JOBS}
        where user_id = $1 and job_type = t.job_type and status = 'completed'
        order by completed_at desc limit ${RECENT_JOBS}) j
      join billing_records b using (job_id)
@@ -44,7 +45,7 @@ export async function readUsageHistory(db: Queryable, userId: string, type: JobT
   return await all<UsageSample>(
     db,
     `select b.metrics as usage, b.gpu_tokens, j.payload
-     from jobs j join billing_records b using (job_id)
+     from ${ALL_JOBS} j join billing_records b using (job_id)
      where j.user_id = $1 and j.job_type = $2 and j.status = 'completed'
      order by j.completed_at desc limit ${RECENT_JOBS}`,
     [userId, type],
@@ -59,7 +60,7 @@ export async function findReusableJob(
 ): Promise<string | undefined> {
   const row = await maybeOne<{ job_id: string }>(
     db,
-    `select job_id from jobs j join artifacts a using (job_id)
+    `select job_id from ${ALL_JOBS} j join artifacts a using (job_id)
      where j.user_id = $1 and j.reuse_key = $2 and j.status = 'completed'
        and a.registered_at is not null and a.deleted_at is null
      order by j.completed_at desc limit 1`,

@@ -105,13 +105,21 @@ interface Failed {
   error?: { code: string };
 }
 
-/** Adds a column to every table, one after the other. @returns the number of tables. */
+/**
+ * Adds a column to every table, one after the other; to a table and the one with its archived rows in one transaction,
+ * as a migration must (see services/jobs/all-jobs.ts). @returns the number of tables.
+ */
 export async function addColumns(pool: pg.Pool, column: string): Promise<number> {
-  const tables = await all<{ name: string }>(
+  const groups = await all<{ tables: string[] }>(
     pool,
-    `select table_name as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    `select array_agg(table_name::text) as tables from information_schema.tables
+     where table_schema = 'public' and table_type = 'BASE TABLE' group by replace(table_name, 'archived_', '')`,
   );
-  for (const { name } of tables) await pool.query(`alter table ${name} add column ${column} int`);
-  return tables.length;
+  for (const { tables } of groups) {
+    // Several statements sent together are one transaction.
+    await pool.query(
+      tables.map((name) => `alter table ${name} add column ${column} int`).join("; "),
+    );
+  }
+  return groups.length;
 }
