@@ -3,10 +3,9 @@ import { monthBounds } from "../../core/billing/month";
 import { withAccruedCost } from "../../core/billing/record";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import { isJobType } from "../../core/jobs/job-types";
-import { isFinal } from "../../core/jobs/states";
 import { listAccruingRecords } from "../../services/billing/billing-records";
 import type { Context } from "../../services/context";
-import type { JobRow } from "../../services/jobs/jobs";
+import { isUnfinished, type ShownJob, type UnfinishedJob } from "../../services/jobs/shown-jobs";
 import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
 
 /**
@@ -38,14 +37,14 @@ export class JobCosts {
 
   constructor(private readonly ctx: Context) {}
 
-  async of(rows: JobRow[]): Promise<Map<string, JobCost>> {
+  async of(rows: ShownJob[]): Promise<Map<string, JobCost>> {
     const accruing = await this.accruingOf(rows);
     const costs = new Map<string, JobCost>();
     for (const row of rows) {
       const costUsd = accruing.get(row.job_id) ?? row.bill?.usd ?? null;
       // After a rollback of the server, there may be jobs of a type that only the later release
       // knows.
-      const isEstimated = !isFinal(row.status) && isJobType(row.job_type);
+      const isEstimated = isUnfinished(row) && isJobType(row.job_type);
       const estimatedUsd = isEstimated ? await this.estimate(row) : null;
       costs.set(row.job_id, { costUsd, estimatedUsd });
     }
@@ -53,7 +52,7 @@ export class JobCosts {
   }
 
   /** The costs so far of live deployments, by job id. */
-  private async accruingOf(rows: JobRow[]): Promise<Map<string, number>> {
+  private async accruingOf(rows: ShownJob[]): Promise<Map<string, number>> {
     const ids = rows.filter(({ bill }) => bill?.state === "accruing").map(({ job_id: id }) => id);
     if (ids.length === 0) return new Map();
     const records = await listAccruingRecords(this.ctx.pool, ids);
@@ -62,7 +61,7 @@ export class JobCosts {
     );
   }
 
-  private async estimate(job: JobRow): Promise<number> {
+  private async estimate(job: UnfinishedJob): Promise<number> {
     // If the tenant has a budget, the job's estimate was stored at its submission.
     if (job.expected_cost_usd != null) return job.expected_cost_usd;
     const { samples, estimates } = await this.historyOf(job);
@@ -92,7 +91,7 @@ export class JobCosts {
     return expectedUsd.toNumber();
   }
 
-  private async historyOf({ user_id: userId, job_type: type }: JobRow): Promise<History> {
+  private async historyOf({ user_id: userId, job_type: type }: ShownJob): Promise<History> {
     const key = `${type} ${userId}`;
     const nowMs = this.ctx.clock.nowMs();
     const known = this.histories.get(key);

@@ -13,8 +13,9 @@ import {
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { waitsForWorker } from "../../core/jobs/states";
 import type { Context } from "../../services/context";
-import { type JobRow, requirementsOfJob } from "../../services/jobs/jobs";
+import { requirementsOfJob } from "../../services/jobs/jobs";
 import { listQueued, readFleet, readQueue } from "../../services/jobs/queue-view";
+import { isUnfinished, type ShownJob, type UnfinishedJob } from "../../services/jobs/shown-jobs";
 import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
@@ -47,11 +48,11 @@ export class JobPresenter {
     this.costs = new JobCosts(ctx);
   }
 
-  async presentOne(row: JobRow): Promise<Job> {
+  async presentOne(row: ShownJob): Promise<Job> {
     return (await this.present([row]))(row);
   }
 
-  async present<Row extends JobRow>(rows: Row[]): Promise<(row: Row) => Job> {
+  async present<Row extends ShownJob>(rows: Row[]): Promise<(row: Row) => Job> {
     const reasons = await this.reasonsOf(rows);
     const costs = await this.costs.of(rows);
     return (row) =>
@@ -68,8 +69,8 @@ export class JobPresenter {
     return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
   };
 
-  private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {
-    const waiting = rows.filter(({ status }) => waitsForWorker(status));
+  private async reasonsOf(rows: ShownJob[]): Promise<Map<string, PendingReason>> {
+    const waiting = rows.filter(isUnfinished).filter(({ status }) => waitsForWorker(status));
     if (waiting.length === 0) return new Map();
     const ids = waiting.map((job) => job.job_id);
     const queued = new Map(
@@ -144,7 +145,7 @@ function explain(view: View, job: WaitingJob, ranked: RankedTenants): PendingRea
   return explainPending(job, fleet, queue, ranked, outlook);
 }
 
-const waitingJobOf = (job: JobRow, queuedAt: number): WaitingJob => ({
+const waitingJobOf = (job: UnfinishedJob, queuedAt: number): WaitingJob => ({
   jobId: job.job_id,
   userId: job.user_id,
   priority: job.priority,

@@ -7,7 +7,7 @@ import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../../core/jobs/states";
 import { timestamp } from "../../core/timestamp";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { AttemptRow } from "../../services/jobs/attempts";
-import type { JobRow } from "../../services/jobs/jobs";
+import type { ShownJob } from "../../services/jobs/shown-jobs";
 import type { JobCost } from "../billing/job-costs";
 import { nullableNumber, nullableText } from "../fields";
 
@@ -112,7 +112,7 @@ interface ExtraFields {
 }
 
 export function presentJob(
-  job: JobRow,
+  job: ShownJob,
   { pendingReason, cost, workflowUrl = () => null }: ExtraFields = {},
 ): Job {
   return {
@@ -162,7 +162,7 @@ export function presentJob(
  * The URL of the files of the job's artifact. Null if there is no artifact, or if its files are
  * only in a bucket that Forge can't read.
  */
-function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
+function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: ShownJob): string | null {
   // After a rollback of the server, there may be jobs of a type that only the later release knows.
   const id = isJobType(type) ? result?.[ARTIFACT_FORMS[type].idField] : undefined;
   return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;

@@ -11,7 +11,8 @@ import {
 import type { Queryable } from "../../platform/postgres/pool";
 import { anyContains, contains, either, startsWith } from "../../platform/postgres/text-search";
 import { ALL_JOBS } from "./all-jobs";
-import { DERIVED, type JobRow } from "./jobs";
+import { DERIVED } from "./jobs";
+import { SHOWN_COLUMNS, type ShownJob } from "./shown-jobs";
 
 export interface JobFilter {
   statuses?: JobStatus[] | undefined;
@@ -36,7 +37,7 @@ export async function listJobs(
   tenantScope: TenantScope,
   filter: JobFilter,
   page: Page,
-): Promise<WithPosition<JobRow>[]> {
+): Promise<WithPosition<ShownJob>[]> {
   return await readPage(db, listJobsStatement(tenantScope, filter, page));
 }
 
@@ -61,7 +62,7 @@ export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, p
   const known = JOB_STATUSES.filter((status) => filter.statuses?.includes(status));
   if (filter.statuses) where.and(`status in (${known.map((status) => `'${status}'`).join(", ")})`);
   return pageStatement({
-    select: `*, ${DERIVED}`,
+    select: `${SHOWN_COLUMNS}, shown_bytes, ${DERIVED}`,
     from: `${ALL_JOBS} jobs`,
     order: ["created_at", "job_id"],
     where,

@@ -82,7 +82,12 @@ export const DERIVED = `(
   (select jsonb_build_object('usd', total_cost_usd, 'state', state)
    from billing_records b where b.job_id = jobs.job_id) as bill`;
 
-export const requirementsOfJob = (job: JobRow): Requirements => ({
+export const requirementsOfJob = (
+  job: Pick<
+    JobRow,
+    "job_type" | "req_gpu_count" | "req_gpu_tokens" | "req_memory_gb" | "req_tags" | "req_avoid"
+  >,
+): Requirements => ({
   jobType: job.job_type,
   gpuCount: job.req_gpu_count,
   gpuTokens: job.req_gpu_tokens,
