@@ -68,6 +68,8 @@ const IMPOSSIBLE: Record<string, string> = {
     where a.state <> 'ended' and j.status in ('completed', 'failed')`,
   "I1 an attempt that is not queued waits for a machine that is being set up":
     "select job_id, attempt from attempts where is_provisioning and state <> 'queued'",
+  "I1 a job is both archived and not archived": `
+    select job_id from jobs group by job_id having count(*) > 1`,
   "I1 an ended job has an outbox entry": "select job_id, topic, attempt from outbox",
   "I2 completed without a bill": `
     select job_id from jobs left join billing_records b using (job_id)
@@ -213,7 +215,7 @@ async function compareWithTemporal(
 ): Promise<string[]> {
   const jobs = await all<{ job_id: string; status: string }>(
     pool,
-    `select job_id, status from ${ALL_JOBS} where status in ('completed', 'failed')`,
+    `select job_id, status from ${ALL_JOBS} jobs where status in ('completed', 'failed')`,
   );
   const open = jobs.filter(({ job_id: id }) => !closed.has(jobWorkflowId(id)));
   return await inParallel(open, async ({ job_id, status }) => {

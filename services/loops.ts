@@ -10,6 +10,7 @@ import { FleetMonitor } from "./fleet/fleet-monitor";
 import { LongPolls } from "./fleet/long-polls";
 import { SamplesWriter } from "./fleet/samples-writer";
 import { Scheduler } from "./fleet/scheduler";
+import { Archiver } from "./jobs/archiver";
 import { jobTopic } from "./jobs/job-topic";
 import { MetricsWriter } from "./jobs/metrics-writer";
 import { Courier } from "./outbox/courier";
@@ -53,6 +54,7 @@ export function createLoops(ctx: Context): Loops {
       new PlacementSweep(ctx),
       new Sweeper(ctx),
       new Retention(ctx),
+      new Archiver(ctx),
       new MonthCloser(ctx),
       new BillingExporter(ctx),
     ],

@@ -6,13 +6,10 @@ import { type Expired, listTenantRules, markExpiredDeleted } from "./artifacts/a
 import type { Context } from "./context";
 import { deleteOldRequests } from "./deployments/deployment-requests";
 import { deleteOldSamples } from "./fleet/worker-samples";
-import { archiveJobs, type Ended } from "./jobs/archive";
 import { deleteOldMetrics } from "./jobs/job-metrics";
 import { LoopComponent } from "./loop-component";
 
 const ROWS = 10_000;
-/** Jobs that one statement archives. It locks them, and takes about 0.2 s. */
-const JOBS = 500;
 const ARTIFACTS = 100;
 /**
  * The loop runs once per this many intervals of the file sweeper. Retention periods are in days, so rare runs are
@@ -21,9 +18,9 @@ const ARTIFACTS = 100;
 const SWEEPS = 10;
 
 /**
- * Deletes rows whose retention period is over, marks expired artifacts as deleted, and archives jobs that ended a while
- * ago. The file sweeper (file-sweeper.ts) removes the artifacts' files later, so an unavailable store does not block
- * retention. The tasks are independent: if one fails, the others still run.
+ * Deletes rows whose retention period is over, and marks expired artifacts as deleted. The file sweeper
+ * (file-sweeper.ts) removes the artifacts' files later, so an unavailable store does not block retention. The tasks are
+ * independent: if one fails, the others still run.
  */
 export class Retention extends LoopComponent {
   constructor(ctx: Context) {
@@ -38,17 +35,7 @@ export class Retention extends LoopComponent {
       () => this.deleteAll(deleteOldSamples),
       () => this.deleteAll(deleteOldRequests),
       () => this.applyTenantRules(),
-      () => this.archiveEndedJobs(),
     ]);
-  }
-
-  private async archiveEndedJobs(): Promise<void> {
-    const { archiveAfterS } = this.ctx.config.jobs;
-    let after: Ended | undefined;
-    do {
-      const page = await this.withKnownClock((db) => archiveJobs(db, archiveAfterS, after, JOBS));
-      after = page.next;
-    } while (after);
   }
 
   private async deleteAll(

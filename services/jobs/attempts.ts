@@ -79,7 +79,7 @@ export async function listAttempts(db: Queryable, jobId: string, tenantScope: Te
 export async function findAttempt(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<AttemptRow>(
     db,
-    `select * from ${ALL_ATTEMPTS} where job_id = $1 and attempt = $2`,
+    `select * from ${ALL_ATTEMPTS} a where job_id = $1 and attempt = $2`,
     [jobId, attempt],
   );
 }

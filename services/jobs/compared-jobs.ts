@@ -1,6 +1,7 @@
 import type { JobStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import type { ComparedRows } from "../temporal/compared-rows";
+import { ALL_ATTEMPTS, ALL_JOBS } from "./all-jobs";
 import type { StartableJob } from "./outbox-entries";
 
 /** The fields of a job that the reconciler needs to compare it with its workflow and to start the workflow again. */
@@ -33,15 +34,16 @@ export async function findComparedJob(db: Queryable, jobId: string) {
   return await maybeOne<ComparedJob>(
     db,
     `select job_id, user_id, job_type, max_attempts, request_id, status,
-            (select max(attempt) from attempts a where a.job_id = j.job_id) as latest_attempt,
+            (select max(attempt) from ${ALL_ATTEMPTS} a where a.job_id = j.job_id) as latest_attempt,
             ${IS_UNBILLED} as is_unbilled
-     from jobs j where job_id = $1`,
+     from ${ALL_JOBS} j where job_id = $1`,
     [jobId],
   );
 }
 
 export const JOBS: ComparedRows = {
   table: "jobs",
+  allRows: ALL_JOBS,
   id: "job_id",
   isLive: "status not in ('completed', 'failed')",
   // After the database's clock was set back, `moved_at` may be in the future. The reconciler then compares the job as

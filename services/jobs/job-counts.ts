@@ -30,7 +30,7 @@ export async function countJobs(
     `select job_type, status, null as error_code, count(*)::int as jobs
      from jobs where ${open} group by 1, 2
      union all
-     select job_type, status, error_code, count(*)::int from ${ALL_JOBS} where ${ended} group by 1, 2, 3`,
+     select job_type, status, error_code, count(*)::int from ${ALL_JOBS} jobs where ${ended} group by 1, 2, 3`,
     ended.values,
   );
 }

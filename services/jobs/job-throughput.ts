@@ -55,7 +55,7 @@ export async function readThroughput(
        select created_at, started_at, completed_at, status from jobs
        where ${where} and status not in ('completed', 'failed')
        union all
-       select created_at, started_at, completed_at, status from ${ALL_JOBS}, span
+       select created_at, started_at, completed_at, status from ${ALL_JOBS} jobs, span
        where ${where} and completed_at is not null and completed_at >= span.first),
      changes as (
        select created_at as at, 1 as submitted, 0 as started, 0 as completed, 0 as failed,

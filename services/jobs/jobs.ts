@@ -292,7 +292,7 @@ export async function findJob(db: Queryable, jobId: string, tenantScope: TenantS
 
 /**
  * Locks the job. Every transaction locks in this order: job, attempt, worker. An archived job is returned without a
- * lock, because it never changes.
+ * lock, because only its `swept_at` may change.
  */
 export async function lockJob(db: Queryable, jobId: string) {
   const lock = "select * from jobs where job_id = $1 for no key update";

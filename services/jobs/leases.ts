@@ -41,8 +41,8 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
     db,
     `select (select worker_id from workers where worker_id = $2 and user_id = $4
                and ($5::text is null or bound_key_id = $5)) as worker_id,
-            exists (select from ${ALL_JOBS} where job_id = $1 and user_id = $4)
-              or exists (select from ${ALL_ATTEMPTS} where job_id = $1 and worker_id = $2
+            exists (select from ${ALL_JOBS} j where job_id = $1 and user_id = $4)
+              or exists (select from ${ALL_ATTEMPTS} a where job_id = $1 and worker_id = $2
                          and started_at is not null) as knows_job,
             (select jsonb_build_object(
                'job_id', j.job_id, 'user_id', j.user_id, 'attempt', a.attempt,

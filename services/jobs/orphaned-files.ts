@@ -43,7 +43,7 @@ export async function listJobsToSweep(
      from ${ALL_JOBS} j
      where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
        and ($2::text is null or (j.completed_at, j.job_id) >
-            (select completed_at, job_id from ${ALL_JOBS} where job_id = $2))
+            (select completed_at, job_id from ${ALL_JOBS} jobs where job_id = $2))
      order by j.completed_at, j.job_id limit $3`,
     [afterS, after?.job_id ?? null, limit],
   );
@@ -56,14 +56,14 @@ type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
  * job may run again, or may have ended a second time.
  */
 export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
-  const same = `select from ${ALL_JOBS} where job_id = $1 and completed_at = $2`;
+  const same = `select from ${ALL_JOBS} jobs where job_id = $1 and completed_at = $2`;
   const row = await maybeOne(db, same, [job.job_id, job.ended_at]);
   return row !== undefined;
 }
 
 /**
- * Records that the job's orphaned folders were removed, and frees their ids. Does nothing if `hasSameEnd` is false for
- * the job.
+ * Records that the job's orphaned folders were removed, and frees their ids (those of an archived job are free already).
+ * Does nothing if `hasSameEnd` is false for the job.
  */
 export async function markSwept(db: Queryable, job: EndedJob): Promise<void> {
   await execute(

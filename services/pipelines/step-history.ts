@@ -25,7 +25,7 @@ export async function readHistory(db: Queryable, userId: string, types: JobType[
               as cost_usd
      from unnest($2::text[]) as t (job_type)
      cross join lateral (
-       select job_id, started_at, completed_at from ${ALL_JOBS}
+       select job_id, started_at, completed_at from ${ALL_JOBS} jobs
        where user_id = $1 and job_type = t.job_type and status = 'completed'
        order by completed_at desc limit ${RECENT_JOBS}) j
      join billing_records b using (job_id)

@@ -3,6 +3,8 @@ import { all, type Queryable } from "../../platform/postgres/pool";
 /** A table whose rows each have a Temporal workflow. The conditions are SQL. */
 export interface ComparedRows {
   table: "jobs" | "pipelines" | "deployments";
+  /** A subquery to read from instead of the table, if final rows may be in another one. */
+  allRows?: string;
   id: string;
   /** The row is not in a final state. */
   isLive: string;
@@ -57,13 +59,13 @@ export async function listUnchanged(
  */
 export async function listFinishedOrMissing(
   db: Queryable,
-  { table, id, isLive, isUnchanged }: ComparedRows,
+  { table, allRows = table, id, isLive, isUnchanged }: ComparedRows,
   ids: string[],
   forS: number,
 ): Promise<string[]> {
   const rows = await all<{ id: string }>(
     db,
-    `select given.id from unnest($2::text[]) given (id) left join ${table} on ${table}.${id} = given.id
+    `select given.id from unnest($2::text[]) given (id) left join ${allRows} ${table} on ${table}.${id} = given.id
      where ${table}.${id} is null or not (${isLive}) and ${isUnchanged}`,
     [forS, ids],
   );
@@ -73,12 +75,12 @@ export async function listFinishedOrMissing(
 /** Of these ids, returns those whose row is final. */
 export async function listFinished(
   db: Queryable,
-  { table, id, isLive }: ComparedRows,
+  { table, allRows = table, id, isLive }: ComparedRows,
   ids: string[],
 ): Promise<string[]> {
   const rows = await all<{ id: string }>(
     db,
-    `select ${id} as id from ${table} where ${id} = any($1::text[]) and not (${isLive})`,
+    `select ${id} as id from ${allRows} ${table} where ${id} = any($1::text[]) and not (${isLive})`,
     [ids],
   );
   return rows.map((row) => row.id);

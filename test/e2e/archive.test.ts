@@ -8,7 +8,6 @@ import { artifactPrefix, billingRecordKey } from "../../core/artifacts/artifacts
 import type { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
-import { archiveJobs } from "../../services/jobs/archive";
 import { EventStream } from "../support/event-stream";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -27,7 +26,8 @@ import type { TestWorker } from "../support/test-worker";
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_SWEEP_AFTER_S: "0.2", FORGE_SWEEP_INTERVAL_S: "0.2" });
+  const soon = { FORGE_SWEEP_AFTER_S: "0.2", FORGE_SWEEP_INTERVAL_S: "0.2" };
+  forge = await startForge({ ...soon, FORGE_ARCHIVE_AFTER_S: "0.2" });
 });
 
 // Proves the invariants of archived jobs, too.
@@ -47,14 +47,17 @@ const idsIn = async (table: string): Promise<string[]> => {
   return rows.map(({ job_id }) => job_id);
 };
 
-/** Archives all jobs that may be archived. @param jobIds jobs that must be among them. */
+const APPLIED =
+  "update migrations set applied_at = now() - $1::interval where name like '%archived_jobs.sql'";
+
+/** Lets the server archive all jobs that may be archived, until these jobs are. */
 async function archive(jobIds: string[]): Promise<void> {
+  await execute(forge.ctx.pool, APPLIED, ["8 days"]);
   await waitFor("the jobs to be archived", async () => {
-    // The sweeper removes a job's orphaned files first.
-    await archiveJobs(forge.ctx.pool, 0, undefined, 1_000);
     const archived = await idsIn("archived_jobs");
     return jobIds.every((id) => archived.includes(id));
   });
+  await execute(forge.ctx.pool, APPLIED, ["6 days"]);
   for (const table of ["jobs", "attempts", "attempt_files"]) {
     const left = await idsIn(table);
     expect(left.filter((id) => jobIds.includes(id))).toEqual([]);
@@ -188,11 +191,10 @@ test("a pipeline keeps its jobs until it ends, and is resumed from archived ones
   });
   const waiting = await untilPipeline(forge.user, id, ["waiting_approval"]);
   const audit = stepOf(waiting, "audit").job_id ?? "";
-  await waitFor("its files to be swept", async () => {
-    const swept = "select from jobs where job_id = $1 and swept_at is not null";
-    return (await all(forge.ctx.pool, swept, [audit])).length === 1;
-  });
-  await archiveJobs(forge.ctx.pool, 0, undefined, 1_000);
+  // A job that ended later is archived meanwhile.
+  const { job_id: other } = await forge.user.submit("audit", AUDIT);
+  await untilEnded(forge.user, other);
+  await archive([other]);
   expect(await idsIn("jobs")).toContain(audit);
   crew.work = () => ({ error: "out of luck" });
   await forge.user.post(`/api/pipelines/${id}/approve`, {});
@@ -209,6 +211,45 @@ test("a pipeline keeps its jobs until it ends, and is resumed from archived ones
   expect(stepOf(resumed, "audit")).toEqual(stepOf(failed, "audit"));
   await crew.stop();
 });
+
+test("a job that Postgres refuses to archive does not keep others from being archived", async () => {
+  const worker = await forge.worker("refused-worker");
+  const { pool } = forge.ctx;
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n++) ids.push((await forge.user.submit("audit", AUDIT)).job_id);
+  for (const _ of ids) await worker.complete(await worker.take());
+  for (const id of ids) await untilEnded(forge.user, id);
+  const [first = "", ...others] = ids;
+  await execute(pool, "insert into archived_jobs select * from jobs where job_id = $1", [first]);
+  await archive(others);
+  expect(await idsIn("jobs")).toContain(first);
+  await execute(pool, "delete from archived_jobs where job_id = $1", [first]);
+  await archive(ids);
+});
+
+test("nothing is archived in the first week after the migration", async () => {
+  const worker = await forge.worker("early-worker");
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  await worker.complete(await worker.take());
+  await untilEnded(forge.user, jobId);
+  await waitFor("its files to be swept", async () => {
+    const swept = "select from jobs where job_id = $1 and swept_at is not null";
+    return (await all(forge.ctx.pool, swept, [jobId])).length === 1;
+  });
+  for (const nth of ["a", "another"]) {
+    const before = await lastRun();
+    await waitFor(`${nth} run of the archiver`, async () => (await lastRun()) !== before);
+  }
+  expect(await idsIn("jobs")).toContain(jobId);
+  await archive([jobId]);
+});
+
+/** The line of the metrics with the time of the archiver's last run. */
+async function lastRun(): Promise<string | undefined> {
+  const series = 'forge_loop_last_success_timestamp_seconds{loop="archiver"}';
+  const { text } = await answerOf(forge.admin, "/metrics");
+  return text.split("\n").find((line) => line.startsWith(series));
+}
 
 test("lost files of archived jobs are written again after the operator's statement", async () => {
   const { user, worker: workerOf } = await createTenant(forge, "losing");
