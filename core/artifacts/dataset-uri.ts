@@ -67,7 +67,7 @@ export interface OwnStore {
   bucketUri?: string | undefined;
 }
 
-/** Folders of the store with one subfolder per artifact id. */
+/** Folders below `artifacts/` in the store. Each has one subfolder per artifact, named by its storage id. */
 const ARTIFACT_FOLDERS = new Set(
   Object.values(ARTIFACT_FORMS).map((form) => form.directory.replace("artifacts/", "")),
 );

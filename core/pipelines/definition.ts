@@ -69,7 +69,11 @@ export const templateBody = z.strictObject({
     .describe(
       "one training for each entry, whose fields override params.train; the best one is used",
     ),
-  best_by: measurePath.default("scores.overall").describe("a sweep's best has the highest value"),
+  best_by: measurePath
+    .default("scores.overall")
+    .describe(
+      "path of the number by which a sweep's trainings are compared; the highest is the best",
+    ),
   ...COMMON,
 });
 

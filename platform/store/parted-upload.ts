@@ -118,8 +118,9 @@ export class PartedUpload {
   }
 
   /**
-   * Whether S3 verifies the parts by checksum. False if parts may be copied, because some stores
-   * report the checksum of the whole source for a copied part, and later refuse that checksum.
+   * Whether parts are sent with a checksum that S3 verifies. Not if `sizeBytes` is given: the object
+   * is then joined from others, so parts may be copied. For a copied part, some stores report the
+   * checksum of the whole source, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;

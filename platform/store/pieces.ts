@@ -6,7 +6,7 @@ export interface Piece {
   /** Offsets in the object; `end` is exclusive. */
   start: number;
   end: number;
-  /** How many of its first bytes the previous piece already has. */
+  /** The number of bytes at the start of this piece that the previous piece already has. */
   skipped: number;
   /** Whether the piece is stored as the object itself, instead of in the piece folder. */
   isWhole?: true;

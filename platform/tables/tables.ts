@@ -35,8 +35,8 @@ const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
 const MAX_WAITING_PREVIEWS = 8;
 /**
- * The largest file that the first reader process reads. A second process reads larger files, so
- * that small files need not wait. The first process reads parquet files of any size.
+ * A second reader process reads files larger than this, so that small files need not wait for them.
+ * Exception: the first process reads Parquet files of any size.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**
@@ -44,7 +44,10 @@ const LARGE_BYTES = 64 * 1024 * 1024;
  * this many bytes. A slower read exceeds the limit.
  */
 const MIN_BYTES_PER_MS = 10_000;
-/** The most by which the time limit grows. Limited because other files wait for a large file. */
+/**
+ * The most milliseconds that a file's size adds to the time limit. There is a maximum because other
+ * files wait for a large file.
+ */
 const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */

@@ -46,7 +46,7 @@ export async function createSession(
 }
 
 /**
- * Deletes a tenant's old sessions. Keeps a session as long as another session that was created from it exists.
+ * Deletes a tenant's sessions that expired long ago (KEPT_DAYS). Keeps a session while another session made from it exists.
  * Everything else that a session creates refers to the key behind the session (`ownerKeyId`), so it is not affected.
  */
 export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {

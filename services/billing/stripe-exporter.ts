@@ -107,7 +107,7 @@ export class StripeExporter implements UsageExporter {
       // A new key for each delivery: if Stripe knows the key, it repeats its earlier response, even a failure.
       { idempotencyKey },
     );
-    // The library treats any JSON without `error` as success, even a gateway's "502".
+    // The library takes any JSON without a field `error` for success, even if a gateway sent it with status 502.
     if (event.identifier === line.line_id) return { accepted: true };
     return unavailable("unavailable: the response is not from Stripe", true);
   }

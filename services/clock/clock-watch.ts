@@ -276,7 +276,8 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
-    // A slower read is too imprecise: the errors of two readings together may be PRECISE_MS at most.
+    // `runningMs` is the middle of the read, so it is wrong by half the read's duration at most. Two readings together
+    // must not be wrong by more than PRECISE_MS.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

@@ -18,7 +18,7 @@ interface Entry {
   tenant: string;
   /** The scheduler may be starting an attempt for the poll. So the poll must not time out. */
   isReserved: boolean;
-  /** The poll's time is over. A reserved poll ends later than that. */
+  /** The poll's time is over. If it is reserved, it ends when the reservation ends. */
   isOver: boolean;
   end(woken: Woken): void;
 }

@@ -12,7 +12,7 @@ export interface ThroughputBucket {
   failed: number;
   /** Jobs that wait at the bucket's end. */
   waiting: number;
-  /** Jobs that run at the bucket's end. */
+  /** Jobs that have started and not ended at the bucket's end, also while their retry waits. */
   running: number;
 }
 

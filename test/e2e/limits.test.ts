@@ -240,7 +240,7 @@ test("the API reference needs no key, and loads nothing from other origins", asy
     expect(file).not.toMatch(/^(https?:)?\/\//);
     expect((await fetch(`${forge.stack.apiUrl}/docs/${file}`)).status).toBe(200);
   }
-  // Without the trailing slash, the page finds its files, too.
+  // The page also works at /docs, without the slash: its base is /docs/.
   expect(await (await fetch(`${forge.stack.apiUrl}/docs`)).text()).toContain('<base href="/docs/"');
   expect((await fetch(`${forge.stack.apiUrl}/docs/openapi.json`)).status).toBe(200);
   expect((await fetch(`${forge.stack.apiUrl}/docs/../openapi.json`)).status).toBe(403);

@@ -50,7 +50,7 @@ async function stopped(workerId: string) {
   return { id, jobId, loseStop };
 }
 
-/** Runs `lookAfter` like a process that pauses before it writes the first file. */
+/** Starts `lookAfter` with a store that pauses before its first write. Returns once it has paused. */
 async function lateLook(id: string) {
   const late = pausingStore(forge.ctx.store);
   const looking = lookAfter(late.store, id);

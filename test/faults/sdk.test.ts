@@ -49,10 +49,10 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * Each combination is a client and a function that returns the fault for step n. In `npm run
- * test:slow`, there is one combination for each client and each fault, and every step meets that
- * fault. Otherwise, there is one combination for each of the two DIFFERENT_CLIENTS. Its steps meet
- * all faults in turn, and the two clients meet different faults at the same step.
+ * Each combination is a client and a function that returns the fault for step n. `npm run
+ * test:slow` has one for each client and each fault: every step meets that fault. Other runs have
+ * one for each of DIFFERENT_CLIENTS: its steps meet the faults in turn, and each client begins with
+ * another fault. `eachOnceWith` replaces one fault.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>

@@ -1812,7 +1812,7 @@ export interface Operations {
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
       /** one training for each entry, whose fields override params.train; the best one is used */
       sweep?: Array<Record<string, unknown>>;
-      /** a sweep's best has the highest value */
+      /** path of the number by which a sweep's trainings are compared; the highest is the best */
       best_by?: string;
       name?: string;
       /** conditions that steps must meet */
@@ -1870,7 +1870,7 @@ export interface Operations {
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
       /** one training for each entry, whose fields override params.train; the best one is used */
       sweep?: Array<Record<string, unknown>>;
-      /** a sweep's best has the highest value */
+      /** path of the number by which a sweep's trainings are compared; the highest is the best */
       best_by?: string;
       name?: string;
       /** conditions that steps must meet */
