@@ -35,9 +35,9 @@ export async function checkInvariants(
   closed: Set<string> = new Set(),
 ): Promise<string[]> {
   const found: string[] = [];
+  const find = (sql: string) => all(world.pool, `${WITH_ARCHIVED} ${sql}`);
   for (const [name, sql] of Object.entries({ ...IMPOSSIBLE, ...IMPOSSIBLE_DEPLOYMENTS })) {
-    for (const row of await all(world.pool, `${WITH_ARCHIVED} ${sql}`))
-      found.push(`${name}: ${JSON.stringify(row)}`);
+    for (const row of await find(sql)) found.push(`${name}: ${JSON.stringify(row)}`);
   }
   found.push(...(await recomputeBills(world)));
   found.push(...(await recomputeAccruals(world.pool)));
@@ -45,10 +45,10 @@ export async function checkInvariants(
   // Check files and billing lines only now: a workflow writes them before it closes, and
   // compareWithTemporal has waited for the jobs' workflows to close.
   found.push(...(await compareFiles(world)));
-  for (const row of await all(world.pool, `${WITH_ARCHIVED} ${HOURS_ON_NO_LINE}`)) {
+  for (const row of await find(HOURS_ON_NO_LINE)) {
     found.push(`I2 a job's hours are on no billing line: ${JSON.stringify(row)}`);
   }
-  for (const row of await all(world.pool, `${WITH_ARCHIVED} ${HOURS_DIFFER}`)) {
+  for (const row of await find(HOURS_DIFFER)) {
     found.push(`I2 a job's billed hours differ from its attempts' hours: ${JSON.stringify(row)}`);
   }
   found.push(...(await compareDeployments(world.pool, world.temporal)));

@@ -1,7 +1,7 @@
 import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-/** An ended job that is not archived, by its position in the order of ends. */
+/** An ended job, by its position in the order of ends. */
 export interface EndedJob {
   job_id: string;
   /** As text, because a Date would drop the microseconds. */
@@ -40,8 +40,9 @@ export async function listEndedJobs(
 }
 
 /**
- * SQL: whether nothing will change job `j` any more. A job that ran has its GPU hours on a billing line. Deployments,
- * and pipelines that have not ended, need the rows of their jobs in `jobs`.
+ * SQL: whether nothing will change job `j` any more. A job that ran has its GPU hours on a billing line, and gets no
+ * further line: the trigger that adds lines to the totals reads their jobs in `jobs` only. Deployments, and pipelines
+ * that have not ended, need the rows of their jobs there, too.
  */
 const IS_SETTLED = `j.swept_at is not null
   and j.placement is null

@@ -1,16 +1,14 @@
 import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ALL_ATTEMPTS, ALL_JOBS } from "./all-jobs";
+import type { EndedJob } from "./archive";
 
 /** An ended job whose attempts may have left files that belong to no artifact. */
-export interface SweepableJob {
-  job_id: string;
+export interface SweepableJob extends EndedJob {
   user_id: string;
   job_type: JobType;
   /** The id of the job's artifact folder; null if the job has no artifact. */
   storage_id: string | null;
-  /** When the job ended. As text, because a Date would drop the microseconds. */
-  ended_at: string;
   /**
    * Artifact ids that were generated for the job's attempts, or chosen by a worker, and that no registered artifact
    * has.
@@ -42,14 +40,11 @@ export async function listJobsToSweep(
                   where r.job_id = j.job_id and r.registered_at is null) as orphaned_ids
      from ${ALL_JOBS} j
      where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
-       and ($2::text is null or (j.completed_at, j.job_id) >
-            (select completed_at, job_id from ${ALL_JOBS} jobs where job_id = $2))
-     order by j.completed_at, j.job_id limit $3`,
-    [afterS, after?.job_id ?? null, limit],
+       and ($2::text is null or (j.completed_at, j.job_id) > ($2::timestamptz, $3::text))
+     order by j.completed_at, j.job_id limit $4`,
+    [afterS, after?.ended_at ?? null, after?.job_id ?? null, limit],
   );
 }
-
-type EndedJob = Pick<SweepableJob, "job_id" | "ended_at">;
 
 /**
  * Whether the job still has the end time `ended_at`. If the database was restored while this process was paused, the

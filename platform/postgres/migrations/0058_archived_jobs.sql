@@ -31,24 +31,3 @@ alter table billing_lines drop constraint billing_lines_job_id_fkey;
 alter table job_events drop constraint job_events_job_id_fkey;
 alter table job_metrics drop constraint job_metrics_job_id_fkey;
 alter table jobs drop constraint jobs_retried_from_fkey;
-
--- As in 0013, with the type, pipeline and tags of archived jobs, too.
-create or replace function add_to_billing_totals() returns trigger language plpgsql as $$
-begin
-  insert into billing_totals as t (user_id, month, dimension, value, records, cost_usd, gpu_hours, tokens,
-                                   unbilled_gpu_hours)
-  select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed), sum(l.cost_usd),
-         sum(l.gpu_hours), sum(l.tokens), sum(l.unbilled_gpu_hours)
-  from added l left join (
-    select job_id, job_type, pipeline_id, tags from jobs
-    union all select job_id, job_type, pipeline_id, tags from archived_jobs) j using (job_id)
-  cross join lateral dimensions_of(j.job_type, j.pipeline_id, j.tags) d
-  group by 1, 2, 3, 4
-  -- In one order, so that two transactions never wait for each other's rows.
-  order by 1, 2, 3, 4
-  on conflict (user_id, month, dimension, value) do update set
-    records = t.records + excluded.records, cost_usd = t.cost_usd + excluded.cost_usd,
-    gpu_hours = t.gpu_hours + excluded.gpu_hours, tokens = t.tokens + excluded.tokens,
-    unbilled_gpu_hours = t.unbilled_gpu_hours + excluded.unbilled_gpu_hours;
-  return null;
-end $$;
