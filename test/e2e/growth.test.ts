@@ -1,9 +1,10 @@
-import pg from "pg";
+import type pg from "pg";
 import { ensureUser } from "../../services/accounts/users";
 import { BlocksPerJob } from "../support/blocks-per-job";
 import { NO_NEEDS } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import { startServersOnly } from "../support/server-process";
+import { createTestPool } from "../support/test-pool";
 import type { TestStack } from "../support/test-stack";
 
 /** Numbers of jobs of another tenant. */
@@ -17,7 +18,7 @@ let perJob: BlocksPerJob;
 beforeAll(async () => {
   // A process of its own, whose connections end with it.
   servers = await startServersOnly(["server"]);
-  pool = new pg.Pool({ connectionString: servers.stack.databaseUrl, max: 1 });
+  pool = createTestPool(servers.stack.databaseUrl, 1);
   perJob = new BlocksPerJob(servers, pool);
   await ensureUser(pool, "bob", "bob");
 });

@@ -1,9 +1,10 @@
 import { Client, Connection } from "@temporalio/client";
-import pg from "pg";
+import type pg from "pg";
 import { countJobCost, type JobCost } from "../../dev/bench/outside/job-cost";
 import { CountingPostgresProxy } from "../../dev/bench/outside/postgres-proxy";
 import { CountingTemporalProxy } from "../../dev/bench/outside/temporal-proxy";
 import { startServersOnly } from "../support/server-process";
+import { createTestPool } from "../support/test-pool";
 import type { TestStack } from "../support/test-stack";
 
 /**
@@ -48,7 +49,7 @@ test("a short job stays within its transactions, statements, Temporal calls and 
     TEMPORAL_ADDRESS: temporal.address,
     FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
-  pool = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 });
+  pool = createTestPool(stack.databaseUrl, 2);
   connection = await Connection.connect({ address: stack.temporalAddress });
   const { userKey, workerKey } = stack.keys;
   const forge = {

@@ -2,7 +2,7 @@
  * Ten million archived jobs. Needs 25 GB in the folder of temporary files, and a Postgres of its own,
  * because a database of this size would slow down other tests.
  */
-import pg from "pg";
+import type pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
 import { ensureUser } from "../../services/accounts/users";
 import { countJobs } from "../../services/jobs/job-counts";
@@ -12,6 +12,7 @@ import { copyJob } from "../support/archived-copies";
 import { BlocksPerJob } from "../support/blocks-per-job";
 import { blocksReadSoFar } from "../support/blocks-read";
 import { startServersOnly } from "../support/server-process";
+import { createTestPool } from "../support/test-pool";
 import type { TestStack } from "../support/test-stack";
 
 const ARCHIVED = 10_000_000;
@@ -25,7 +26,7 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   servers = await startServersOnly(["server", "postgres"]);
-  pool = new pg.Pool({ connectionString: servers.stack.databaseUrl, max: 1 });
+  pool = createTestPool(servers.stack.databaseUrl, 1);
 }, MINUTE_MS);
 
 afterAll(async () => {
