@@ -93,7 +93,7 @@ interface Target {
 
 async function compareRates(
   { generator }: Stage,
-  { rounds, seconds, warmUpSeconds }: Scale,
+  { requestRounds, seconds, warmUpSeconds }: Scale,
   given: {
     described: Pick<Row, "id" | "what" | "unit" | "goal">;
     connections?: number;
@@ -108,7 +108,7 @@ async function compareRates(
   };
   const { forge, peer } = given;
   for (const target of [forge, peer]) await rate(target, warmUpSeconds);
-  const result = await interleave(rounds, () => rate(forge), {
+  const result = await interleave(requestRounds, () => rate(forge), {
     name: peer.name,
     measure: () => rate(peer),
   });

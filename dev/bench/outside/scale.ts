@@ -9,6 +9,8 @@ export interface Scale {
   queues: boolean;
   /** P2: jobs per round, ten per second. */
   pacedJobs: number;
+  /** P3 and P4: number of rounds. */
+  requestRounds: number;
   /** P3 and P4: duration of a round. */
   seconds: number;
   /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
@@ -43,13 +45,14 @@ export const FULL: Scale = {
   workers: 16,
   queues: true,
   pacedJobs: 100,
+  requestRounds: 7,
   seconds: 4,
   warmUpSeconds: 4,
   fleet: 1_000,
   calls: 200,
   countedJobs: 31,
   burst: 10_000,
-  burstRounds: 3,
+  burstRounds: 5,
   starts: 3,
   fleetJobs: 300,
   fleetRounds: 3,
@@ -70,6 +73,7 @@ export const QUICK: Scale = {
   jobs: 40,
   queues: false,
   pacedJobs: 10,
+  requestRounds: 2,
   seconds: 0.5,
   warmUpSeconds: 2,
   // With more workers, the registrations would take long, because a server limits their rate.
